@@ -1,0 +1,10 @@
+"""Knickpoint finds the commits that changed your benchmarks.
+
+The rooms, in the way of the data: ``formats`` read what benchmark tools write, ``ingest`` brings it
+into the ``store`` exactly once, ``detect`` finds the steps, ``watch`` keeps what people decided about
+them, and ``server`` and ``cli`` show it. The numeric core is usable on its own::
+
+    from knickpoint.detect import find_steps
+"""
+
+__version__ = "0.1.0"

@@ -1,0 +1,66 @@
+"""Commits, the slots that address them, and the lines that order them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+__all__ = ["Commit", "Line", "Repository", "SlottedCommit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository of an instance.
+
+    ``location`` is a local path or URL of a git repository, or "" where commits are known from results only.
+    """
+
+    id: int
+    name: str
+    location: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit as its repository, or a results file, tells it.
+
+    ``hash`` is the full hash, or the number a source uses instead. ``time`` is aware, UTC; it is shown,
+    never used for order. ``parents`` are hashes, first parent first, empty where unknown.
+    """
+
+    hash: str
+    author: str
+    email: str
+    time: datetime
+    subject: str
+    parents: tuple[str, ...] = ()
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SlottedCommit:
+    """A commit at its slot: the integer that addresses it in tiles, given once and never changed."""
+
+    slot: int
+    commit: Commit
+
+
+@dataclass(frozen=True)
+class Line:
+    """One branch by first parent: position → slot, oldest first.
+
+    ``slots[position]`` is the slot; a branch's line is its base line up to the merge base, then its own
+    commits. ``merge_base`` is the last position that is shared with ``base``, -1 for a base line.
+    """
+
+    repository: Repository
+    name: str
+    slots: tuple[int, ...]
+    base: str = ""
+    merge_base: int = -1
+
+    @cached_property
+    def positions(self) -> dict[int, int]:
+        """Slot → position."""
+        return {slot: position for position, slot in enumerate(self.slots)}

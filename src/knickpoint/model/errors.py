@@ -1,0 +1,91 @@
+"""Hold the one tree of exceptions.
+
+::
+
+    KnickpointError
+    ├── InputError            what was given cannot be used: a file, a value, an option
+    │   ├── ParamsError       params or a trace key that break the rules of keys
+    │   ├── QueryError        a query or a formula that cannot be read
+    │   ├── FormatError       a results file that no format, or more than one, can read
+    │   └── SeriesError       numbers that a detector cannot judge
+    ├── HistoryError          the commits: no repository, an unknown commit, two orders
+    ├── StoreError            what is kept cannot be read or written
+    │   └── BusyError         somebody else is writing for longer than we waited
+    ├── ConfigError           knickpoint.toml or the environment of an instance
+    └── ServiceError          a port, a server or a network peer that does not do its part
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BusyError",
+    "ConfigError",
+    "FormatError",
+    "HistoryError",
+    "InputError",
+    "KnickpointError",
+    "ParamsError",
+    "QueryError",
+    "SeriesError",
+    "ServiceError",
+    "StoreError",
+]
+
+
+class KnickpointError(Exception):
+    """Say what was wrong, where it was, and what to do about it.
+
+    ``where`` is a file, a line, a key or a commit; ``remedy`` is a sentence in the imperative. Both may
+    be empty when the message says it all.
+    """
+
+    def __init__(self, message: str, *, where: str = "", remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        """Render as ``where: message. remedy``."""
+        text = f"{self.where}: {self.message}" if self.where else self.message
+        return f"{text.rstrip('.')}. {self.remedy}" if self.remedy else text
+
+
+class InputError(KnickpointError):
+    """What was given cannot be used."""
+
+
+class ParamsError(InputError):
+    """Params or a trace key break the rules of keys."""
+
+
+class QueryError(InputError):
+    """A query or a formula cannot be read."""
+
+
+class FormatError(InputError):
+    """No format, or more than one, can read a results file."""
+
+
+class SeriesError(InputError):
+    """Numbers that a detector cannot judge."""
+
+
+class HistoryError(KnickpointError):
+    """The commits cannot be read or put into order."""
+
+
+class StoreError(KnickpointError):
+    """What is kept cannot be read or written."""
+
+
+class BusyError(StoreError):
+    """Somebody else is writing for longer than we waited."""
+
+
+class ConfigError(KnickpointError):
+    """The configuration of an instance cannot be used."""
+
+
+class ServiceError(KnickpointError):
+    """A port, a server or a network peer does not do its part."""

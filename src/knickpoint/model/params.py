@@ -1,0 +1,134 @@
+"""Params, the key=value pairs that name a series, and the trace key, their canonical text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from knickpoint.model.errors import ParamsError
+
+__all__ = ["MAXIMUM_KEY_BYTES", "Params", "decode_key", "encode_key"]
+
+MAXIMUM_KEY_BYTES: Final = 4096
+"""A trace key longer than this, in UTF-8, is refused: such names are nearly always data, not names."""
+
+_ENCODED: Final = {"%": "%25", ",": "%2C", "=": "%3D"}
+_NEEDS_ENCODING: Final = re.compile("[%,=]")
+_ESCAPE: Final = re.compile("%(25|2C|3D)")
+_DECODED: Final = {code[1:]: plain for plain, code in _ENCODED.items()}
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def _encode(text: str) -> str:
+    return _NEEDS_ENCODING.sub(lambda found: _ENCODED[found[0]], text)
+
+
+def _decode(text: str, key: str) -> str:
+    if "%" in _ESCAPE.sub("", text):
+        raise ParamsError(
+            f"{text!r} has a percent sign that starts none of %25, %2C and %3D",
+            where=f"trace key {key!r}",
+            remedy="Write a plain percent sign as %25.",
+        )
+    return _ESCAPE.sub(lambda found: _DECODED[found[1]], text)
+
+
+def _check(name: str, value: str) -> None:
+    for what, text in (("name", name), ("value", value)):
+        if not text or text != text.strip():
+            raise ParamsError(
+                f"the {what} {text!r} of the param {name!r} is empty or has space around it",
+                remedy="Give every param a name and a value without space around them, or leave the param out.",
+            )
+        if _CONTROL.search(text):
+            raise ParamsError(
+                f"the {what} {text!r} of the param {name!r} has a control character",
+                remedy="Take the control character out of the name of the benchmark or of its param.",
+            )
+
+
+def encode_key(params: Mapping[str, str]) -> str:
+    """Return the canonical text ``,k=v,…,`` of ``params``, sorted by name in code point order.
+
+    ``%``, ``,`` and ``=`` are percent-encoded in names and values, so every mapping has exactly one text.
+
+    Raises:
+        ParamsError: no params, an empty name or value, space around one, a control character, or a text
+            longer than :data:`MAXIMUM_KEY_BYTES`.
+    """
+    if not params:
+        raise ParamsError("a trace needs at least one param", remedy="Name the benchmark, as in benchmark=parse.")
+    for name, value in params.items():
+        _check(name, value)
+    key = "," + "".join(f"{_encode(name)}={_encode(params[name])}," for name in sorted(params))
+    size = len(key.encode())
+    if size > MAXIMUM_KEY_BYTES:
+        raise ParamsError(
+            f"the trace key has {size} bytes, more than {MAXIMUM_KEY_BYTES}",
+            where=f"trace key {key[:120]!r}…",
+            remedy="Shorten the names; put what describes a run, not a series, into its environment or links.",
+        )
+    return key
+
+
+def decode_key(key: str) -> dict[str, str]:
+    """Return the params that ``key`` is the canonical text of.
+
+    Raises:
+        ParamsError: ``key`` is not canonical, that is, ``encode_key(decode_key(key)) != key``.
+    """
+    params: dict[str, str] = {}
+    where = f"trace key {key!r}"
+    if len(key) < 2 or key[0] != "," or key[-1] != ",":
+        raise ParamsError("a trace key begins and ends with a comma", where=where, remedy="Write ,name=value,…,")
+    for pair in key[1:-1].split(","):
+        name, sign, value = pair.partition("=")
+        if not sign or "=" in value:
+            raise ParamsError(f"{pair!r} is not name=value", where=where, remedy="Encode = as %3D and , as %2C.")
+        params[_decode(name, key)] = _decode(value, key)
+    if encode_key(params) != key:
+        raise ParamsError("names repeat or are not sorted", where=where, remedy=f"Write {encode_key(params)!r}.")
+    return params
+
+
+@dataclass(frozen=True, slots=True)
+class Params(Mapping[str, str]):
+    """Immutable params; equal params have equal keys and hashes.
+
+    ``pairs`` is sorted by name. Build it with :meth:`of` or :meth:`from_key`.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, params: Mapping[str, str]) -> Params:
+        """Check ``params`` and freeze them. Raises ``ParamsError`` as :func:`encode_key` does."""
+        encode_key(params)
+        return cls(tuple(sorted(params.items())))
+
+    @classmethod
+    def from_key(cls, key: str) -> Params:
+        """Read a trace key. Raises ``ParamsError`` as :func:`decode_key` does."""
+        return cls(tuple(decode_key(key).items()))
+
+    @property
+    def key(self) -> str:
+        """The trace key, the canonical text."""
+        return encode_key(dict(self.pairs))
+
+    def __getitem__(self, name: str) -> str:
+        """Return the value of the param ``name``."""
+        for own, value in self.pairs:
+            if own == name:
+                return value
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names, sorted."""
+        return (name for name, _ in self.pairs)
+
+    def __len__(self) -> int:
+        """Count the params."""
+        return len(self.pairs)

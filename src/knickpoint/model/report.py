@@ -1,0 +1,172 @@
+"""Reports: what a results file says, before anything is known about the instance it goes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.model.commit import Commit
+from knickpoint.model.params import encode_key
+from knickpoint.model.unit import Better
+
+__all__ = ["Outcome", "Problem", "Report", "Result", "ResultTable", "RunReport", "Severity"]
+
+
+class Outcome(Enum):
+    """Say what became of a benchmark in a run; missing, failed and skipped stay apart."""
+
+    MEASURED = "measured"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class Severity(Enum):
+    """Weigh a problem: an error refuses the whole file, a warning lets it in."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with a results file: what, where in it (line, path or entry), and the remedy."""
+
+    message: str
+    where: str = ""
+    remedy: str = ""
+    severity: Severity = Severity.ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One benchmark × configuration in one run.
+
+    ``samples`` are finite numbers in ``unit``, in the order of measurement; empty unless measured.
+    ``better`` is UNKNOWN where the format does not say (the unit, then the user, decide).
+    """
+
+    params: Mapping[str, str]
+    samples: tuple[float, ...] = ()
+    unit: str = ""
+    better: Better = Better.UNKNOWN
+    outcome: Outcome = Outcome.MEASURED
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class ResultTable(Sequence[Result]):
+    """The results of one run as columns, so that 40,000 of them cost no 40,000 objects.
+
+    Result ``i`` has the trace key ``keys[i]``, the samples ``samples[offsets[i]:offsets[i + 1]]`` (float64),
+    the unit ``units[unit_codes[i]]``, the direction ``list(Better)[better_codes[i]]`` and the outcome
+    ``list(Outcome)[outcome_codes[i]]``; ``messages`` has those of failed and skipped ones by index.
+    Keys may repeat: repeated names are samples of one point.
+    """
+
+    keys: tuple[str, ...]
+    samples: NDArray[np.float64]
+    offsets: NDArray[np.int64]
+    units: tuple[str, ...]
+    unit_codes: NDArray[np.uint16]
+    better_codes: NDArray[np.uint8]
+    outcome_codes: NDArray[np.uint8]
+    messages: Mapping[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, results: Iterable[Result]) -> ResultTable:
+        """Turn ``results`` into columns. Raises ``ParamsError`` where params break the rules of keys."""
+        keys: list[str] = []
+        samples: list[float] = []
+        offsets = [0]
+        units: dict[str, int] = {}
+        unit_codes: list[int] = []
+        betters = {better: code for code, better in enumerate(Better)}
+        outcomes = {outcome: code for code, outcome in enumerate(Outcome)}
+        better_codes: list[int] = []
+        outcome_codes: list[int] = []
+        messages: dict[int, str] = {}
+        for index, result in enumerate(results):
+            keys.append(encode_key(result.params))
+            samples.extend(result.samples)
+            offsets.append(len(samples))
+            unit_codes.append(units.setdefault(result.unit, len(units)))
+            better_codes.append(betters[result.better])
+            outcome_codes.append(outcomes[result.outcome])
+            if result.message:
+                messages[index] = result.message
+        return cls(
+            tuple(keys),
+            np.array(samples, dtype=np.float64),
+            np.array(offsets, dtype=np.int64),
+            tuple(units),
+            np.array(unit_codes, dtype=np.uint16),
+            np.array(better_codes, dtype=np.uint8),
+            np.array(outcome_codes, dtype=np.uint8),
+            messages,
+        )
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __getitem__(self, index: int) -> Result:  # type: ignore[override]
+        """Return one result as an object; for showing and testing, not for large tables."""
+        from knickpoint.model.params import decode_key
+
+        place = range(len(self))[index]
+        return Result(
+            decode_key(self.keys[place]),
+            tuple(self.samples[self.offsets[place] : self.offsets[place + 1]].tolist()),
+            self.units[self.unit_codes[place]],
+            list(Better)[self.better_codes[place]],
+            list(Outcome)[self.outcome_codes[place]],
+            self.messages.get(place, ""),
+        )
+
+    def __iter__(self) -> Iterator[Result]:
+        return (self[index] for index in range(len(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """One execution that made results, as the file tells it.
+
+    Attributes:
+        results: the results as columns.
+        entry: the place inside a history file, "" where the file is one run.
+        revision: hash, unique prefix or number of the commit; "" where the file does not say.
+        branch: "" where the file does not say.
+        identity: the id that the tool or the CI gave to the run, attempt included; "" if none.
+        time: when it ran, aware; None where the file does not say.
+        environment: facts about machine, OS, compiler, runner.
+        links: CI task, logs, profile: name → URL.
+        revisions: other repositories taking part: name → revision.
+    """
+
+    results: ResultTable
+    entry: str = ""
+    revision: str = ""
+    branch: str = ""
+    identity: str = ""
+    time: datetime | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
+    revisions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one results file says.
+
+    ``commits`` are those that the file itself describes, oldest first as far as the file tells the order.
+    ``repository`` is the URL or name that the file gives, "" if none.
+    """
+
+    format: str
+    runs: tuple[RunReport, ...]
+    commits: tuple[Commit, ...] = ()
+    repository: str = ""

@@ -1,0 +1,126 @@
+"""Steps and the evidence for them: what every detection method returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Self
+
+__all__ = ["Candidate", "Check", "Detection", "Movement", "StableRegion", "Step", "Verdict"]
+
+
+class Movement(Enum):
+    """Say which way the values moved; whether that is good is a matter of the trace's unit."""
+
+    UP = "up"
+    DOWN = "down"
+
+
+class Verdict(Enum):
+    """Judge anything: new samples, a patch, a canary, one device against another."""
+
+    REGRESSED = "regressed"
+    IMPROVED = "improved"
+    UNCHANGED = "unchanged"
+    UNSTABLE = "unstable"
+    NO_DATA = "no data"
+
+
+@dataclass(frozen=True, slots=True)
+class StableRegion:
+    """Describe the values of one level.
+
+    ``first`` and ``last`` are 0-based indices into the series, both inclusive; missing values in between
+    are not counted in ``count`` and take no part in the statistics. ``variance`` is the sample variance
+    (divisor ``count - 1``), 0 for a single value.
+    """
+
+    first: int
+    last: int
+    count: int
+    minimum: float
+    maximum: float
+    median: float
+    mean: float
+    variance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One number that a method compared with a bound, and what came of it.
+
+    ``relation`` is the comparison that passes: ``">="``, ``">"``, ``"<="``, ``"<"``. A check without a
+    bound (``relation == ""``) only reports a number and always passes.
+    """
+
+    name: str
+    value: float
+    relation: str = ""
+    bound: float | None = None
+    passed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A place that a method looked at, with every check in the order in which it was made.
+
+    ``accepted`` is true when it became a step. ``reason`` says in plain words what rejected it, "" when
+    it was accepted.
+    """
+
+    index: int
+    accepted: bool
+    checks: tuple[Check, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A change of level.
+
+    ``index`` is the 0-based first point of the new level and ``previous`` the last measured point before
+    it: the change lies in (previous, index]. ``size`` is mean after - mean before, ``relative_size`` is
+    size / |mean before| (``inf`` or ``-inf`` where that is 0), ``hazard`` = log(mean before / mean after)
+    is ``nan`` where a mean is not positive. ``score`` is the method's own strength, larger is stronger; ``p_value`` is
+    None for a method whose number is not a probability. ``order`` counts from 0 in the order of finding.
+    """
+
+    index: int
+    previous: int
+    before: StableRegion
+    after: StableRegion
+    size: float
+    relative_size: float
+    hazard: float
+    score: float
+    p_value: float | None
+    order: int
+    method: str
+    evidence: tuple[Check, ...] = ()
+
+    @property
+    def movement(self) -> Movement:
+        """Which way the values moved."""
+        return Movement.UP if self.size > 0 else Movement.DOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """Everything a method decided about one series: enough to replay and explain it.
+
+    ``steps`` are sorted by index, ``candidates`` by index and then in the order of examination, rejected
+    ones included. ``parameters`` are the method's effective parameters, defaults filled in; ``facts`` are
+    what it estimated of the series as a whole (noise, autocorrelation, number of modes), by name.
+    """
+
+    method: str
+    parameters: Mapping[str, float | int | str | bool | None]
+    steps: tuple[Step, ...]
+    candidates: tuple[Candidate, ...]
+    facts: Mapping[str, float]
+
+    @classmethod
+    def nothing(cls, method: str, parameters: Mapping[str, float | int | str | bool | None]) -> Self:
+        """Return the detection of a series that has too few points to judge."""
+        return cls(method, parameters, (), (), {})

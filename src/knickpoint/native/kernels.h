@@ -1,0 +1,1 @@
+double kp_version(void);
