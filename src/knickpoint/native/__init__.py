@@ -1,1 +1,10 @@
-"""."""
+"""The kernels: compiled where they could be built, in NumPy elsewhere; arrays in, numbers out.
+
+Nothing here checks its input: callers give contiguous float64 (or what the function says) within bounds.
+"""
+
+from __future__ import annotations
+
+from knickpoint.native.reference import region
+
+__all__ = ["region"]

@@ -1,6 +1,7 @@
 """Describe how the C kernels are built: one extension for every Python, no dependency but a compiler."""
 
 from pathlib import Path
+from typing import cast
 
 from cffi import FFI
 from setuptools import Extension
@@ -10,18 +11,22 @@ _ROOM = Path("src/knickpoint/native")
 
 
 def kernels() -> Extension:
-    """Return the extension; where it cannot be built, installation goes on and NumPy takes over."""
+    """Return the extension; where it cannot be built, installation goes on and NumPy takes over.
+
+    ``kernels.h`` is what Python may call; every other ``.c`` and ``.h`` of the room is compiled along.
+    """
     ffi = FFI()
     ffi.cdef((_ROOM / "kernels.h").read_text())
     ffi.set_source(
         "knickpoint.native._kernels",
         '#include "kernels.h"',
         include_dirs=[str(_ROOM)],
-        sources=[str(_ROOM / "kernels.c")],
-        extra_compile_args=["-O3", "-std=c11", "-fno-math-errno"],
+        sources=[str(source) for source in sorted(_ROOM.glob("*.c")) if source.name != "_kernels.c"],
+        depends=[str(header) for header in sorted(_ROOM.glob("*.h"))],
+        extra_compile_args=["-O3", "-std=gnu11", "-fno-math-errno"],
         libraries=["m"],
         py_limited_api=True,
     )
-    extension: Extension = ffi.distutils_extension("build")
+    extension = cast("Extension", ffi.distutils_extension("build"))
     extension.optional = True
     return extension

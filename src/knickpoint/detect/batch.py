@@ -1,0 +1,94 @@
+"""The door for many series: the same answers as one by one, on every core there is."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+from itertools import chain
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from knickpoint.detect.parameters import resolve
+from knickpoint.detect.registry import Method, load_method
+from knickpoint.detect.series import check_frame
+from knickpoint.model.errors import InputError, SeriesError
+from knickpoint.model.step import Step
+
+__all__ = ["available_threads", "find_steps_many"]
+
+_PROCESSES_FROM: Final = 200_000
+"""Values in a frame from which starting processes (about 0.3 s each) pays for a method that threads do not speed up."""
+
+_BLOCK: Final = 64
+"""Series handed over at a time: enough to make the hand-over cheap, few enough to spread the end evenly."""
+
+
+def available_threads() -> int:
+    """Count the cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0)) or 1
+    return os.cpu_count() or 1
+
+
+def _block(
+    frame: NDArray[np.float64], first: int, *, detect: Callable[..., Any], arguments: dict[str, Any]
+) -> list[list[Step]]:
+    found: list[list[Step]] = []
+    for row, values in enumerate(frame, start=first):
+        try:
+            found.append(list(detect(values, **arguments).steps))
+        except SeriesError as error:
+            where = f"trace {row}, {error.where}" if error.where else f"trace {row}"
+            raise SeriesError(error.message, where=where, remedy=error.remedy) from error
+    return found
+
+
+def _process_block(frame: NDArray[np.float64], first: int, *, name: str, arguments: dict[str, Any]) -> list[list[Step]]:
+    return _block(frame, first, detect=load_method(name).detect, arguments=arguments)
+
+
+def _in_blocks(frame: NDArray[np.float64], size: int) -> Iterator[tuple[NDArray[np.float64], int]]:
+    return ((frame[first : first + size], first) for first in range(0, len(frame), size))
+
+
+def _share(chosen: Method, frame: NDArray[np.float64], arguments: dict[str, Any], workers: int) -> list[list[Step]]:
+    size = max(1, min(_BLOCK, -(-len(frame) // (4 * workers))))
+    blocks, firsts = zip(*_in_blocks(frame, size), strict=True)
+    if chosen.threads:
+        run: Callable[..., list[list[Step]]] = partial(_block, detect=chosen.detect, arguments=arguments)
+        with ThreadPoolExecutor(workers) as threads:
+            return list(chain.from_iterable(threads.map(run, blocks, firsts)))
+    run = partial(_process_block, name=chosen.name, arguments=arguments)
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as processes:
+        return list(chain.from_iterable(processes.map(run, blocks, firsts)))
+
+
+def find_steps_many(
+    frame: ArrayLike, *, method: str = "default", threads: int | None = None, **parameters: object
+) -> list[list[Step]]:
+    """Return the steps of every trace of ``frame``, a matrix of traces x commits with ``nan`` for missing.
+
+    The answer is that of :func:`knickpoint.detect.find_steps` on each row, whatever ``threads`` is; None
+    uses every core there is. A method whose time is not spent in kernels gets processes instead of
+    threads when the frame is large; a program that calls this from its top level then needs the usual
+    ``if __name__ == "__main__":``, or ``threads=1``.
+
+    Raises:
+        SeriesError: the frame is not a matrix of finite or missing numbers.
+        InputError: as :func:`knickpoint.detect.explain`, or fewer than one thread.
+    """
+    chosen = load_method(method)
+    arguments = resolve(chosen.detect, chosen.name, chosen.presets, parameters)
+    matrix = check_frame(frame)
+    workers = available_threads() if threads is None else threads
+    if workers < 1:
+        raise InputError(f"threads is {threads}", remedy="Give 1 or more, or leave it out to use every core.")
+    workers = min(workers, len(matrix))
+    if workers <= 1 or not (chosen.threads or matrix.size >= _PROCESSES_FROM):
+        return _block(matrix, 0, detect=chosen.detect, arguments=arguments)
+    return _share(chosen, matrix, arguments, workers)

@@ -1,0 +1,57 @@
+"""The methods by name. Their modules are imported when they are first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
+
+from knickpoint.detect.parameters import Value
+from knickpoint.model.errors import InputError
+from knickpoint.model.step import Detection
+
+__all__ = ["METHODS", "Method", "load_method"]
+
+METHODS: Final[Mapping[str, str]] = {
+    "default": "knickpoint.detect.methods.e_divisive",
+    "e_divisive": "knickpoint.detect.methods.e_divisive",
+    "modes": "knickpoint.detect.methods.modes",
+    "step_fit": "knickpoint.detect.methods.step_fit",
+    "t_test": "knickpoint.detect.methods.t_test",
+    "threshold": "knickpoint.detect.methods.threshold",
+}
+"""Method name to module. The module defines ``detect_NAME``, and may define ``PRESETS`` (name of a preset
+to parameters) and ``THREADS`` (True when nearly all its time is spent in kernels, which let other threads run)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """Hold a method's function, its presets, and whether threads share the work of many series."""
+
+    name: str
+    detect: Callable[..., Detection]
+    presets: Mapping[str, Mapping[str, Value]]
+    threads: bool
+
+
+def load_method(name: str) -> Method:
+    """Import the method ``name``; hyphens count as underscores.
+
+    Raises:
+        InputError: there is no such method.
+    """
+    canonical = name.strip().replace("-", "_")
+    if canonical not in METHODS:
+        raise InputError(
+            f"there is no method {name!r}",
+            remedy=f"The methods for one series are: {', '.join(sorted(METHODS))}; for many: cluster.",
+        )
+    module: Any = import_module(METHODS[canonical])
+    own = f"detect_{canonical}"
+    return Method(
+        name=canonical,
+        detect=getattr(module, own) if hasattr(module, own) else module.detect_e_divisive,
+        presets=getattr(module, "PRESETS", {}),
+        threads=getattr(module, "THREADS", False),
+    )

@@ -1,0 +1,80 @@
+"""The numbers a detector judges: checked once, with the missing ones set aside.
+
+A method takes the whole series, ``nan`` where a commit has no value, and answers in rows of that series.
+Between the two it works on the measured values alone::
+
+    series = read_series(values)
+    found = search(series.values)        # no nan in here
+    indices = series.rows[found]         # rows of what the caller gave
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from knickpoint.model.errors import SeriesError
+
+__all__ = ["Series", "check_frame", "check_series", "read_series"]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Hold the measured values of a series of ``length`` rows.
+
+    ``values`` is 1-D, float64, contiguous and finite; ``rows[k]`` is the row that ``values[k]`` came
+    from, ascending.
+    """
+
+    length: int
+    rows: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+
+def _check(values: ArrayLike, dimensions: int, shape: str) -> NDArray[np.float64]:
+    try:
+        array = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise SeriesError(
+            f"the values are not all numbers ({error})", remedy="Give numbers, and nan for what is missing."
+        ) from error
+    if array.ndim != dimensions or np.ndim(values) != dimensions:
+        raise SeriesError(f"the values have {np.ndim(values)} dimensions", remedy=f"Give {shape}.")
+    if np.isinf(array).any():
+        place = ", ".join(str(number) for number in np.argwhere(np.isinf(array))[0])
+        raise SeriesError(
+            "the value is infinite",
+            where=f"index {place}",
+            remedy="Give nan where a measurement is missing or failed.",
+        )
+    return array
+
+
+def check_series(values: ArrayLike) -> NDArray[np.float64]:
+    """Return ``values`` as a 1-D contiguous float64 array; ``nan`` stands for a missing value.
+
+    Raises:
+        SeriesError: not one dimension, not numbers, or an infinity, whose index is named.
+    """
+    return _check(values, 1, "one value a commit, in the order of the commits")
+
+
+def check_frame(values: ArrayLike) -> NDArray[np.float64]:
+    """Return ``values`` as a contiguous float64 matrix of traces x commits; ``nan`` stands for missing.
+
+    Raises:
+        SeriesError: not two dimensions, not numbers, or an infinity, whose row and column are named.
+    """
+    return _check(values, 2, "a matrix of traces x commits")
+
+
+def read_series(values: ArrayLike) -> Series:
+    """Check ``values`` as :func:`check_series` does and set the missing ones aside."""
+    array = check_series(values)
+    missing = np.isnan(array)
+    if not missing.any():
+        return Series(array.size, np.arange(array.size, dtype=np.int64), array)
+    rows = np.flatnonzero(~missing).astype(np.int64, copy=False)
+    return Series(array.size, rows, array[rows])
