@@ -1,0 +1,121 @@
+# Everything that is done with this tree, by name. `make` alone lists it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11; do \
+	command -v $$name >/dev/null 2>&1 && $$name -c 'import sys; sys.exit(not (3, 11) <= sys.version_info)' 2>/dev/null && echo $$name && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := build/stamps
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+JOBS ?= 2
+
+KERNEL_SOURCES := setup.py pyproject.toml $(wildcard src/knickpoint/native/*.c src/knickpoint/native/*.h src/knickpoint/native/build_kernels.py)
+FRONTEND_SOURCES := $(shell git ls-files --cached --others --exclude-standard frontend 2>/dev/null)
+DASHBOARD := src/knickpoint/server/static/index.html
+
+help: ## List the targets
+	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+# --- setting up -------------------------------------------------------------------------------------
+
+$(STAMPS)/prerequisites:
+	@if [ -z "$(PYTHON)" ]; then echo "Python 3.11 to 3.14 is missing. Install it, for example: sudo apt-get install python3 python3-venv" >&2; exit 1; fi
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "The venv module of $(PYTHON) is missing. Install it, for example: sudo apt-get install python3-venv" >&2; exit 1; }
+	@command -v git >/dev/null || { echo "git is missing. Install it, for example: sudo apt-get install git" >&2; exit 1; }
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/venv: $(STAMPS)/prerequisites
+	@test -x $(BIN)/python || { echo "Setting up $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@touch $@
+
+$(STAMPS)/runtime: requirements/runtime.txt $(STAMPS)/venv
+	@test -e $(STAMPS)/dev || { echo "Installing what Knickpoint needs"; $(PIP) install --quiet --require-hashes -r requirements/runtime.txt; }
+	@touch $@
+
+$(STAMPS)/dev: requirements/dev.txt $(STAMPS)/venv
+	@echo "Installing what the tests need"
+	@$(PIP) install --quiet --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(STAMPS)/package: $(KERNEL_SOURCES) $(STAMPS)/runtime
+	@echo "Building the kernels"
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(STAMPS)/node: $(STAMPS)/venv frontend/package-lock.json
+	@BIN=$(BIN) frontend/find-node > $@
+
+$(DASHBOARD): $(FRONTEND_SOURCES) $(STAMPS)/node
+	@echo "Building the dashboard"
+	@export PATH="$$(cat $(STAMPS)/node)$$PATH" && cd frontend && { test node_modules/.package-lock.json -nt package-lock.json || npm ci --silent --no-audit --no-fund; } && npm run --silent build
+	@touch $@
+
+setup: $(STAMPS)/package $(DASHBOARD) ## Set up everything that the program needs, in .venv
+
+setup-dev: setup $(STAMPS)/dev ## Set up everything that the tests need as well
+
+# --- using it ---------------------------------------------------------------------------------------
+
+demo: setup ## The whole story on real input, then the dashboard (DEMO_ARGS=--no-serve ends after the table)
+	@$(BIN)/knick demo $(DEMO_ARGS)
+
+# --- checking it ------------------------------------------------------------------------------------
+
+test: lint types imports test-frontend test-python docs ## Everything that must pass
+
+lint: $(STAMPS)/dev ## Style of the Python code
+	@$(BIN)/ruff check --quiet src tests benchmarks setup.py
+	@$(BIN)/ruff format --quiet --check src tests benchmarks setup.py
+
+types: setup-dev ## Static types, strict
+	@$(BIN)/mypy --no-error-summary
+
+imports: setup-dev ## The rooms import one way only
+	@$(BIN)/lint-imports --no-cache >build/imports.txt 2>&1 || { cat build/imports.txt; exit 1; }
+
+test-python: setup-dev ## The tests of the package, the browser included
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope -m "not long" $(TEST_ARGS)
+
+test-frontend: $(DASHBOARD) ## Lint, types and tests of the dashboard
+	@export PATH="$$(cat $(STAMPS)/node)$$PATH" && cd frontend && npm run --silent lint && npm test --silent
+
+docs: setup-dev ## Check that the reference pages agree with the code
+	@$(BIN)/python docs/reference.py --check
+
+docs-write: setup-dev ## Write the reference pages anew from the code
+	@$(BIN)/python docs/reference.py
+
+test-long: setup-dev ## Kills, fuzzing and load: minutes, not seconds
+	@$(BIN)/python -m pytest -q -m long --timeout 1800 $(TEST_ARGS)
+
+# --- measuring it -----------------------------------------------------------------------------------
+
+bench-detect: setup-dev ## Speed of detection beside its peers
+	@$(BIN)/python benchmarks/detect.py
+
+bench-accuracy: setup-dev ## Accuracy of detection beside its peers
+	@$(BIN)/python benchmarks/accuracy.py
+
+bench-store: setup-dev ## Speed of the store beside its peers
+	@$(BIN)/python benchmarks/store.py
+
+# --- keeping it -------------------------------------------------------------------------------------
+
+lock: setup-dev ## Resolve the dependencies anew and write requirements/
+	@$(PIP) install --quiet uv
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --group build pyproject.toml -o requirements/runtime.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --all-extras --group build --group test --group lint pyproject.toml -o requirements/dev.txt
+
+format: $(STAMPS)/dev ## Format the Python code
+	@$(BIN)/ruff format --quiet src tests benchmarks setup.py
+	@$(BIN)/ruff check --quiet --fix src tests benchmarks setup.py
+
+clean: ## Remove what was built; .venv stays
+	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
+
+.PHONY: help setup setup-dev demo test lint types imports test-python test-frontend docs docs-write test-long bench-detect bench-accuracy bench-store lock format clean
