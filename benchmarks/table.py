@@ -59,7 +59,7 @@ class Row:
         return above / below if below else None
 
     @property
-    def reached(self) -> bool | None | str:
+    def reached(self) -> bool | str | None:
         """True or false; None where nothing is compared; ``"not measured"`` where a figure is missing."""
         if self.reach is Reach.SHOWN:
             return None
