@@ -26,7 +26,8 @@ class Commit:
     """A commit as its repository, or a results file, tells it.
 
     ``hash`` is the full hash, or the number a source uses instead. ``time`` is aware, UTC; it is shown,
-    never used for order. ``parents`` are hashes, first parent first, empty where unknown.
+    never used for order where a graph is known. ``parents`` are hashes, first parent first, empty where
+    unknown. ``number`` is the repository's own count of commits where it writes one into its messages.
     """
 
     hash: str
@@ -36,6 +37,7 @@ class Commit:
     subject: str
     parents: tuple[str, ...] = ()
     url: str = ""
+    number: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
