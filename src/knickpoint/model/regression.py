@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
 from knickpoint.model.step import StableRegion
+from knickpoint.model.unit import Better
 
-__all__ = ["ChangePoint", "Condition", "Decision", "Direction", "Place", "Regression", "Status"]
+__all__ = [
+    "Action",
+    "ChangePoint",
+    "Condition",
+    "Decision",
+    "Direction",
+    "Place",
+    "Regression",
+    "Sighting",
+    "Status",
+    "direction_of",
+]
 
 
 class Status(Enum):
@@ -38,6 +50,23 @@ class Direction(Enum):
     UNKNOWN = "unknown"
 
 
+class Action(Enum):
+    """What an entry of the triage log did."""
+
+    DECIDE = "decide"
+    SPLIT = "split"
+    MERGE = "merge"
+    UNDO = "undo"
+
+
+def direction_of(movement: int, better: Better) -> Direction:
+    """Say what ``movement`` (+1 up, -1 down) means for a trace of which ``better`` is known."""
+    if better is Better.UNKNOWN:
+        return Direction.UNKNOWN
+    good = movement > 0 if better is Better.HIGHER else movement < 0
+    return Direction.IMPROVEMENT if good else Direction.REGRESSION
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A suspect range on a line: the change lies in (previous, slot].
@@ -52,12 +81,41 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Sighting:
+    """A step of one trace as one alert saw it, placed on its line.
+
+    ``movement`` is +1 or -1. ``before.first``, ``before.last`` and those of ``after`` are slots, not
+    indices. ``interval`` is the half width of the detector's interval of location in measured commits.
+    ``condition`` is PRESENT or RECOVERED, as the later steps of the same detection say.
+    """
+
+    alert: str
+    trace_id: int
+    place: Place
+    movement: int
+    direction: Direction
+    interval: int
+    before: StableRegion
+    after: StableRegion
+    size: float
+    relative_size: float
+    hazard: float
+    score: float
+    p_value: float | None
+    order: int
+    method: str
+    condition: Condition = Condition.PRESENT
+
+
+@dataclass(frozen=True, slots=True)
 class ChangePoint:
     """A step of one trace as the instance knows it, with what was decided about it.
 
     ``id`` never changes while the point lives on under the identity rule (trace, direction, place).
     ``movement`` is +1 or -1. ``interval`` is the half width of the detector's interval of location in
-    measured commits. ``alerts`` are the names of those that found it.
+    measured commits. ``alerts`` are the names of those that found it, sorted; the numbers are those of
+    the first. ``before.first``, ``before.last`` and those of ``after`` are slots, not indices.
+    ``matched_ticket`` is a ticket that covers this trace and place without anybody having said so.
     """
 
     id: int
@@ -83,11 +141,23 @@ class ChangePoint:
     ticket: str = ""
     assignee: str = ""
     regression_id: int = 0
+    interval: int = 0
+    matched_ticket: str = ""
+    found: datetime | None = None
+
+    @property
+    def processed(self) -> bool:
+        """Whether a status or a matching ticket has taken it off the unprocessed list."""
+        return self.status is not Status.NEW or bool(self.matched_ticket)
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One entry of the triage log; the log only grows, undo is an entry too."""
+    """One entry of the triage log; the log only grows, undo is an entry too.
+
+    The entry holds the whole state after it, and ``place`` is where the point was when it was made.
+    ``undoes`` is the id of the entry that an UNDO takes back.
+    """
 
     id: int
     change_point_id: int
@@ -97,17 +167,27 @@ class Decision:
     note: str = ""
     ticket: str = ""
     assignee: str = ""
+    action: Action = Action.DECIDE
+    undoes: int = 0
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """What people triage: one place and the traces that stepped there, regressions and improvements alike."""
+    """What people triage: one place and the traces that stepped there, regressions and improvements alike.
+
+    ``members`` are those that were asked for, by falling |hazard|, while ``counts`` (by status),
+    ``conditions`` and ``unprocessed`` are of the whole. ``found`` is when the first member was found.
+    """
 
     id: int
     repository: str
     place: Place
     members: tuple[ChangePoint, ...]
     counts: Mapping[Status, int] = field(default_factory=dict)
+    conditions: Mapping[Condition, int] = field(default_factory=dict)
+    unprocessed: int = 0
+    found: datetime | None = None
 
     @property
     def hazard(self) -> float:
@@ -115,7 +195,19 @@ class Regression:
         known = [member.hazard for member in self.members if member.hazard == member.hazard]
         return max(known, key=abs, default=0.0)
 
+    @property
+    def traces(self) -> int:
+        """Number of traces that stepped here, those that were not asked for included."""
+        return sum(self.counts.values())
+
+    @property
+    def direction(self) -> Direction:
+        """The direction of the member that moved most."""
+        known = [member for member in self.members if member.hazard == member.hazard]
+        leading = max(known or self.members, key=lambda member: abs(member.hazard), default=None)
+        return leading.direction if leading else Direction.UNKNOWN
+
     @staticmethod
-    def count(members: tuple[ChangePoint, ...]) -> Mapping[Status, int]:
+    def count(members: Iterable[ChangePoint]) -> Mapping[Status, int]:
         """Count members by status."""
         return Counter(member.status for member in members)
