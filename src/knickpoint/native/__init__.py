@@ -5,6 +5,9 @@ Nothing here checks its input: callers give contiguous float64 (or what the func
 
 from __future__ import annotations
 
-from knickpoint.native.reference import region
+from knickpoint.native.kernel import COMPILED, kernel
+from knickpoint.native.kmeans import Clustering, Lloyd, lloyd
 
-__all__ = ["region"]
+__all__ = ["COMPILED", "Clustering", "Lloyd", "lloyd", "region"]
+
+region = kernel.region

@@ -1,0 +1,123 @@
+"""Lloyd's k-means on a float32 matrix: blocks of rows, threads of our own, one answer for any number of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.native.kernel import kernel
+
+__all__ = ["Clustering", "Lloyd", "lloyd"]
+
+_BLOCK = 2048
+"""Rows a thread takes at a time, a multiple of every granularity; sums are added in the order of the blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    """Hold where k-means ended.
+
+    ``labels`` gives the centroid of each row; ``distances`` its Euclidean distance; ``counts`` the rows of
+    each centroid; ``converged`` says that the last iteration moved no row.
+    """
+
+    labels: NDArray[np.int32]
+    centroids: NDArray[np.float32]
+    distances: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    iterations: int
+    converged: bool
+
+
+class Lloyd:
+    """Keep a matrix ready for iterations of k-means: ``rows`` is n x columns, float32, without ``nan``.
+
+    Takes a second, packed copy of the matrix. One iteration is :meth:`assign`, then :meth:`means`.
+    """
+
+    def __init__(self, rows: NDArray[np.float32], k: int) -> None:
+        self.rows = np.ascontiguousarray(rows, dtype=np.float32)
+        count, columns = self.rows.shape
+        self.labels = np.full(count, -1, np.int32)
+        self.near = np.empty(count, np.float32)
+        self.sums = np.zeros((k, columns))
+        self.counts = np.zeros(k, np.int64)
+        self._packed: NDArray[np.float32] = kernel.pack(self.rows)
+
+    def _block(self, first: int, centroids: NDArray[np.float32], fresh: NDArray[np.int32]) -> tuple[int, _Part]:
+        stop = min(first + _BLOCK, len(self.rows))
+        kernel.assign(self._packed, self.rows.shape, first, stop, centroids, fresh, self.near)
+        if np.array_equal(self.labels[first:stop], fresh[first:stop]):
+            return 0, None
+        sums, counts = np.zeros_like(self.sums), np.zeros_like(self.counts)
+        moved = int(kernel.move(self.rows, first, stop, self.labels, fresh, sums, counts))
+        return moved, (sums, counts)
+
+    def assign(self, centroids: NDArray[np.float32], share: Share = map) -> int:
+        """Give every row its nearest centroid, and return how many rows moved.
+
+        Afterwards ``labels``, ``sums`` and ``counts`` are those of ``centroids`` (k x columns, float32,
+        contiguous). ``share`` is ``map`` or the ``map`` of an executor of threads.
+        """
+        fresh = np.empty_like(self.labels)
+        total = 0
+        for moved, part in share(lambda first: self._block(first, centroids, fresh), range(0, len(self.rows), _BLOCK)):
+            total += moved
+            if part is not None:
+                self.sums += part[0]
+                self.counts += part[1]
+        self.labels = fresh
+        return total
+
+    def means(self, former: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the mean of each cluster's rows; a cluster without rows keeps its ``former`` centroid."""
+        some = self.counts > 0
+        centroids = former.copy()
+        centroids[some] = self.sums[some] / self.counts[some, np.newaxis]
+        return centroids
+
+    def distances(self) -> NDArray[np.float64]:
+        """Return the Euclidean distance of each row to the centroid last assigned."""
+        norms = np.square(self.rows, dtype=np.float64).sum(axis=1)
+        distances: NDArray[np.float64] = np.sqrt(np.maximum(norms + 2.0 * self.near, 0.0))
+        return distances
+
+
+_Part = tuple[NDArray[np.float64], NDArray[np.int64]] | None
+Share = Callable[[Callable[[int], tuple[int, _Part]], range], Iterator[tuple[int, _Part]]]
+
+
+@contextmanager
+def _sharing(threads: int) -> Iterator[Share]:
+    if threads <= 1:
+        yield map
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield pool.map
+
+
+def lloyd(
+    rows: NDArray[np.float32], start: NDArray[np.float32], *, iterations: int = 300, threads: int = 1
+) -> Clustering:
+    """Run k-means from the centroids ``start`` (k x columns) until no row moves, or for ``iterations``.
+
+    The answer does not depend on ``threads``. Ties go to the first centroid; a cluster that loses all its
+    rows keeps its centroid. An iteration takes n k columns multiplications and additions.
+    """
+    centroids = np.ascontiguousarray(start, dtype=np.float32)
+    state = Lloyd(rows, len(centroids))
+    done, moved = 0, 1
+    with _sharing(threads) as share:
+        while moved and done < iterations:
+            moved = state.assign(centroids, share)
+            done += 1
+            if moved:
+                centroids = state.means(centroids)
+        if moved:
+            state.assign(centroids, share)
+    return Clustering(state.labels, centroids, state.distances(), state.counts, done, converged=not moved)
