@@ -1,13 +1,15 @@
-"""What every test may ask for."""
+"""What every test may ask for, and what a run says about the parts that were not there."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 _REPOSITORY = Path(__file__).parent.parent
+_IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +19,22 @@ def reference() -> Path:
     if not (place / "vectors").is_dir():
         pytest.skip("no reference data: set KNICKPOINT_REFERENCE to a directory that holds vectors/ and data/")
     return place.resolve()
+
+
+def _reason(report: pytest.TestReport) -> str:
+    return report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else str(report.longrepr)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Count what was skipped, by reason."""
+    reasons = Counter(_reason(report) for report in terminalreporter.getreports("skipped"))
+    for reason, count in sorted(reasons.items()):
+        terminalreporter.write_line(f"{count} skipped: {reason}", yellow=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Fail a run in CI that skipped anything: there, every part is installed."""
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if _IN_CI and exitstatus == pytest.ExitCode.OK and terminal is not None and terminal.getreports("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
