@@ -34,7 +34,7 @@ $(STAMPS)/venv: $(STAMPS)/prerequisites
 	@touch $@
 
 $(STAMPS)/runtime: requirements/runtime.txt $(STAMPS)/venv
-	@test -e $(STAMPS)/dev || { echo "Installing what Knickpoint needs"; $(PIP) install --quiet --require-hashes -r requirements/runtime.txt; }
+	@test $(STAMPS)/dev -nt requirements/dev.txt || { echo "Installing what Knickpoint needs"; $(PIP) install --quiet --require-hashes -r requirements/runtime.txt; }
 	@touch $@
 
 $(STAMPS)/dev: requirements/dev.txt $(STAMPS)/venv

@@ -1,0 +1,50 @@
+"""Options that several commands share, and how their text becomes values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knickpoint.model.errors import InputError
+
+if TYPE_CHECKING:
+    from knickpoint.instance import Instance
+
+__all__ = ["instance_option", "open_chosen_instance", "read_pairs"]
+
+
+def instance_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--instance DIR`` to a command, as the argument ``instance``."""
+    return click.option(
+        "--instance",
+        type=click.Path(file_okay=False),
+        default=None,
+        metavar="DIR",
+        help="The instance: its directory. Default: KNICKPOINT_INSTANCE, else the nearest knickpoint.toml upwards.",
+    )(command)
+
+
+def open_chosen_instance(directory: str | None) -> Instance:
+    """Open the instance in ``directory``, or the one that the environment or the working directory names."""
+    from knickpoint.instance import open_instance
+
+    return open_instance(directory)
+
+
+def read_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
+    """Turn ``name=value`` texts into a dict.
+
+    Raises:
+        InputError: a text without ``=`` or without a name, or a name given twice.
+    """
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        if not sign or not name:
+            raise InputError(f"{pair!r} is not name=value", where=option, remedy=f"Write {option} name=value.")
+        if name in found:
+            raise InputError(f"{name!r} is given twice", where=option, remedy="Give each name once.")
+        found[name] = value
+    return found

@@ -1,0 +1,51 @@
+"""A progress bar on a terminal, for what takes longer than a second."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Final, Self, TextIO
+
+__all__ = ["Progress"]
+
+_WIDTH: Final = 30
+_PATIENCE_SECONDS: Final = 1.0
+_REFRESH_SECONDS: Final = 0.1
+
+
+class Progress:
+    """Draw ``label [#####     ] 12/40`` on standard error; silent where that is no terminal.
+
+    Call it with (done, total); it draws nothing in the first second and clears its line at the end.
+    """
+
+    def __init__(self, label: str, stream: TextIO = sys.stderr) -> None:
+        self._label = label
+        self._stream = stream
+        self._terminal = stream.isatty()
+        self._started = self._drawn = time.monotonic()
+        self._visible = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._visible:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+    def __call__(self, done: int, total: int) -> None:
+        """Say that ``done`` of ``total`` are done."""
+        now = time.monotonic()
+        if not self._terminal or now - self._started < _PATIENCE_SECONDS:
+            return
+        if done < total and now - self._drawn < _REFRESH_SECONDS and self._visible:
+            return
+        filled = _WIDTH * done // max(total, 1)
+        bar = "#" * filled + " " * (_WIDTH - filled)
+        self._stream.write(f"\r\x1b[K{self._label} [{bar}] {done}/{total}")
+        self._stream.flush()
+        self._drawn, self._visible = now, True
