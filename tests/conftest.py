@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.repositories import GitRepository
 
 _REPOSITORY = Path(__file__).parent.parent
 _IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
@@ -19,6 +21,12 @@ def reference() -> Path:
     if not (place / "vectors").is_dir():
         pytest.skip("no reference data: set KNICKPOINT_REFERENCE to a directory that holds vectors/ and data/")
     return place.resolve()
+
+
+@pytest.fixture
+def new_repository(tmp_path: Path) -> Callable[[str], GitRepository]:
+    """Make real git repositories under the test's own directory, by name."""
+    return lambda name: GitRepository.make(tmp_path / name)
 
 
 def _reason(report: pytest.TestReport) -> str:
