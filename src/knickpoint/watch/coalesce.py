@@ -1,0 +1,59 @@
+"""Recognise clusters from run to run by their fingerprint, as the design document of Skia Perf lays down.
+
+The members nearest to the centroid are the fingerprint of a cluster. A fresh cluster that shares keys with
+the fingerprint of a known one is that one found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from knickpoint.model.regression import Status
+
+__all__ = ["FINGERPRINT", "KnownCluster", "coalesce"]
+
+FINGERPRINT: Final = 20
+"""Members, nearest to the centroid first, by which a cluster is recognised."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCluster:
+    """A cluster as it is remembered: what was decided, and the best of its appearances.
+
+    ``keys`` are trace keys by rising distance to the centroid, ``regression`` is step size over error of
+    fit with its sign, ``slot`` the commit of the step. ``id`` is 0 for one that was never stored.
+    """
+
+    keys: tuple[str, ...]
+    regression: float
+    slot: int
+    status: Status = Status.NEW
+    message: str = ""
+    id: int = 0
+
+
+def coalesce(known: Sequence[KnownCluster], fresh: Sequence[KnownCluster]) -> list[KnownCluster]:
+    """Return the known clusters, refreshed by better appearances, and after them the new ones.
+
+    Each fresh cluster belongs to the known one of whose first :data:`FINGERPRINT` keys it has most, the
+    earliest of equals; without any it is new. Of all appearances of a cluster the one of largest
+    |regression| is kept, the older of equals, always with the id, status and message of the known one.
+    Fresh clusters are compared with what was known before, never with each other.
+    """
+    fingerprints = [frozenset(cluster.keys[:FINGERPRINT]) for cluster in known]
+    found = list(known)
+    new: list[KnownCluster] = []
+    for cluster in fresh:
+        keys = frozenset(cluster.keys)
+        matches = [len(fingerprint & keys) for fingerprint in fingerprints]
+        most = max(matches, default=0)
+        if not most:
+            new.append(cluster)
+            continue
+        place = matches.index(most)
+        held = found[place]
+        if abs(cluster.regression) > abs(held.regression):
+            found[place] = replace(cluster, id=held.id, status=held.status, message=held.message)
+    return found + new
