@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import numpy as np
+
+from knickpoint.detect.regions import build_steps
+from knickpoint.model.regression import Condition
+from knickpoint.watch.recovery import conditions
+
+PRESENT, RECOVERED = Condition.PRESENT, Condition.RECOVERED
+
+
+def levels(*means: float, noise: float = 0.5) -> list[Condition]:
+    values = np.concatenate([mean + noise * np.array([-1.0, 0.0, 1.0, 0.0, 1.0, -1.0]) for mean in means])
+    return conditions(build_steps(values, [6 * k for k in range(1, len(means))], method="m"))
+
+
+def test_a_step_that_stays_is_present() -> None:
+    assert levels(10, 20) == [PRESENT]
+
+
+def test_a_step_whose_level_comes_back_has_recovered() -> None:
+    assert levels(10, 20, 10.3) == [RECOVERED, PRESENT]
+
+
+def test_a_step_undone_in_two_parts_has_recovered() -> None:
+    assert levels(10, 20, 15, 10) == [RECOVERED, PRESENT, PRESENT]
+
+
+def test_half_of_the_way_back_is_no_recovery() -> None:
+    assert levels(10, 20, 15) == [PRESENT, PRESENT]
+
+
+def test_a_step_smaller_than_the_noise_recovers_only_near_its_old_level() -> None:
+    assert levels(10, 10.4, 10.3) == [PRESENT, PRESENT]
+
+
+def test_a_level_without_noise_must_come_back_exactly() -> None:
+    assert levels(100, 120, 101, noise=0) == [PRESENT, PRESENT]
+    assert levels(100, 120, 100, noise=0) == [RECOVERED, PRESENT]
+
+
+def test_a_step_that_recovered_and_came_again_stays_recovered() -> None:
+    assert levels(10, 20, 10, 20) == [RECOVERED, RECOVERED, PRESENT]
