@@ -1,1 +1,9 @@
-"""."""
+"""Read what benchmark tools write: bytes in, a report out, and no I/O. One module a format."""
+
+from __future__ import annotations
+
+from knickpoint.formats.format import Format
+from knickpoint.formats.reading import find_format, read_report, sniff
+from knickpoint.formats.registry import FORMATS
+
+__all__ = ["FORMATS", "Format", "find_format", "read_report", "sniff"]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.commit import Commit
-from knickpoint.model.params import encode_key
+from knickpoint.model.params import decode_key, encode_key
 from knickpoint.model.unit import Better
 
 __all__ = ["Outcome", "Problem", "Report", "Result", "ResultTable", "RunReport", "Severity"]
@@ -47,7 +47,10 @@ class Result:
     """One benchmark × configuration in one run.
 
     ``samples`` are finite numbers in ``unit``, in the order of measurement; empty unless measured.
-    ``better`` is UNKNOWN where the format does not say (the unit, then the user, decide).
+    ``better`` is UNKNOWN where neither the format nor the unit says; the user may always decide otherwise.
+    ``message`` says why there is no value, or what the source adds in words to one that there is.
+    ``summary`` holds what the source computed beside the value, by name (``stddev``, ``confidence_low``,
+    ``rounds``): it belongs to the point and makes no series. ``links`` are this result's own: name → URL.
     """
 
     params: Mapping[str, str]
@@ -56,6 +59,8 @@ class Result:
     better: Better = Better.UNKNOWN
     outcome: Outcome = Outcome.MEASURED
     message: str = ""
+    summary: Mapping[str, float] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,8 @@ class ResultTable(Sequence[Result]):
 
     Result ``i`` has the trace key ``keys[i]``, the samples ``samples[offsets[i]:offsets[i + 1]]`` (float64),
     the unit ``units[unit_codes[i]]``, the direction ``list(Better)[better_codes[i]]`` and the outcome
-    ``list(Outcome)[outcome_codes[i]]``; ``messages`` has those of failed and skipped ones by index.
-    Keys may repeat: repeated names are samples of one point.
+    ``list(Outcome)[outcome_codes[i]]``; ``messages``, ``summaries`` and ``links`` hold by index what only
+    some results have. Keys may repeat: repeated names are samples of one point.
     """
 
     keys: tuple[str, ...]
@@ -76,6 +81,8 @@ class ResultTable(Sequence[Result]):
     better_codes: NDArray[np.uint8]
     outcome_codes: NDArray[np.uint8]
     messages: Mapping[int, str] = field(default_factory=dict)
+    summaries: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    links: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, results: Iterable[Result]) -> ResultTable:
@@ -90,6 +97,8 @@ class ResultTable(Sequence[Result]):
         better_codes: list[int] = []
         outcome_codes: list[int] = []
         messages: dict[int, str] = {}
+        summaries: dict[int, Mapping[str, float]] = {}
+        links: dict[int, Mapping[str, str]] = {}
         for index, result in enumerate(results):
             keys.append(encode_key(result.params))
             samples.extend(result.samples)
@@ -99,6 +108,10 @@ class ResultTable(Sequence[Result]):
             outcome_codes.append(outcomes[result.outcome])
             if result.message:
                 messages[index] = result.message
+            if result.summary:
+                summaries[index] = result.summary
+            if result.links:
+                links[index] = result.links
         return cls(
             tuple(keys),
             np.array(samples, dtype=np.float64),
@@ -108,6 +121,8 @@ class ResultTable(Sequence[Result]):
             np.array(better_codes, dtype=np.uint8),
             np.array(outcome_codes, dtype=np.uint8),
             messages,
+            summaries,
+            links,
         )
 
     def __len__(self) -> int:
@@ -115,8 +130,6 @@ class ResultTable(Sequence[Result]):
 
     def __getitem__(self, index: int) -> Result:  # type: ignore[override]
         """Return one result as an object; for showing and testing, not for large tables."""
-        from knickpoint.model.params import decode_key
-
         place = range(len(self))[index]
         return Result(
             decode_key(self.keys[place]),
@@ -125,6 +138,8 @@ class ResultTable(Sequence[Result]):
             list(Better)[self.better_codes[place]],
             list(Outcome)[self.outcome_codes[place]],
             self.messages.get(place, ""),
+            self.summaries.get(place, {}),
+            self.links.get(place, {}),
         )
 
     def __iter__(self) -> Iterator[Result]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Final
 
 __all__ = ["Better", "Unit", "convert", "read_unit"]
@@ -106,6 +107,7 @@ def _per_second(text: str) -> Unit | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def read_unit(text: str) -> Unit:
     """Return what is known of the unit written as ``text``.
 

@@ -1,0 +1,351 @@
+"""Columns: what the columns of a table of results mean, and the runs that its rows make.
+
+A table is *long* when it has a column ``value`` (one measurement a row), and *wide* when it has not: then each
+row is one run, and every column of numbers is a series. Both may hold many runs: rows of one commit, branch and
+run belong together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from knickpoint.formats.moment import read_moment
+from knickpoint.formats.rows import Rows
+from knickpoint.model.commit import Commit
+from knickpoint.model.errors import FormatError
+from knickpoint.model.report import Report, RunReport
+from knickpoint.model.unit import Better, read_unit
+
+__all__ = ["Cell", "numeral", "read_table", "roles"]
+
+Cell = str | float | int | bool | datetime | list[float] | None
+
+_ROLES: Final = {
+    "value": ("value", "measurement", "measured_value", "result", "sample_value"),
+    "samples": ("samples", "values"),
+    "benchmark": ("benchmark", "benchmark_name", "name", "test", "test_name"),
+    "unit": ("unit", "units"),
+    "better": ("better", "direction", "improvement_direction", "lower_is_better", "higher_is_better"),
+    "status": ("status", "outcome"),
+    "message": ("message", "error"),
+    "commit": ("commit", "revision", "commit_hash", "git_commit", "git_hash", "hash", "sha", "commit_id", "commit_sha"),
+    "commit_time": ("commit_time", "commit_date", "committed_at", "author_date"),
+    "author": ("author", "commit_author"),
+    "email": ("email", "author_email"),
+    "subject": ("subject", "commit_subject", "commit_message"),
+    "branch": ("branch", "git_branch"),
+    "repository": ("repository", "repo", "git_repo"),
+    "run": ("run", "run_id", "job", "job_id", "build_id"),
+    "time": ("time", "timestamp", "date", "datetime", "started_at", "run_time", "measured_at"),
+    "order": ("pos", "position", "index", "sample", "repetition", "rep", "round", "row"),
+}
+_BY_NAME: Final = {name: role for role, names in _ROLES.items() for name in names}
+_PREFIXES: Final = ("param", "env", "link", "metric")
+_NUMERAL: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_MISSING: Final = {"", "null", "none", "na", "n/a", "-"}
+_BRACKETED: Final = re.compile(r"(?P<name>.*\S)\s*[(\[](?P<unit>[^()\[\]]+)[)\]]")
+_BETTERS: Final = {
+    "lower": Better.LOWER,
+    "less": Better.LOWER,
+    "smaller": Better.LOWER,
+    "down": Better.LOWER,
+    "-1": Better.LOWER,
+    "lower_is_better": Better.LOWER,
+    "higher": Better.HIGHER,
+    "more": Better.HIGHER,
+    "bigger": Better.HIGHER,
+    "up": Better.HIGHER,
+    "1": Better.HIGHER,
+    "+1": Better.HIGHER,
+    "higher_is_better": Better.HIGHER,
+    "": Better.UNKNOWN,
+    "0": Better.UNKNOWN,
+    "unknown": Better.UNKNOWN,
+    "none": Better.UNKNOWN,
+}
+_STATUSES: Final = {
+    "ok": "",
+    "passed": "",
+    "pass": "",
+    "success": "",
+    "measured": "",
+    "": "",
+    "failed": "failed",
+    "fail": "failed",
+    "failure": "failed",
+    "error": "failed",
+    "skipped": "skipped",
+    "skip": "skipped",
+    "ignored": "skipped",
+}
+
+
+def roles(header: Sequence[str]) -> dict[str, int]:
+    """Return role → column of the columns that ``header`` gives a role, prefixed ones under their full name."""
+    found: dict[str, int] = {}
+    for index, name in enumerate(header):
+        plain = name.strip().lower().replace(" ", "_").replace("-", "_")
+        prefix = plain.partition(":")[0]
+        if ":" in plain and prefix in _PREFIXES:
+            continue
+        role = _BY_NAME.get(plain)
+        if role is not None and role not in found:
+            found[role] = index
+    return found
+
+
+def numeral(text: str, *, decimal_comma: bool = False) -> float | None:
+    """Return the number that ``text`` writes, None where it writes none; thousands separators are none."""
+    plain = text.strip()
+    if decimal_comma and plain.count(",") == 1 and "." not in plain:
+        plain = plain.replace(",", ".")
+    return float(plain) if _NUMERAL.fullmatch(plain) else None
+
+
+@dataclass
+class _Run:
+    """A run while its rows come in."""
+
+    rows: Rows
+    time: datetime | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)
+
+
+class _Table:
+    """The meaning of a header, and the runs and commits that the rows told so far."""
+
+    def __init__(self, header: Sequence[str], wide: Sequence[int], number: Callable[[str], float | None]) -> None:
+        self.header = [name.strip() for name in header]
+        self.role = roles(header)
+        self.wide = wide
+        self.number = number
+        self.runs: dict[tuple[str, str, str], _Run] = {}
+        self.names = Rows()
+        self.commits: dict[str, Commit] = {}
+        self.repositories: dict[str, None] = {}
+        taken = {*self.role.values(), *wide}
+        self.params: list[tuple[int, str]] = []
+        self.facts: list[tuple[int, str, str]] = []
+        for index, name in enumerate(self.header):
+            prefix, colon, rest = name.partition(":")
+            if colon and prefix.lower() in ("env", "link"):
+                self.facts.append((index, prefix.lower(), rest.strip()))
+            elif colon and prefix.lower() == "param":
+                self.params.append((index, rest.strip()))
+            elif index not in taken and name:
+                self.params.append((index, name))
+
+    def text(self, row: Sequence[Cell], role: str) -> str:
+        """Return the cell with ``role`` as text, "" where there is none."""
+        index = self.role.get(role)
+        return "" if index is None else _text(row[index])
+
+    def add(self, row: Sequence[Cell], where: str) -> None:
+        """Add one row, which stands at ``where``."""
+        revision, branch = self.text(row, "commit"), self.text(row, "branch")
+        moment = self._moment(row, "time", where)
+        given = self.text(row, "run")
+        identity = given or ("" if revision else (moment.isoformat() if moment else ""))
+        run = self.runs.get((revision, branch, identity))
+        if run is None:
+            run = self.runs[revision, branch, identity] = _Run(Rows(like=self.names))
+        if moment and (run.time is None or moment < run.time):
+            run.time = moment
+        self._describe(row, run, revision, moment, where)
+        params = {name: text for index, name in self.params if (text := _text(row[index]))}
+        benchmark = self.text(row, "benchmark")
+        if benchmark:
+            params["benchmark"] = benchmark
+        try:
+            if self.wide:
+                self._add_wide(run.rows, row, params, where)
+            else:
+                self._add_long(run.rows, row, params, where)
+        except FormatError as error:
+            if error.where == where:
+                raise
+            raise FormatError(error.message, where=f"{where}, {error.where}", remedy=error.remedy) from error
+
+    def _describe(self, row: Sequence[Cell], run: _Run, revision: str, moment: datetime | None, where: str) -> None:
+        for index, kind, name in self.facts:
+            if text := _text(row[index]):
+                (run.environment if kind == "env" else run.links)[name] = text
+        if repository := self.text(row, "repository"):
+            self.repositories[repository] = None
+        if revision and revision not in self.commits:
+            time = self._moment(row, "commit_time", where) or moment
+            if time is not None:
+                author, email, subject = (self.text(row, role) for role in ("author", "email", "subject"))
+                self.commits[revision] = Commit(revision, author, email, time, subject)
+
+    def _moment(self, row: Sequence[Cell], role: str, where: str) -> datetime | None:
+        index = self.role.get(role)
+        cell = None if index is None else row[index]
+        if isinstance(cell, datetime):
+            return cell.astimezone(UTC) if cell.tzinfo else cell.replace(tzinfo=UTC)
+        if cell is None or isinstance(cell, list) or not _text(cell):
+            return None
+        moment = read_moment(cell)
+        if moment is None:
+            raise FormatError(
+                f"{_text(cell)!r} in column {self.header[index or 0]!r} is no point in time",
+                where=where,
+                remedy="Write times as 2026-08-20T10:11:12Z, or as seconds since 1970.",
+            )
+        return moment
+
+    def _add_long(self, rows: Rows, row: Sequence[Cell], params: dict[str, str], where: str) -> None:
+        status = _STATUSES.get(self.text(row, "status").lower())
+        if status is None:
+            raise FormatError(
+                f"the status {self.text(row, 'status')!r} is none of ok, failed, skipped",
+                where=where,
+                remedy="Use one of them, or name that column param:status.",
+            )
+        if status:
+            (rows.fail if status == "failed" else rows.skip)(params, self.text(row, "message"))
+            return
+        better = self.better(row, where)
+        for role in ("value", "samples"):
+            index = self.role.get(role)
+            if index is not None:
+                rows.add(params, self._samples(row[index], index, params, where), self.text(row, "unit"), better)
+
+    def _add_wide(self, rows: Rows, row: Sequence[Cell], params: dict[str, str], where: str) -> None:
+        for index in self.wide:
+            name, unit = _name_and_unit(self.header[index])
+            samples = self._samples(row[index], index, {**params, "metric": name}, where)
+            rows.add({**params, "metric": name}, samples, self.text(row, "unit") or unit)
+
+    def better(self, row: Sequence[Cell], where: str) -> Better:
+        """Return the direction that ``row`` tells."""
+        index = self.role.get("better")
+        if index is None:
+            return Better.UNKNOWN
+        told = _text(row[index]).strip().lower()
+        column = self.header[index].lower()
+        if column.endswith("_is_better"):
+            if told not in {"true", "false", "1", "0", "yes", "no", ""}:
+                raise FormatError(f"{told!r} is neither true nor false", where=where, remedy="Write true or false.")
+            lower = (told in {"true", "1", "yes"}) == column.startswith("lower")
+            return Better.UNKNOWN if not told else Better.LOWER if lower else Better.HIGHER
+        better = _BETTERS.get(told.removesuffix(".0"))
+        if better is None:
+            raise FormatError(f"{told!r} is no direction", where=where, remedy="Write lower or higher.")
+        return better
+
+    def _samples(self, cell: Cell, index: int, params: dict[str, str], where: str) -> list[float]:
+        if isinstance(cell, list):
+            return [sample for item in cell for sample in self._samples(item, index, params, where)]
+        if cell is None or (isinstance(cell, str) and cell.strip().lower() in _MISSING):
+            return []
+        value: float | None
+        if isinstance(cell, str):
+            value = self.number(cell)
+        else:
+            value = float(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None
+        if value is None:
+            raise FormatError(
+                f"{_text(cell)!r} in column {self.header[index]!r} is no number (benchmark {params.get('benchmark', '')!r})",
+                where=where,
+                remedy="Write plain numbers, without thousands separators; leave the cell empty where there is none.",
+            )
+        return [value]
+
+    def report(self, name: str) -> Report:
+        """Return what the rows told."""
+        if len(self.repositories) > 1:
+            raise FormatError(
+                f"the rows belong to {len(self.repositories)} repositories: {', '.join(self.repositories)}",
+                remedy="Split the table, one file a repository.",
+            )
+        several = len(self.runs) > 1
+        runs = tuple(
+            RunReport(
+                run.rows.table(),
+                entry="/".join(part for part in (branch, revision, identity) if part) if several else "",
+                revision=revision,
+                branch=branch,
+                identity=identity if "run" in self.role else "",
+                time=run.time,
+                environment=run.environment,
+                links=run.links,
+            )
+            for (revision, branch, identity), run in self.runs.items()
+        )
+        return Report(name, runs, tuple(self.commits.values()), next(iter(self.repositories), ""))
+
+
+def read_table(
+    name: str,
+    header: Sequence[str],
+    rows: Iterable[tuple[str, Sequence[Cell]]],
+    *,
+    number: Callable[[str], float | None] = numeral,
+) -> Report:
+    """Return the report of a table; ``rows`` are pairs of a place and its cells.
+
+    Raises:
+        FormatError: a cell is not what its column needs, or no column holds values.
+    """
+    repeated = next((column for column in header if column and list(header).count(column) > 1), None)
+    if repeated is not None:
+        raise FormatError(f"two columns are called {repeated!r}", remedy="Give each column a name of its own.")
+    found = roles(header)
+    long = "value" in found or "samples" in found
+    kept = list(rows)
+    wide = () if long else _wide_columns(header, found, [row for _, row in kept], number)
+    if not long and not wide:
+        raise FormatError(
+            f"no column holds values, among {', '.join(header)[:200]}",
+            remedy="Name it value, or give columns of numbers beside a column commit or time.",
+        )
+    table = _Table(header, wide, number)
+    for where, row in kept:
+        table.add(row, where)
+    return table.report(name)
+
+
+def _wide_columns(
+    header: Sequence[str], found: dict[str, int], rows: Sequence[Sequence[Cell]], number: Callable[[str], float | None]
+) -> tuple[int, ...]:
+    taken = set(found.values())
+    wide = []
+    for index, name in enumerate(header):
+        prefix, colon, _ = name.partition(":")
+        if colon and prefix.lower() in _PREFIXES:
+            if prefix.lower() == "metric":
+                wide.append(index)
+            continue
+        if index not in taken and name.strip():
+            texts = [text for row in rows if (text := _text(row[index])).lower() not in _MISSING]
+            if any(number(text) is not None for text in texts) or any(isinstance(row[index], list) for row in rows):
+                wide.append(index)
+    return tuple(wide)
+
+
+def _name_and_unit(column: str) -> tuple[str, str]:
+    """Return a wide column's metric and its unit, which stands in brackets or after the last underscore."""
+    prefix, colon, rest = column.partition(":")
+    name = rest.strip() if colon and prefix.lower() == "metric" else column
+    found = _BRACKETED.fullmatch(name)
+    if found:
+        return found["name"], found["unit"].strip()
+    ending = name.rpartition("_")[2]
+    known = ending != name and not read_unit(ending).dimension.startswith("?")
+    return name, ending if known else ""
+
+
+def _text(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, datetime):
+        return cell.isoformat()
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return cell.strip() if isinstance(cell, str) else str(cell)

@@ -1,0 +1,82 @@
+"""Read CSV and TSV, long (a measurement a row) and wide (a run a row)."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+from knickpoint.formats.columns import numeral, read_table, roles
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.source import Source
+from knickpoint.model.errors import FormatError
+
+__all__ = ["fits", "read"]
+
+_NAME: Final = "csv"
+_DELIMITERS: Final = (",", "\t", ";", "|")
+
+
+def fits(source: Source) -> bool:
+    """Tell whether the first line is a header that has values and says of what."""
+    text = source.readable[:65536]
+    if text.lstrip()[:1] in ("{", "[", "<", ""):
+        return False
+    header = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
+    names = _cells(header, _delimiter(header))
+    if len(names) < 2 or any(numeral(name) is not None for name in names):
+        return False
+    found = roles(names)
+    named = {"commit", "time", "benchmark", "commit_time"} & found.keys()
+    if "value" in found or "samples" in found:
+        return bool(named) or len(names) > len(found)
+    return bool({"commit", "time", "commit_time"} & found.keys()) and len(names) > len(found)
+
+
+def read(source: Source) -> Parsed:
+    """Read the runs that the rows make; lines that begin with ``#`` are comments."""
+    lines = source.whole_lines()
+    first = next((index for index, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
+    if first is None:
+        raise FormatError("the table has no header", remedy="Begin with a line that names the columns.")
+    delimiter = _delimiter(lines[first])
+    header = _cells(lines[first], delimiter)
+    number = partial(numeral, decimal_comma=delimiter == ";")
+    return read_table(_NAME, header, _rows(lines, first + 1, delimiter, len(header)), number=number), ()
+
+
+def _delimiter(header: str) -> str:
+    return max(_DELIMITERS, key=header.count)
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, strict=True), [])]
+    except csv.Error:
+        return []
+
+
+def _rows(lines: tuple[str, ...], first: int, delimiter: str, width: int) -> Iterator[tuple[str, list[str]]]:
+    reader = csv.reader((f"{line}\n" for line in lines[first:]), delimiter=delimiter, strict=True)
+    while True:
+        start = first + reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise FormatError(
+                f"the row is not whole: {error}",
+                where=f"line {start}",
+                remedy="Close the quotes; if the file was cut short, write it again.",
+            ) from error
+        if not any(cell.strip() for cell in cells) or cells[0].startswith("#"):
+            continue
+        if len(cells) != width:
+            raise FormatError(
+                f"the row has {len(cells)} cells, the header {width}",
+                where=f"line {start}",
+                remedy="Give every row a cell for every column; quote cells that hold the delimiter.",
+            )
+        yield f"line {start}", cells

@@ -1,0 +1,152 @@
+"""Read github-action-benchmark: its custom entries, and the whole histories that it publishes as ``data.js``."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Final
+
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.moment import read_moment
+from knickpoint.formats.node import Node
+from knickpoint.formats.rows import Rows
+from knickpoint.formats.source import Source
+from knickpoint.model.commit import Commit
+from knickpoint.model.errors import FormatError
+from knickpoint.model.report import Report, RunReport
+from knickpoint.model.unit import Better, read_unit
+
+__all__ = ["fits", "read"]
+
+_NAME: Final = "github-action-benchmark"
+_ASSIGNMENT: Final = re.compile(r"\s*(?:(?:window\.|globalThis\.|const |var |let )\s*)?BENCHMARK_DATA\s*=\s*")
+_SPREAD: Final = re.compile(
+    r"(?P<word>±|\+/-|\+-|stddev:)?\s*(?P<number>\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?)\s*(?P<unit>%)?.*"
+)
+_TOOLS: Final = {
+    "cargo": Better.LOWER,
+    "googlecpp": Better.LOWER,
+    "catch2": Better.LOWER,
+    "benchmarkdotnet": Better.LOWER,
+    "customSmallerIsBetter": Better.LOWER,
+    "pytest": Better.HIGHER,
+    "benchmarkjs": Better.HIGHER,
+    "customBiggerIsBetter": Better.HIGHER,
+}
+"""Which direction a tool's numbers have; the other tools write several units, and there the unit says."""
+_LOWER_UNLESS_RATE: Final = ("go", "jmh", "julia", "benchmarkluau")
+
+
+def fits(source: Source) -> bool:
+    """Tell whether this is a list of custom entries, or a history."""
+    if _ASSIGNMENT.match(source.readable):
+        return True
+    document = source.document
+    if isinstance(document, dict):
+        return isinstance(document.get("entries"), dict) and ("lastUpdate" in document or "repoUrl" in document)
+    return (
+        isinstance(document, list)
+        and bool(document)
+        and all(isinstance(entry, dict) and {"name", "value", "unit"} <= entry.keys() for entry in document)
+    )
+
+
+def read(source: Source) -> Parsed:
+    """Read custom entries as one run, a history as one run per entry, with the commits that it describes."""
+    found = _ASSIGNMENT.match(source.text)
+    if found:
+        line = source.text.count("\n", 0, found.end()) + 1
+        document = source.parse_json(source.text[found.end() :].rstrip().removesuffix(";"), first_line=line)
+    else:
+        document = source.json
+    root = Node(document)
+    if isinstance(document, list):
+        rows = Rows()
+        for bench in root.elements():
+            _add(rows, {}, bench, "")
+        return Report(_NAME, (RunReport(rows.table()),)), ()
+    return _history(root), ()
+
+
+def _history(root: Node) -> Report:
+    runs: list[tuple[float, RunReport]] = []
+    commits: dict[str, tuple[float, Commit]] = {}
+    seen: Counter[str] = Counter()
+    names = Rows()
+    for suite, entries in root["entries"].members():
+        for entry in entries.elements():
+            date = entry["date"].number()
+            time = read_moment(date)
+            commit = _commit(entry["commit"], time)
+            first, _ = commits.get(commit.hash, (date, commit))
+            if commit.hash not in commits or date < first:
+                commits[commit.hash] = (min(date, first), commit)
+            place = f"{suite}/{commit.hash}/{date:.0f}"
+            seen[place] += 1
+            number = f"~{seen[place]}" if seen[place] > 1 else ""
+            runs.append((date, _run(suite, entry, commit, place + number, Rows(like=names))))
+    runs.sort(key=lambda run: run[0])
+    return Report(
+        _NAME,
+        tuple(run for _, run in runs),
+        tuple(commit for _, commit in sorted(commits.values(), key=lambda pair: pair[0])),
+        root.words("repoUrl"),
+    )
+
+
+def _run(suite: str, entry: Node, commit: Commit, place: str, rows: Rows) -> RunReport:
+    tool = entry.words("tool")
+    for bench in entry["benches"].elements():
+        _add(rows, {"suite": suite}, bench, tool)
+    links = {"commit": commit.url} if commit.url else {}
+    return RunReport(
+        rows.table(),
+        entry=place,
+        revision=commit.hash,
+        time=read_moment(entry["date"].number()),
+        environment={"tool": tool} if tool else {},
+        links=links,
+    )
+
+
+def _add(rows: Rows, params: dict[str, str], bench: Node, tool: str) -> None:
+    name = bench["name"].text()
+    unit = bench.words("unit")
+    value = bench["value"].numeral(name)
+    better = _TOOLS.get(tool, Better.UNKNOWN)
+    if tool in _LOWER_UNLESS_RATE:
+        known = read_unit(unit).better
+        better = Better.LOWER if known is Better.UNKNOWN else known
+    summary, rest = _spread(bench.words("range"))
+    words = "\n".join(text for text in (rest, bench.words("extra").strip()) if text)
+    rows.add({**params, "benchmark": name}, (value,), unit, better, summary=summary, message=words)
+
+
+def _spread(text: str) -> tuple[dict[str, float], str]:
+    """Return the spread that ``range`` tells as a number, and what of it is no number."""
+    found = _SPREAD.fullmatch(text.strip())
+    if not found:
+        return {}, text.strip()
+    number = found["number"].replace(",", "")
+    if number.count(".") > 1:
+        return {}, text.strip()
+    name = "stddev" if found["word"] == "stddev:" else "range_percent" if found["unit"] else "range"
+    return {name: float(number)}, ""
+
+
+def _commit(node: Node, time: datetime | None) -> Commit:
+    revision = node["id"].text().strip()
+    if not revision:
+        raise FormatError("the commit has no id", where=node.path, remedy="Take the entry out, or give it its commit.")
+    author = node.maybe("author")
+    moment = read_moment(node.words("timestamp")) or time or datetime.fromtimestamp(0, UTC)
+    subject = next(iter(node.words("message").strip().splitlines()), "")
+    return Commit(
+        revision,
+        (author.words("name") or author.words("username")) if author else "",
+        author.words("email") if author else "",
+        moment,
+        subject,
+        url=node.words("url"),
+    )

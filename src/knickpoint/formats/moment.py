@@ -1,0 +1,56 @@
+"""Moments: read the many ways in which tools write a point in time."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Final
+
+__all__ = ["read_moment"]
+
+_LATEST: Final = 253402300799.0
+"""The last second of the year 9999; what is larger counts milli-, micro- or nanoseconds."""
+_FRACTION: Final = re.compile(r"(\.\d{6})\d+")
+_OFFSET: Final = re.compile(r"\s+([+-]\d\d:?\d\d)$")
+_NUMBER: Final = re.compile(r"\d+(\.\d*)?")
+_PATTERNS: Final = ("%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S %z", "%a %b %d %H:%M:%S %Y %z", "%Y/%m/%d %H:%M:%S")
+
+
+def read_moment(value: str | float | None) -> datetime | None:
+    """Return the aware time, in UTC, that ``value`` tells, or None where it tells none.
+
+    Numbers count seconds since 1970, or milli-, micro- or nanoseconds where they are too large for that
+    (beyond the year 2286 in seconds). A time without zone is taken as UTC.
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        if _NUMBER.fullmatch(text) and len(text.partition(".")[0]) >= 9:
+            return read_moment(float(text))
+        return _read_text(text)
+    if value is None or not 0 < value < _LATEST * 1e9:
+        return None
+    seconds = float(value)
+    while seconds >= 1e10:
+        seconds /= 1000
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _read_text(text: str) -> datetime | None:
+    plain = _OFFSET.sub(r"\1", _FRACTION.sub(r"\1", text.removesuffix(" UTC").removesuffix(" GMT")))
+    try:
+        return _aware(datetime.fromisoformat(plain))
+    except ValueError:
+        pass
+    for pattern in _PATTERNS:
+        try:
+            return _aware(datetime.strptime(text, pattern))  # noqa: DTZ007 - made aware at once
+        except ValueError:
+            continue
+    return None
+
+
+def _aware(moment: datetime) -> datetime | None:
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError:
+        return None

@@ -1,0 +1,148 @@
+"""Nodes: values of a JSON document that know their path, so that every complaint can name its place."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from knickpoint.model.errors import FormatError
+
+__all__ = ["Node"]
+
+_NUMERAL: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_PLAIN_NAME: Final = re.compile(r"[^\W\d]\w*")
+
+
+class Node:
+    """A value of a JSON document with its path, as in ``benchmarks[3].stats.mean``."""
+
+    __slots__ = ("_parent", "_step", "value")
+
+    def __init__(self, value: object, parent: Node | None = None, step: str | int = "") -> None:
+        self.value = value
+        self._parent = parent
+        self._step = step
+
+    @property
+    def path(self) -> str:
+        """The way from the root to here, "" at the root."""
+        if self._parent is None:
+            return str(self._step)
+        before = self._parent.path
+        if isinstance(self._step, int):
+            return f"{before}[{self._step}]"
+        if not _PLAIN_NAME.fullmatch(self._step):
+            return f"{before}[{self._step!r}]"
+        return f"{before}.{self._step}" if before else self._step
+
+    def refuse(self, message: str, *, remedy: str = "", of: str = "") -> FormatError:
+        """Return the error that says ``message`` about this place, and about the benchmark ``of``."""
+        said = f"{message} (benchmark {of!r})" if of else message
+        return FormatError(
+            said, where=self.path or "the document", remedy=remedy or "Correct that place, or write the file again."
+        )
+
+    def __contains__(self, name: str) -> bool:
+        return isinstance(self.value, dict) and self.value.get(name) is not None
+
+    def __getitem__(self, name: str) -> Node:
+        """Return the member ``name``. Raises ``FormatError`` where there is none, or it is null."""
+        found = self.maybe(name)
+        if found is None:
+            raise self.refuse(f"{name!r} is missing")
+        return found
+
+    def maybe(self, name: str) -> Node | None:
+        """Return the member ``name``, None where it is absent or null. Raises where this is no object."""
+        if not isinstance(self.value, dict):
+            raise self.refuse(f"{_shown(self.value)} stands where an object is needed")
+        found = self.value.get(name)
+        return None if found is None else Node(found, self, name)
+
+    def members(self) -> Iterator[tuple[str, Node]]:
+        """Iterate over the members of an object, null ones included."""
+        if not isinstance(self.value, dict):
+            raise self.refuse(f"{_shown(self.value)} stands where an object is needed")
+        for name, value in self.value.items():
+            yield name, Node(value, self, name)
+
+    def elements(self) -> Iterator[Node]:
+        """Iterate over the elements of a list."""
+        if not isinstance(self.value, list):
+            raise self.refuse(f"{_shown(self.value)} stands where a list is needed")
+        for index, value in enumerate(self.value):
+            yield Node(value, self, index)
+
+    def is_number(self) -> bool:
+        """Tell whether this is a finite number."""
+        value = self.value
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+    def number(self, of: str = "") -> float:
+        """Return the finite number here. Raises ``FormatError`` naming the benchmark ``of`` otherwise."""
+        value = self.value
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            try:
+                number = float(value)
+            except OverflowError:
+                number = math.inf
+            if math.isfinite(number):
+                return number
+        raise self.refuse(f"{_shown(value)} stands where a finite number is needed", of=of)
+
+    def numeral(self, of: str = "") -> float:
+        """Return the finite number here, which may also be written as a string of digits."""
+        if isinstance(self.value, str) and _NUMERAL.fullmatch(self.value.strip()):
+            number = float(self.value)
+            if math.isfinite(number):
+                return number
+        return self.number(of)
+
+    def numbers(self, of: str = "") -> tuple[float, ...]:
+        """Return the finite numbers of a list."""
+        return tuple(element.number(of) for element in self.elements())
+
+    def text(self) -> str:
+        """Return the string here. Raises ``FormatError`` where it is anything else."""
+        if not isinstance(self.value, str):
+            raise self.refuse(f"{_shown(self.value)} stands where a text is needed")
+        return self.value
+
+    def words(self, name: str) -> str:
+        """Return the member ``name`` as text: strings, numbers and booleans as they read, "" for none."""
+        found = self.maybe(name)
+        return "" if found is None else found.word()
+
+    def word(self) -> str:
+        """Return a scalar as text. Raises ``FormatError`` for lists and objects."""
+        value = self.value
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if value is None:
+            return ""
+        if isinstance(value, str | int | float):
+            return str(value)
+        raise self.refuse(f"{_shown(value)} stands where a text or a number is needed")
+
+    def facts(self) -> dict[str, str]:
+        """Return the scalars of an object as texts, those of objects within it under ``outer.inner``."""
+        found: dict[str, str] = {}
+        for name, node in self.members():
+            if isinstance(node.value, dict):
+                found.update({f"{name}.{inner}": text for inner, text in node.facts().items()})
+            elif not isinstance(node.value, list) and (text := node.word()):
+                found[name] = text
+        return found
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    if value is None:
+        return "null"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"

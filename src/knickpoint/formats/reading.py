@@ -1,0 +1,102 @@
+"""Read results files: find the format that fits, and refuse to guess between two."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from knickpoint.formats.format import Format, Parsed
+from knickpoint.formats.registry import FORMATS
+from knickpoint.formats.source import Source
+from knickpoint.model.errors import FormatError
+from knickpoint.model.report import Problem, Severity
+
+__all__ = ["find_format", "read_report", "sniff"]
+
+
+def find_format(name: str) -> Format:
+    """Return the format called ``name``; case, spaces and underscores do not matter. Raises ``FormatError``."""
+    plain = name.strip().lower().replace("_", "-").replace(" ", "-")
+    for known in FORMATS:
+        if known.name == plain:
+            return known
+    raise FormatError(
+        f"no format is called {name!r}",
+        remedy=f"Choose one of {', '.join(known.name for known in FORMATS)}.",
+    )
+
+
+def sniff(data: bytes, *, name: str = "") -> tuple[Format, ...]:
+    """Return every format that ``data`` look like: one where all is well, none or several where it is not."""
+    return _fitting(Source(data, name))
+
+
+def _fitting(source: Source) -> tuple[Format, ...]:
+    return tuple(known for known in FORMATS if known.fits(source))
+
+
+def read_report(data: bytes, *, name: str = "", format: str = "") -> Parsed:  # noqa: A002 - the word of the command line
+    """Return what the results file ``data`` says, and the warnings that came with it.
+
+    Args:
+        data: the whole file, plain or gzip.
+        name: of the file, for messages.
+        format: name of the format; "" to find it by looking.
+
+    Raises:
+        FormatError: the file is empty or was cut short, no format or more than one fits, or something in it is
+            not as its format has it. Nothing of such a file is to be kept.
+    """
+    source = Source(data, name)
+    if not source.content.strip():
+        raise FormatError(
+            "the file is empty",
+            where=name,
+            remedy="The benchmark run probably failed before it wrote results; look at its log, then run it again.",
+        )
+    chosen = find_format(format) if format else _only(source)
+    try:
+        report, problems = chosen.read(source)
+    except FormatError as error:
+        raise _placed(error, name) from error
+    if not any(len(run.results) for run in report.runs):
+        problems = (
+            *problems,
+            Problem(
+                f"the file holds no results ({chosen.title})",
+                where=name,
+                remedy="Look whether the run was filtered to nothing.",
+                severity=Severity.WARNING,
+            ),
+        )
+    return report, tuple(dataclasses.replace(problem, where=_at(name, problem.where)) for problem in problems)
+
+
+def _only(source: Source) -> Format:
+    fitting = _fitting(source)
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise FormatError(
+            f"more than one format fits: {', '.join(known.name for known in fitting)}",
+            where=source.name,
+            remedy=f"Say which with --as, for example --as {fitting[0].name}.",
+        )
+    start = source.text.lstrip()[:1]
+    if start in ("{", "[") and source.fault is not None:
+        raise source.fault
+    raise FormatError(
+        "no format fits this file",
+        where=source.name,
+        remedy="Say which it is with --as; knick import --list shows them all, "
+        "and the guide on formats tells how to map any other JSON.",
+    )
+
+
+def _at(name: str, where: str) -> str:
+    if not name or where == name:
+        return where or name
+    return f"{name}, {where}" if where else name
+
+
+def _placed(error: FormatError, name: str) -> FormatError:
+    return FormatError(error.message, where=_at(name, error.where), remedy=error.remedy)

@@ -1,0 +1,135 @@
+"""Rows: gather the results of one run, repeated names as samples of one point, into columns."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import numpy as np
+
+from knickpoint.model.errors import FormatError, ParamsError
+from knickpoint.model.params import encode_key
+from knickpoint.model.report import Outcome, ResultTable
+from knickpoint.model.unit import Better, read_unit
+
+__all__ = ["Rows", "tidy"]
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]+")
+_BETTERS: Final = {better: code for code, better in enumerate(Better)}
+_OUTCOMES: Final = {outcome: code for code, outcome in enumerate(Outcome)}
+
+
+def tidy(text: str) -> str:
+    """Return ``text`` fit for a param: control characters become one space, space around it goes."""
+    return _CONTROL.sub(" ", text).strip()
+
+
+class Rows:
+    """Results of one run while they are gathered.
+
+    Results of one key, one unit and one outcome are one: their samples join in the order of arrival.
+    """
+
+    def __init__(self, like: Rows | None = None) -> None:
+        """Start empty; ``like`` is a run of the same file, whose knowledge of names and units is shared."""
+        self._places: dict[tuple[str, str, Outcome], int] = {}
+        self._keys: list[str] = []
+        self._samples: list[list[float]] = []
+        self._units: dict[str, int] = {}
+        self._unit_codes: list[int] = []
+        self._betters: list[int] = []
+        self._outcomes: list[int] = []
+        self._messages: dict[int, str] = {}
+        self._summaries: dict[int, Mapping[str, float]] = {}
+        self._links: dict[int, Mapping[str, str]] = {}
+        self.known: dict[tuple[tuple[str, str], ...], str] = like.known if like is not None else {}
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def key(self, params: Mapping[str, str]) -> str:
+        """Return the trace key of ``params``, made tidy; empty ones are left out. Raises ``FormatError``."""
+        pairs = tuple(params.items())
+        known = self.known.get(pairs)
+        if known is not None:
+            return known
+        try:
+            key = encode_key({tidy(name): value for name, text in pairs if (value := tidy(text))})
+        except ParamsError as error:
+            raise FormatError(error.message, where=f"benchmark {dict(pairs)!r}"[:200], remedy=error.remedy) from error
+        self.known[pairs] = key
+        return key
+
+    def add(
+        self,
+        params: Mapping[str, str],
+        samples: Iterable[float],
+        unit: str = "",
+        better: Better = Better.UNKNOWN,
+        *,
+        summary: Mapping[str, float] | None = None,
+        message: str = "",
+        links: Mapping[str, str] | None = None,
+    ) -> None:
+        """Add measured ``samples``; where ``better`` is unknown, the unit tells it.
+
+        Raises:
+            FormatError: a sample is not finite, or the params break the rules of keys.
+        """
+        found = list(samples)
+        for sample in found:
+            if not math.isfinite(sample):
+                raise FormatError(
+                    f"{sample!r} is not a finite number",
+                    where=f"benchmark {dict(params)!r}"[:200],
+                    remedy="Correct the value, or leave the benchmark out.",
+                )
+        if not found:
+            return
+        place = self._place(self.key(params), unit.strip(), Outcome.MEASURED, better)
+        self._samples[place].extend(found)
+        if summary and place not in self._summaries:
+            self._summaries[place] = summary
+        if message:
+            self._messages[place] = message
+        if links:
+            self._links[place] = links
+
+    def fail(self, params: Mapping[str, str], message: str = "", *, outcome: Outcome = Outcome.FAILED) -> None:
+        """Add a benchmark that failed, or was skipped."""
+        place = self._place(self.key(params), "", outcome, Better.UNKNOWN)
+        if message:
+            self._messages[place] = message.strip()[:1000]
+
+    def skip(self, params: Mapping[str, str], message: str = "") -> None:
+        """Add a benchmark that was skipped."""
+        self.fail(params, message, outcome=Outcome.SKIPPED)
+
+    def _place(self, key: str, unit: str, outcome: Outcome, better: Better) -> int:
+        place = self._places.setdefault((key, unit, outcome), len(self._keys))
+        if place == len(self._keys):
+            self._keys.append(key)
+            self._samples.append([])
+            self._unit_codes.append(self._units.setdefault(unit, len(self._units)))
+            self._betters.append(_BETTERS[better if better is not Better.UNKNOWN else read_unit(unit).better])
+            self._outcomes.append(_OUTCOMES[outcome])
+        return place
+
+    def table(self) -> ResultTable:
+        """Return what was gathered as columns."""
+        offsets = np.zeros(len(self._keys) + 1, dtype=np.int64)
+        np.cumsum([len(samples) for samples in self._samples], out=offsets[1:])
+        return ResultTable(
+            tuple(self._keys),
+            np.array([sample for samples in self._samples for sample in samples], dtype=np.float64),
+            offsets,
+            tuple(self._units),
+            np.array(self._unit_codes, dtype=np.uint16),
+            np.array(self._betters, dtype=np.uint8),
+            np.array(self._outcomes, dtype=np.uint8),
+            self._messages,
+            self._summaries,
+            self._links,
+        )

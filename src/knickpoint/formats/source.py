@@ -1,0 +1,202 @@
+"""Source: the bytes of one results file, decoded at most once for all the formats that look at them."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from json import JSONDecodeError
+from typing import Final
+
+from knickpoint.model.errors import FormatError
+
+__all__ = ["LARGEST_CONTENT", "Source"]
+
+LARGEST_CONTENT: Final = 1 << 30
+"""Bytes that a compressed file may unpack to; more is taken for an attack or an accident."""
+
+_BYTE_ORDER_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_CUT: Final = re.compile(r'[\w.+-]{0,9}|"[^"]*', re.DOTALL)
+"""What may stand last in a JSON text that was cut: the start of a word, a number or a string."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One results file as it came; ``name`` is for messages only."""
+
+    data: bytes
+    name: str = ""
+
+    @cached_property
+    def content(self) -> bytes:
+        """The bytes, unpacked where they are gzip. Raises ``FormatError`` where they end too early."""
+        if not self.data.startswith(b"\x1f\x8b"):
+            return self.data
+        unpacker = zlib.decompressobj(wbits=31)
+        try:
+            content = unpacker.decompress(self.data, LARGEST_CONTENT)
+        except zlib.error as error:
+            raise FormatError(
+                f"the gzip data are damaged ({error})", where=self.name, remedy="Fetch or write the file again."
+            ) from error
+        if unpacker.unconsumed_tail:
+            raise FormatError(
+                f"unpacks to more than {LARGEST_CONTENT} bytes",
+                where=self.name,
+                remedy="Split it, then import the parts.",
+            )
+        if not unpacker.eof:
+            raise FormatError(
+                f"the gzip data end too early, after {len(self.data)} bytes",
+                where=self.name,
+                remedy="Fetch or write the file again.",
+            )
+        return content
+
+    @cached_property
+    def text(self) -> str:
+        """The text; UTF-8, or UTF-16 where a byte order mark says so. Raises ``FormatError``."""
+        content = self.content
+        for mark, encoding in _BYTE_ORDER_MARKS:
+            if content.startswith(mark):
+                return self._decoded(content[len(mark) :], encoding)
+        return self._decoded(content, "utf-8")
+
+    def _decoded(self, content: bytes, encoding: str) -> str:
+        try:
+            return content.decode(encoding)
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            raise FormatError(
+                f"byte {error.start} (line {line}) is not {encoding.upper()}: {error.reason}",
+                where=self.name,
+                remedy="Save the file as UTF-8; if it was cut short, write it again.",
+            ) from error
+
+    @cached_property
+    def readable(self) -> str:
+        """The text, or "" where there is none; for asking whether a format fits."""
+        try:
+            return self.text
+        except FormatError:
+            return ""
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """The lines of the text without their ends."""
+        return tuple(line.rstrip("\r") for line in self.text.split("\n"))
+
+    def whole_lines(self) -> tuple[str, ...]:
+        """Return the lines of a format whose end is its last line end.
+
+        Raises:
+            FormatError: the last line has no end, so that nobody can tell whether its last number is whole.
+        """
+        lines = self.lines
+        if lines[-1].strip():
+            raise FormatError(
+                f"the last line (line {len(lines)}) has no line end, so it may have been cut short: {lines[-1][-60:]!r}",
+                where=self.name,
+                remedy="Write the file again, or, if it is whole, add a line end after its last line.",
+            )
+        return lines[:-1]
+
+    @cached_property
+    def _parsed(self) -> tuple[object, FormatError | None]:
+        try:
+            return self.parse_json(self.text), None
+        except FormatError as error:
+            return None, error
+
+    @property
+    def document(self) -> object:
+        """The JSON document, or None where there is none; for asking whether a format fits."""
+        return self._parsed[0]
+
+    @property
+    def fault(self) -> FormatError | None:
+        """What is wrong with the JSON, None where nothing is."""
+        return self._parsed[1]
+
+    @property
+    def json(self) -> object:
+        """The JSON document. Raises ``FormatError`` saying where it breaks off."""
+        document, error = self._parsed
+        if error is not None:
+            raise error
+        return document
+
+    @cached_property
+    def strict_json(self) -> object:
+        """The JSON document of a format that has benchmarks' names as member names: none may come twice.
+
+        Raises:
+            FormatError: the JSON breaks off, or an object has a name twice.
+        """
+
+        def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+            members = dict(pairs)
+            if len(members) == len(pairs):
+                return members
+            counts = Counter(name for name, _ in pairs)
+            twice = counts.most_common(1)[0][0]
+            raise FormatError(
+                f"one object has the name {twice!r} twice, and only one of the two could be kept",
+                where=self.name,
+                remedy="Give each benchmark a name of its own.",
+            )
+
+        if self.fault is not None:
+            raise self.fault
+        return json.loads(self.text, object_pairs_hook=once)
+
+    def parse_json(self, text: str, *, first_line: int = 1) -> object:
+        """Parse ``text``, a part of this source that begins on ``first_line``. Raises ``FormatError``."""
+        try:
+            return json.loads(text)
+        except JSONDecodeError as error:
+            raise self._json_fault(text, error, first_line) from error
+        except RecursionError as error:
+            raise FormatError(
+                "the JSON is nested too deeply", where=self.name, remedy="Give a file that a benchmark tool wrote."
+            ) from error
+        except ValueError as error:
+            raise FormatError(
+                f"a number in the JSON has too many digits ({error})",
+                where=self.name,
+                remedy="Write numbers as the tools do, with at most 17 significant digits.",
+            ) from error
+
+    def _json_fault(self, text: str, error: JSONDecodeError, first_line: int) -> FormatError:
+        line = error.lineno + first_line - 1
+        byte = len(text[: error.pos].encode(errors="replace"))
+        place = f"line {line} column {error.colno} (byte {byte})"
+        if error.msg.startswith("Extra data"):
+            return FormatError(
+                f"more follows after the end of the JSON document at {place}",
+                where=self.name,
+                remedy="Give each JSON document in a file of its own.",
+            )
+        if (
+            error.msg.startswith("Unterminated string")
+            or _CUT.fullmatch(text, error.pos)
+            or not text[error.pos :].strip()
+        ):
+            return FormatError(
+                f"the JSON ends too early: what begins at {place} is not whole",
+                where=self.name,
+                remedy="The file was cut short; fetch or write it again.",
+            )
+        return FormatError(
+            f"is not valid JSON: {error.msg} at {place}",
+            where=self.name,
+            remedy="Correct that place, or write it again.",
+        )
