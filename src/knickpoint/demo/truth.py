@@ -1,0 +1,96 @@
+"""Hold what was found against what is true."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from knickpoint.demo.history import CHANGES, Change
+
+__all__ = ["Comparison", "Found", "Judged", "compare"]
+
+_REACH: Final = 1
+"""Benchmarked commits that a finding may lie beside the truth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A change point that detection reported: the first commit at the new level, by position in the history."""
+
+    benchmark: str
+    previous: int
+    position: int
+    relative_size: float
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A true change beside what was found of it; ``reverts`` are the change points at its revert.
+
+    ``found`` is true when a change point of the right benchmark and direction lies within one benchmarked
+    commit of it, and of its revert where it has one.
+    """
+
+    change: Change
+    expected: int
+    points: tuple[Found, ...]
+    reverts: tuple[Found, ...]
+
+    @property
+    def found(self) -> bool:
+        """Whether the change was found, at both ends where it has two."""
+        return bool(self.points) and (self.change.reverted is None or bool(self.reverts))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What is true beside what was found, and the findings that nothing true explains, grouped by commit."""
+
+    changes: tuple[Judged, ...]
+    false: tuple[tuple[Found, ...], ...]
+
+    @property
+    def count_found(self) -> int:
+        """Number of true changes that were found."""
+        return sum(judged.found for judged in self.changes)
+
+
+def compare(points: Sequence[Found], benchmarked: Sequence[int], changes: Sequence[Change] = CHANGES) -> Comparison:
+    """Match ``points`` with ``changes``; ``benchmarked`` are the positions that have results, ascending.
+
+    A change point that no change explains (benchmark, direction, place) is false; false ones at one commit
+    are one finding.
+    """
+
+    def rank(position: int) -> int:
+        return bisect_left(benchmarked, position)
+
+    used: set[Found] = set()
+
+    def near(change: Change, position: int, *, slower: bool) -> tuple[Found, ...]:
+        fitting = tuple(
+            point
+            for point in points
+            if point.benchmark in change.benchmarks
+            and (point.relative_size > 0) == slower
+            and abs(rank(point.position) - rank(position)) <= _REACH
+        )
+        used.update(fitting)
+        return fitting
+
+    judged = tuple(
+        Judged(
+            change,
+            benchmarked[min(rank(change.position), len(benchmarked) - 1)],
+            near(change, change.position, slower=change.slower),
+            () if change.reverted is None else near(change, change.reverted, slower=not change.slower),
+        )
+        for change in changes
+    )
+    false: dict[int, list[Found]] = {}
+    for point in points:
+        if point not in used:
+            false.setdefault(point.position, []).append(point)
+    return Comparison(judged, tuple(tuple(false[position]) for position in sorted(false)))
