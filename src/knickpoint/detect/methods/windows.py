@@ -1,0 +1,103 @@
+"""Windows that slide over a trace: cut them, leave out the empty ones, join those that agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+__all__ = ["Area", "Peaks", "areas", "find_peaks", "slide", "too_much_missing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """Neighbouring windows of one movement, ``first`` to ``last``, both inclusive."""
+
+    first: int
+    last: int
+    movement: int
+
+
+@dataclass(frozen=True, slots=True)
+class Peaks:
+    """Places in a row of strengths: the leftmost and rightmost local peak, and the highest one."""
+
+    left: int
+    highest: int
+    right: int
+
+
+def slide(values: NDArray[np.float64], width: int) -> NDArray[np.float64]:
+    """Return every window of ``width`` consecutive values: a view of shape (values - width + 1, width)."""
+    if values.size < width:
+        return np.empty((0, width))
+    return sliding_window_view(values, width)
+
+
+def too_much_missing(windows: NDArray[np.floating], *, compatible: bool = False) -> NDArray[np.bool_]:
+    """Say of each row whether its middle is missing, or more than half of one of its sides.
+
+    The middle value of an odd window is on neither side. Skia rounds the percentage down, so it keeps a
+    side of which 50.9 % is missing.
+    """
+    width = windows.shape[1]
+    missing = np.isnan(windows)
+    if width < 2:
+        return np.ones(len(windows), dtype=np.bool_)
+    half = width // 2
+    sides = missing[:, :half], missing[:, half + width % 2 :]
+    percent = [100.0 * side.sum(axis=1) / side.shape[1] for side in sides]
+    if compatible:
+        percent = [np.floor(share) for share in percent]
+    return np.asarray(missing[:, half] | (percent[0] > 50) | (percent[1] > 50))
+
+
+def _runs(movement: NDArray[np.int8]) -> list[Area]:
+    if not movement.size:
+        return []
+    starts = np.flatnonzero(np.diff(movement, prepend=movement[0] + 1))
+    ends = np.append(starts[1:], movement.size) - 1
+    return [
+        Area(int(first), int(last), int(movement[first]))
+        for first, last in zip(starts, ends, strict=True)
+        if movement[first]
+    ]
+
+
+def areas(movement: NDArray[np.int8], longest: int, *, compatible: bool = False) -> list[Area]:
+    """Join neighbouring windows that move the same way, into areas of at most ``longest`` windows.
+
+    ``movement`` is +1, -1 or 0 for every window. With ``compatible``, areas at either end of the data are
+    left out until more of it arrives; when that leaves nothing and every window moves, each is an area.
+    """
+    runs = _runs(movement)
+    if compatible:
+        runs = [run for run in runs if run.first > 0 and run.last < movement.size - 1]
+        if not runs and movement.size and movement.all():
+            return [Area(place, place, int(way)) for place, way in enumerate(movement)]
+    return [
+        Area(first, min(first + longest - 1, run.last), run.movement)
+        for run in runs
+        for first in range(run.first, run.last + 1, longest)
+    ]
+
+
+def find_peaks(strengths: NDArray[np.float64]) -> Peaks:
+    """Find the local peaks of ``strengths``; equal neighbours are one peak.
+
+    ``left`` is where the leftmost begins, ``right`` where the rightmost ends, and ``highest`` the middle of
+    the first of the highest, rounded up. The ends of the row count as peaks. An empty row has all three at 0.
+    """
+    if not strengths.size:
+        return Peaks(0, 0, 0)
+    starts = np.flatnonzero(np.append(True, strengths[1:] != strengths[:-1]))
+    ends = np.append(starts[1:], strengths.size) - 1
+    heights = strengths[starts]
+    padded = np.concatenate([[-np.inf], heights, [-np.inf]])
+    peaks = np.flatnonzero((heights > padded[:-2]) & (heights > padded[2:]))
+    if not peaks.size:
+        peaks = np.array([int(heights.argmax())])
+    top = int(peaks[heights[peaks].argmax()])
+    return Peaks(int(starts[peaks[0]]), int(starts[top] + ends[top] + 1) // 2, int(ends[peaks[-1]]))
