@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+
+from knickpoint.detect import find_steps, t_test
+from knickpoint.detect.methods.t_test import Weights, t_statistic, weigh
+from knickpoint.model.errors import InputError
+from knickpoint.model.step import Movement
+
+
+def _series(seed: int = 3, *, at: int = 40, size: float = 6.0, length: int = 80) -> NDArray[np.float64]:
+    values = 100 + np.random.default_rng(seed).normal(0, 1, length)
+    values[at:] += size
+    return values
+
+
+def _indices(values: NDArray[np.float64], **parameters: Any) -> list[int]:
+    return [step.index for step in t_test(values, **parameters).steps]
+
+
+@pytest.fixture(scope="module")
+def units(reference: Path) -> dict[str, Any]:
+    units: dict[str, Any] = json.loads((reference / "vectors" / "mozilla_unit.json").read_text())
+    return units
+
+
+def test_the_talos_series_have_their_twelve_changes_and_no_other(reference: Path) -> None:
+    data = json.loads((reference / "vectors" / "mozilla_talos_graphs.json").read_text())
+    asserted = 0
+    for name, series in data["series"].items():
+        rows = sorted(series["rows"], key=lambda row: row[0])
+        steps = t_test(np.array([row[1] for row in rows], dtype=np.float64)).steps
+        assert [rows[step.index][0] for step in steps] == series["expected_timestamps"], name
+        assert [step.score for step in steps] == pytest.approx([float(run["t"]) for run in series["reference_run"]])
+        asserted += len(steps)
+    assert asserted == 12
+
+
+def test_the_perfherder_preset_leaves_out_what_is_smaller_than_two_percent(reference: Path) -> None:
+    data = json.loads((reference / "vectors" / "mozilla_talos_graphs.json").read_text())
+    found = 0
+    for series in data["series"].values():
+        rows = sorted(series["rows"], key=lambda row: row[0])
+        steps = t_test(np.array([row[1] for row in rows], dtype=np.float64), preset="perfherder").steps
+        wanted = [run["index_in_sorted"] for run in series["reference_run"] if run["pct"] >= 2]
+        assert [step.index for step in steps] == wanted
+        found += len(steps)
+    assert found == 9
+
+
+def test_window_statistics_are_those_of_the_reference(units: dict[str, Any]) -> None:
+    weights: dict[str, Weights] = {"uniform": "uniform", "linear": "triangular"}
+    for case in units["analyze"]:
+        if any(len(revision) != 1 for revision in case["revisions"]) or not case["revisions"]:
+            continue
+        window = np.array([[revision[0] for revision in case["revisions"]]])
+        sample = weigh(window, np.array([window.size]), weights[case["weights"]])
+        got = (sample.mean[0], sample.count[0], sample.variance[0])
+        assert got == pytest.approx((case["expect"]["avg"], case["expect"]["n"], case["expect"]["variance"]))
+
+
+def test_t_is_that_of_the_reference_even_where_nothing_varies(units: dict[str, Any]) -> None:
+    for case in units["calc_t"]:
+        before, after = (
+            weigh(np.array([case[side]]), np.array([len(case[side])]), "uniform") for side in ("old", "new")
+        )
+        assert t_statistic(before, after)[0] == pytest.approx(float(case["t"]))
+
+
+def test_a_small_series_with_small_windows_has_its_change(units: dict[str, Any]) -> None:
+    case = units["detect"][0]
+    values = np.array([revision[0] for revision in case["values_per_revision"]], dtype=np.float64)
+    found = _indices(values, fore=5, back=5, longest_back=5, threshold=2)
+    assert found == case["expect_change_indices"]
+
+
+def test_the_reason_of_a_near_miss_is_its_t(units: dict[str, Any]) -> None:
+    case = units["outlier_false_negative"]
+    detection = t_test(np.array(case["values"]))
+    candidate = next(each for each in detection.candidates if each.index == case["true_change_index"])
+    assert not candidate.accepted
+    t = next(check for check in candidate.checks if check.name == "t")
+    assert t.value == pytest.approx(case["t_at_24"])
+    assert candidate.reason == "t is 6.89411, not > 7"
+
+
+def test_uniform_weights_give_the_t_of_welch() -> None:
+    rng = np.random.default_rng(8)
+    before, after = rng.normal(10, 1, 12), rng.normal(12, 2, 15)
+    samples = (weigh(each[None, :], np.array([each.size]), "uniform") for each in (before, after))
+    expected = stats.ttest_ind(after, before, equal_var=False).statistic
+    assert t_statistic(*samples)[0] == pytest.approx(expected)
+
+
+def test_one_missing_value_changes_nothing_else() -> None:
+    values = np.insert(_series(), 20, np.nan)
+    assert _indices(values) == [41]
+    assert _indices(np.r_[np.full(20, 3.0), np.nan, np.full(20, 3.0)]) == []
+
+
+def test_an_infinite_t_is_certain_not_zero() -> None:
+    values = np.r_[np.full(20, 344.0), np.full(20, 359.0)]
+    (step,) = find_steps(values, method="t_test")
+    assert (step.index, step.score) == (20, np.inf)
+
+
+def test_equal_values_of_t_make_one_step() -> None:
+    values = np.r_[np.full(20, 5.0), [6.0], np.full(20, 7.0)]
+    assert len(t_test(values).steps) == 1
+
+
+@pytest.mark.parametrize(("level", "size"), [(0.0, 6.0), (-50.0, 20.0), (-3.0, 6.0)])
+def test_levels_of_zero_and_below_have_steps_like_any_other(level: float, size: float) -> None:
+    values = _series(size=0.0) - 100 + level
+    values[40:] += size
+    (step,) = find_steps(values, method="t_test", minimum_effect=0.02)
+    assert (step.index, step.movement) == (40, Movement.UP)
+
+
+def test_a_step_down_is_found_like_a_step_up() -> None:
+    (step,) = find_steps(_series(size=-6.0), method="t_test")
+    assert (step.index, step.movement) == (40, Movement.DOWN)
+
+
+def test_a_spike_is_no_step() -> None:
+    values = _series(size=0.0)
+    values[40] += 100
+    assert _indices(values) == []
+
+
+def test_the_plain_form_blames_the_first_above_its_threshold() -> None:
+    values = _series(size=40.0)
+    (first, *_) = _indices(values, preset="graphs")
+    assert first <= 40
+    assert _indices(values) == [40]
+
+
+def test_rounding_is_not_a_change() -> None:
+    values = np.r_[np.full(20, 0.1 + 0.2), np.full(20, 0.3)]
+    assert _indices(values) == []
+
+
+def test_every_place_says_why_it_is_none() -> None:
+    detection = t_test(_series())
+    reasons = {candidate.index: candidate.reason for candidate in detection.candidates}
+    assert reasons[40] == ""
+    assert reasons[41] == "t is larger at a neighbour"
+    assert "values before is 5, not >= 12" in reasons[5]
+    assert "t is" in reasons[20]
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [np.nan] * 40, [3.0] * 40])
+def test_series_without_a_change_have_no_steps(values: list[float]) -> None:
+    assert _indices(np.array(values)) == []
+
+
+def test_impossible_windows_are_refused() -> None:
+    with pytest.raises(InputError, match="longest_back=5"):
+        t_test(_series(), longest_back=5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6), scale=st.sampled_from([2.0**-30, 2.0**20]), shift=st.sampled_from([-64.0, 0.0, 1024.0])
+)
+def test_shift_and_scale_change_nothing(seed: int, scale: float, shift: float) -> None:
+    values = _series(seed)
+    assert _indices(values) == _indices(values * scale + shift * scale)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_with_windows_of_one_length_the_mirrored_series_has_the_mirrored_steps(seed: int) -> None:
+    values = _series(seed)
+    back = [values.size - index for index in _indices(values[::-1].copy(), longest_back=12)]
+    assert _indices(values, longest_back=12) == sorted(back)
