@@ -13,11 +13,14 @@ from knickpoint.model.unit import Better
 
 __all__ = [
     "Action",
+    "Change",
     "ChangePoint",
     "Condition",
     "Decision",
     "Direction",
+    "KnownPoint",
     "Place",
+    "PointChange",
     "Regression",
     "Sighting",
     "Status",
@@ -149,6 +152,50 @@ class ChangePoint:
     def processed(self) -> bool:
         """Whether a status or a matching ticket has taken it off the unprocessed list."""
         return self.status is not Status.NEW or bool(self.matched_ticket)
+
+
+class Change(Enum):
+    """What a new look at the data did to a change point."""
+
+    NEW = "new"
+    MOVED = "moved"
+    UNCHANGED = "unchanged"
+    GONE = "gone"
+    BACK = "back"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPoint:
+    """What the identity rule needs to know of a change point.
+
+    ``anchor`` is where the point was when somebody last decided about its trace, None before that; a
+    decision holds for the step at that place, however the point moved in between.
+    """
+
+    id: int
+    trace_id: int
+    place: Place
+    movement: int
+    interval: int
+    condition: Condition
+    anchor: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PointChange:
+    """What became of one change point, and what is to be kept of it.
+
+    ``id`` is 0 for a new one. ``sightings`` are by alert name, the first gives the numbers; there are none
+    for one that is gone. ``carried`` says that the decision moves along to the new place, because its own
+    place is out of reach.
+    """
+
+    change: Change
+    id: int
+    trace_id: int
+    sightings: tuple[Sighting, ...]
+    carried: bool = False
+    recovered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ those matchings the one of least total distance. The record is ``docs/decisions/
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -90,14 +90,15 @@ def _sorted(spots: Sequence[Spot]) -> list[int]:
     return sorted(range(len(spots)), key=lambda k: (spots[k].position, spots[k].previous, spots[k].movement, k))
 
 
-def pair_up(old: Sequence[Spot], new: Sequence[Spot]) -> list[tuple[int, int]]:
+def pair_up(old: Sequence[Spot], new: Sequence[Spot], *, taken: Collection[int] = ()) -> list[tuple[int, int]]:
     """Match old and new points of one trace: return pairs (index of old, index of new), by place.
 
     One to one and in order; as many pairs as possible; then the least sum of distances in measured
     commits, then in commits; then the earliest old point goes with the earliest new one. Dynamic
-    programming over both lists, O(old x new) besides the checks of :func:`may_match`.
+    programming over both lists, O(old x new) besides the checks of :func:`may_match`. New points that are
+    ``taken`` (by index) match nothing, but still stand between others.
     """
-    rows, columns = _sorted(old), _sorted(new)
+    rows, columns = _sorted(old), [k for k in _sorted(new) if k not in taken]
     nothing = (0, 0, 0)
     best = [[nothing] * (len(columns) + 1) for _ in range(len(rows) + 1)]
     joined: dict[tuple[int, int], tuple[int, int, int]] = {}

@@ -1,1 +1,9 @@
-"""."""
+"""Map over shards of traces: in this process, in local processes, or on a Dask cluster."""
+
+from __future__ import annotations
+
+from knickpoint.work.dask import Dask
+from knickpoint.work.processes import Processes
+from knickpoint.work.runner import Runner, Serial
+
+__all__ = ["Dask", "Processes", "Runner", "Serial"]

@@ -1,0 +1,43 @@
+"""Keep a bounded number of calls under way and take their results in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, TypeVar
+
+__all__ = ["Pending", "in_order"]
+
+Item = TypeVar("Item")
+Result_co = TypeVar("Result_co", covariant=True)
+Outcome = TypeVar("Outcome")
+
+
+class Pending(Protocol[Result_co]):
+    """A call under way: a future of any kind."""
+
+    def result(self) -> Result_co:
+        """Wait for the call and return what it returned, or raise what it raised."""
+        ...
+
+    def cancel(self) -> object:
+        """Do not start the call if it has not begun."""
+        ...
+
+
+def in_order(submit: Callable[[Item], Pending[Outcome]], items: Iterable[Item], *, at_once: int) -> Iterator[Outcome]:
+    """Submit ``items``, at most ``at_once`` of them under way, and yield the results in their order.
+
+    When the caller stops early or a call fails, what has not begun is cancelled.
+    """
+    under_way: deque[Pending[Outcome]] = deque()
+    try:
+        for item in items:
+            under_way.append(submit(item))
+            if len(under_way) >= at_once:
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
+    finally:
+        for pending in under_way:
+            pending.cancel()

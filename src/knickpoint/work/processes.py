@@ -1,0 +1,59 @@
+"""Share work among processes of this machine."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from typing import Self, TypeVar
+
+from knickpoint.model.errors import InputError
+from knickpoint.work.ahead import in_order
+
+__all__ = ["Processes"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Processes:
+    """Hold a pool of ``workers`` processes, started at the first use and kept until :meth:`close`.
+
+    Each call has one core. Use it as a context manager; a script that does so from its top level needs the
+    usual ``if __name__ == "__main__":``.
+    """
+
+    cores = 1
+
+    def __init__(self, workers: int | None = None) -> None:
+        if workers is not None and workers < 1:
+            raise InputError(f"{workers} processes cannot do anything", remedy="Give 1 or more, or none for all cores.")
+        self.workers = workers or len(os.sched_getaffinity(0))
+        self._pool: ProcessPoolExecutor | None = None
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Yield ``function(item)`` for each item, in order; two items a process are under way at most."""
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self.workers, mp_context=context)
+        pool = self._pool
+
+        def submit(item: Item) -> Future[Result]:
+            return pool.submit(function, item)
+
+        return in_order(submit, items, at_once=2 * self.workers)
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def __enter__(self) -> Self:
+        """Return the runner."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the processes."""
+        self.close()
