@@ -14,7 +14,7 @@ from knickpoint.model.step import Detection
 __all__ = ["METHODS", "Method", "load_method"]
 
 METHODS: Final[Mapping[str, str]] = {
-    "default": "knickpoint.detect.methods.e_divisive",
+    "default": "knickpoint.detect.methods.default",
     "e_divisive": "knickpoint.detect.methods.e_divisive",
     "modes": "knickpoint.detect.methods.modes",
     "step_fit": "knickpoint.detect.methods.step_fit",

@@ -22,3 +22,15 @@ int64_t kp_assign(const float *packed, int64_t c, int64_t first, int64_t stop, c
    Returns how many changed. sums: k x c, counts: k. */
 int64_t kp_move(const float *x, int64_t c, int64_t first, int64_t stop, const int32_t *before,
                 const int32_t *after, double *sums, int64_t *counts);
+
+/* The default method: candidates of x[0..n), n of 6 or more, the weakest dropped until all score the threshold or
+   more. The forest's node has a feature (-1: a leaf), a bound, the nodes below (<=) and above, and a value. Without
+   trees a rule judges. Rows come in the order of dropping, those that stay last, with round -1; whole_path writes
+   every candidate of every round. features and parts are capacity x kp_segment_features(). facts: scale of the
+   noise, autocorrelation, mean square, share beyond 4 sigma. Returns the rows, -1 without memory, -2 when they
+   exceed the capacity. */
+int64_t kp_segment_features(void);
+int64_t kp_segment(const double *x, int64_t n, int64_t trees, double base, const int32_t *root, const int32_t *feature,
+                   const int32_t *below, const int32_t *above, const double *bound, const double *value,
+                   double threshold, int whole_path, int64_t capacity, int32_t *round, int32_t *index, double *score,
+                   double *features, double *parts, double *facts);

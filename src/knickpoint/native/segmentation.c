@@ -1,0 +1,562 @@
+/* Candidate changes of a series, the features of each, and the order in which the weakest are dropped: the numeric
+   half of the default method. segmentation_reference.py says the same in NumPy. */
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels.h"
+
+enum { LEVELS = 64, HALF = 32, WINDOW = 100, SHORTEST = 3, REACH = 8, SIDE = 40, FEATURES = 38 };
+static const double MAD = 1.4826; /* makes the median absolute deviation a standard deviation of normal noise */
+static const double CAP = 9.0;    /* a point costs no more than one that is 3 sigma off */
+
+typedef struct {
+    int n;
+    const double *x;
+    double *scratch, *residual, *noise, *sorted, *left, *right;
+    uint64_t *switched;
+    uint8_t *source;
+    double scale, spread, kurtosis, tail, phi, memory, quantiles, distinct, drift;
+} Series;
+
+static void sort_values(double *v, int n)
+{
+    while (n > 24) {
+        double a = v[0], b = v[n / 2], c = v[n - 1];
+        double pivot = a < b ? (b < c ? b : (a < c ? c : a)) : (a < c ? a : (b < c ? c : b));
+        int i = 0, j = n - 1;
+        while (i <= j) {
+            while (v[i] < pivot) i++;
+            while (v[j] > pivot) j--;
+            if (i <= j) { double t = v[i]; v[i] = v[j]; v[j] = t; i++; j--; }
+        }
+        if (j + 1 < n - i) { sort_values(v, j + 1); v += i; n -= i; }
+        else { sort_values(v + i, n - i); n = j + 1; }
+    }
+    for (int i = 1; i < n; i++) {
+        double t = v[i];
+        int j = i;
+        while (j > 0 && v[j - 1] > t) { v[j] = v[j - 1]; j--; }
+        v[j] = t;
+    }
+}
+
+static double kth(double *v, int n, int k)
+{
+    int lo = 0, hi = n - 1;
+    while (hi > lo) {
+        double a = v[lo], b = v[(lo + hi) / 2], c = v[hi];
+        double pivot = a < b ? (b < c ? b : (a < c ? c : a)) : (a < c ? a : (b < c ? c : b));
+        int i = lo, j = hi;
+        while (i <= j) {
+            while (v[i] < pivot) i++;
+            while (v[j] > pivot) j--;
+            if (i <= j) { double t = v[i]; v[i] = v[j]; v[j] = t; i++; j--; }
+        }
+        if (k <= j) hi = j;
+        else if (k >= i) lo = i;
+        else return v[k];
+    }
+    return v[k];
+}
+
+/* Destroys the order of v. */
+static double median_of(double *v, int n)
+{
+    double upper = kth(v, n, n / 2);
+    if (n % 2) return upper;
+    double lower = v[0];
+    for (int i = 1; i < n / 2; i++) if (v[i] > lower) lower = v[i];
+    return 0.5 * (lower + upper);
+}
+
+static double median_at(Series *s, int a, int b)
+{
+    memcpy(s->scratch, s->x + a, (size_t)(b - a) * sizeof(double));
+    return median_of(s->scratch, b - a);
+}
+
+static double sorted_quantile(const double *v, int n, double q)
+{
+    double place = q * (n - 1);
+    int i = (int)place;
+    if (i >= n - 1) return v[n - 1];
+    return v[i] + (place - i) * (v[i + 1] - v[i]);
+}
+
+static double sorted_median(const double *v, int n) { return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]); }
+
+static double clip(double v, double lo, double hi) { return v < lo ? lo : (v > hi ? hi : v); }
+
+static double difference_scale(Series *s)
+{
+    int n = s->n;
+    double best = 0;
+    for (int lag = 1; lag <= 2; lag++) {
+        int m = n - lag;
+        for (int i = 0; i < m; i++) s->scratch[i] = fabs(s->x[i + lag] - s->x[i]);
+        double scale = MAD * median_of(s->scratch, m) / sqrt(2.0);
+        if (scale > best) best = scale;
+    }
+    if (best > 0) return best;
+    /* More than half of the steps are 0: the trimmed mean of the rest tells the grain. */
+    int m = n - 1, kept = (int)(0.9 * m);
+    for (int i = 0; i < m; i++) s->scratch[i] = fabs(s->x[i + 1] - s->x[i]);
+    sort_values(s->scratch, m);
+    double total = 0;
+    for (int i = 0; i < kept; i++) total += s->scratch[i];
+    return kept ? 0.8862 * total / kept : 0;
+}
+
+/* Cheapest path over a grid of levels with bounded loss; writes first points of new levels, ascending. */
+static int cheapest_path(Series *s, const double *grid, const double *noise, double flat, double penalty, double cap, int *out)
+{
+    double cost[LEVELS];
+    int n = s->n;
+    for (int t = 0; t < n; t++) {
+        double w = 1.0 / (noise ? noise[t] : flat), v = s->x[t];
+        if (t == 0) {
+            for (int j = 0; j < LEVELS; j++) { double d = (v - grid[j]) * w; d *= d; cost[j] = d < cap ? d : cap; }
+            continue;
+        }
+        double lanes[8];
+        for (int k = 0; k < 8; k++) lanes[k] = cost[k];
+        for (int j = 8; j < LEVELS; j += 8)
+            for (int k = 0; k < 8; k++) lanes[k] = cost[j + k] < lanes[k] ? cost[j + k] : lanes[k];
+        double least = lanes[0];
+        for (int k = 1; k < 8; k++) least = lanes[k] < least ? lanes[k] : least;
+        int from = 0;
+        while (cost[from] != least) from++;
+        double other = least + penalty;
+        uint64_t bits = 0;
+        for (int j = 0; j < LEVELS; j++) bits |= (uint64_t)(cost[j] > other) << j;
+        s->switched[t] = bits;
+        s->source[t] = (uint8_t)from;
+        for (int j = 0; j < LEVELS; j++) {
+            double d = (v - grid[j]) * w, c = cost[j] > other ? other : cost[j];
+            d *= d;
+            cost[j] = c + (d < cap ? d : cap);
+        }
+    }
+    int j = 0, count = 0;
+    for (int k = 1; k < LEVELS; k++) if (cost[k] < cost[j]) j = k;
+    for (int t = n - 1; t > 0; t--)
+        if (s->switched[t] >> j & 1) { out[count++] = t; j = s->source[t]; }
+    for (int a = 0, b = count - 1; a < b; a++, b--) { int t = out[a]; out[a] = out[b]; out[b] = t; }
+    return count;
+}
+
+static void take_residuals(Series *s, const int *cps, int k)
+{
+    for (int i = 0; i <= k; i++) {
+        int a = i ? cps[i - 1] : 0, b = i < k ? cps[i] : s->n;
+        double m = median_at(s, a, b);
+        for (int t = a; t < b; t++) s->residual[t] = s->x[t] - m;
+    }
+}
+
+static double correlation(const double *z, int n, int lag)
+{
+    double mean = 0, den = 0, num = 0;
+    for (int i = 0; i < n; i++) mean += z[i];
+    mean /= n;
+    for (int i = 0; i < n; i++) den += (z[i] - mean) * (z[i] - mean);
+    if (!(den > 0) || n <= lag) return 0;
+    for (int i = lag; i < n; i++) num += (z[i] - mean) * (z[i - lag] - mean);
+    return num / den;
+}
+
+static void study_noise(Series *s, double floor_scale)
+{
+    int n = s->n;
+    for (int i = 0; i < n; i++) s->scratch[i] = fabs(s->residual[i]);
+    double mad = MAD * median_of(s->scratch, n);
+    s->scale = clip(mad, floor_scale, 2.5 * floor_scale);
+    double k = 0, tail = 0;
+    for (int i = 0; i < n; i++) {
+        double z = fabs(s->residual[i]) / s->scale;
+        tail += z > 4;
+        z = z < 8 ? z : 8;
+        k += z * z;
+    }
+    s->kurtosis = k / n;
+    s->tail = tail / n;
+    for (int i = 0; i < n; i++) s->scratch[i] = fabs(s->residual[i]);
+    sort_values(s->scratch, n);
+    double half = sorted_quantile(s->scratch, n, 0.5), most = sorted_quantile(s->scratch, n, 0.9);
+    s->quantiles = half > 0 ? clip(most / half, 0, 20) : 20;
+    for (int i = 0; i < n; i++) s->scratch[i] = clip(s->residual[i], -3 * s->scale, 3 * s->scale);
+    double first = correlation(s->scratch, n, 1);
+    s->phi = n < 12 ? 0 : clip(first + 1.0 / n - 1.0 / sqrt((double)n), 0, 0.8);
+    s->memory = first;
+    for (int lag = 2; lag <= 6 && lag < n / 4; lag++) s->memory += correlation(s->scratch, n, lag);
+    /* noise around each point, refreshed every fourth point */
+    double global = mad;
+    for (int i = 0; i < n; i += 4) {
+        double local = global > s->scale ? global : s->scale;
+        if (n >= 30) {
+            int a = i - 20 < 0 ? 0 : i - 20, b = i + 21 > n ? n : i + 21;
+            for (int t = a; t < b; t++) s->scratch[t - a] = fabs(s->residual[t]);
+            double near = MAD * median_of(s->scratch, b - a), mixed = 0.35 * global + 0.65 * near;
+            double top = 4 * (s->scale > global ? s->scale : global);
+            local = clip(mixed, 0.5 * s->scale, top);
+        }
+        for (int t = i; t < i + 4 && t < n; t++) s->noise[t] = local;
+    }
+}
+
+static double bounded(double d, double w) { d *= w; d *= d; return d < CAP ? d : CAP; }
+
+/* Move a change to the cheapest place within REACH, given the medians of its two sides. */
+static int best_place(Series *s, int l, int c, int r)
+{
+    int a = c - SIDE > l ? c - SIDE : l, b = c + SIDE < r ? c + SIDE : r;
+    double before = median_at(s, a, c), after = median_at(s, c, b), w = 1.0 / s->scale;
+    int lo = l + 1 > c - REACH ? l + 1 : c - REACH, hi = r - 1 < c + REACH ? r - 1 : c + REACH;
+    int from = lo - 1 > l ? lo - 1 : l;
+    double total = 0, best = 0;
+    int place = c, found = 0;
+    for (int t = from; t < lo; t++) total += bounded(s->x[t] - before, w) - bounded(s->x[t] - after, w);
+    for (int k = lo; k <= hi; k++) {
+        if (!found || total < best - 1e-9) { best = total; place = k; found = 1; }
+        if (k < s->n) total += bounded(s->x[k] - before, w) - bounded(s->x[k] - after, w);
+    }
+    return found ? place : c;
+}
+
+static int tidy(int *cps, int k, int n)
+{
+    int kept = 0;
+    for (int i = 0; i < k; i++)
+        if (cps[i] > 0 && cps[i] < n && (!kept || cps[i] > cps[kept - 1])) cps[kept++] = cps[i];
+    return kept;
+}
+
+static int by_place(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+static int refine_all(Series *s, int *cps, int k, int *out)
+{
+    for (int i = 0; i < k; i++) out[i] = best_place(s, i ? cps[i - 1] : 0, cps[i], i + 1 < k ? cps[i + 1] : s->n);
+    qsort(out, (size_t)k, sizeof(int), by_place);
+    return tidy(out, k, s->n);
+}
+
+/* Largest standardised difference of means over the splits of a piece, at least SHORTEST points on a side. */
+static double strongest_split(Series *s, int a, int b, double centre, double noise)
+{
+    int m = b - a;
+    if (m < 2 * SHORTEST) return 0;
+    double total = 0, sum = 0, best = 0, reach = 2.5 * noise;
+    for (int t = a; t < b; t++) total += clip(s->x[t] - centre, -reach, reach);
+    for (int i = 1; i <= m - SHORTEST; i++) {
+        sum += clip(s->x[a + i - 1] - centre, -reach, reach);
+        if (i < SHORTEST) continue;
+        double d = sum - total * i / m;
+        d = d * d * m / ((double)i * (m - i));
+        if (d > best) best = d;
+    }
+    return sqrt(best) / noise;
+}
+
+typedef struct { double median, mean, variance; } Side;
+
+static Side summarise(const double *sorted, int n)
+{
+    Side out;
+    out.median = sorted_median(sorted, n);
+    double deviations[WINDOW] = {0};
+    int lo = 0, hi = n - 1, k = n;
+    while (lo <= hi) { /* fill from the largest deviation down */
+        double a = out.median - sorted[lo], b = sorted[hi] - out.median;
+        if (a >= b) { deviations[--k] = a; lo++; } else { deviations[--k] = b; hi--; }
+    }
+    double mad = MAD * sorted_median(deviations, n), reach = mad > 0 ? 2.5 * mad : INFINITY;
+    double sum = 0, square = 0;
+    for (int i = 0; i < n; i++) sum += clip(sorted[i] - out.median, -reach, reach);
+    out.mean = sum / n;
+    for (int i = 0; i < n; i++) { double d = clip(sorted[i] - out.median, -reach, reach) - out.mean; square += d * d; }
+    out.mean += out.median;
+    out.variance = square;
+    return out;
+}
+
+static void describe(Series *s, const int *cps, int k, int i, double *f)
+{
+    const double *x = s->x;
+    int n = s->n, l = i ? cps[i - 1] : 0, c = cps[i], r = i + 1 < k ? cps[i + 1] : n;
+    int a = c - WINDOW > l ? c - WINDOW : l, b = c + WINDOW < r ? c + WINDOW : r, na = c - a, nb = b - c;
+    int m = na < nb ? na : nb, whole = (c - l) < (r - c) ? (c - l) : (r - c);
+    memcpy(s->left, x + a, (size_t)na * sizeof(double));
+    memcpy(s->right, x + c, (size_t)nb * sizeof(double));
+    sort_values(s->left, na);
+    sort_values(s->right, nb);
+    Side A = summarise(s->left, na), B = summarise(s->right, nb);
+    int from = c - 20 > a ? c - 20 : a, to = c + 20 < b ? c + 20 : b;
+    double local = 0;
+    for (int t = from; t < to; t++) local += s->noise[t];
+    local /= to - from;
+    double floor2 = 0.5 * local * local;
+    double va = (A.variance + 6 * local * local) / (na + 5), vb = (B.variance + 6 * local * local) / (nb + 5);
+    va = va > floor2 ? va : floor2;
+    vb = vb > floor2 ? vb : floor2;
+    double jump = B.mean - A.mean, size = fabs(jump), sign = jump >= 0 ? 1 : -1, g = s->scale;
+    double t = size / sqrt(va / na + vb / nb), inflate = sqrt((1 + s->phi) / (1 - s->phi));
+    double need = sqrt(2 * log(2.718281828459045 * n / m));
+    /* ranks by one merge of the two sorted sides: pairs won by the right side, ties half */
+    double won = 0, ties = 0;
+    int low = 0, high = 0;
+    for (int j = 0; j < nb; j++) {
+        while (low < na && s->left[low] < s->right[j]) low++;
+        while (high < na && s->left[high] <= s->right[j]) high++;
+        won += low;
+        ties += high - low;
+    }
+    double share = (won + 0.5 * ties) / ((double)na * nb);
+    double z = fabs(share - 0.5) * sqrt(12.0 * na * nb / (na + nb + 1.0));
+    double middle = 0.5 * (A.median + B.median), wrong_a = 0, wrong_b = 0;
+    for (int j = 0; j < na; j++) wrong_a += (s->left[j] - middle) * sign > 0;
+    for (int j = 0; j < nb; j++) wrong_b += (s->right[j] - middle) * sign < 0;
+    /* how sharply the place is known */
+    int lo = c - 10 > l + 1 ? c - 10 : l + 1, hi = c + 10 < r - 1 ? c + 10 : r - 1, places = hi - lo + 1;
+    double uncertainty = 0;
+    if (places > 1) {
+        double profile[21], total = 0, least = 0, w = 1.0 / g;
+        for (int q = 0; q < places; q++) {
+            profile[q] = total;
+            if (total < least) least = total;
+            total += bounded(x[lo + q] - A.median, w) - bounded(x[lo + q] - B.median, w);
+        }
+        double mass = 0, moment = 0;
+        int top = 0;
+        for (int q = 0; q < places; q++) if (profile[q] < profile[top]) top = q;
+        for (int q = 0; q < places; q++) {
+            double p = exp(-0.5 * (profile[q] - least));
+            mass += p;
+            moment += p * (q - top) * (q - top);
+        }
+        uncertainty = sqrt(moment / mass);
+    }
+    double first5 = 0;
+    int five = nb < 5 ? nb : 5;
+    for (int q = 0; q < five; q++) first5 += x[c + q];
+    first5 = (first5 / five - A.median) * sign / g;
+    double worst_after = INFINITY, worst_before = INFINITY;
+    for (int q = 0; q < 3 && q < nb; q++) { double d = (x[c + q] - A.median) * sign / local; if (d < worst_after) worst_after = d; }
+    for (int q = 1; q <= 3 && q <= na; q++) { double d = (B.median - x[c - q]) * sign / local; if (d < worst_before) worst_before = d; }
+    double back = 0;
+    if (i + 1 < k) {
+        int e = i + 2 < k ? cps[i + 2] : n;
+        if (e > r + SIDE) e = r + SIDE;
+        back = fabs(median_at(s, r, e) - A.median) / g;
+    }
+    if (i > 0) {
+        int e = i > 1 ? cps[i - 2] : 0;
+        if (e < l - SIDE) e = l - SIDE;
+        double d = fabs(median_at(s, e, l) - B.median) / g;
+        if (i + 1 >= k || d < back) back = d;
+    }
+    double seen = 0;
+    int outside = 0;
+    for (int q = l - 1; q >= 0 && q >= l - WINDOW; q--) { seen += (x[q] - middle) * sign > 0; outside++; }
+    for (int q = r; q < n && q < r + WINDOW; q++) { seen += (x[q] - middle) * sign < 0; outside++; }
+    double inner_a = strongest_split(s, a, c, A.median, local), inner_b = strongest_split(s, c, b, B.median, local);
+    double inner = inner_a > inner_b ? inner_a : inner_b;
+    double plain = size / (local * sqrt(1.0 / na + 1.0 / nb));
+    int n8 = na < 8 ? na : 8, m8 = nb < 8 ? nb : 8;
+    double near = (median_at(s, c, c + m8) - median_at(s, c - n8, c)) * sign / local;
+    double trend_a = 0, trend_b = 0;
+    if (na >= 8) trend_a = (median_at(s, a + na / 2, c) - median_at(s, a, a + na / 2)) * sign / g;
+    if (nb >= 8) trend_b = (median_at(s, c + nb / 2, b) - median_at(s, c, c + nb / 2)) * sign / g;
+    double centre = 0, gain = 0, w = 1.0 / local;
+    memcpy(s->scratch, x + a, (size_t)(b - a) * sizeof(double));
+    centre = median_of(s->scratch, b - a);
+    for (int q = a; q < c; q++) gain += bounded(x[q] - centre, w) - bounded(x[q] - A.median, w);
+    for (int q = c; q < b; q++) gain += bounded(x[q] - centre, w) - bounded(x[q] - B.median, w);
+    double out[FEATURES] = {
+        t, t / inflate - need, z, z / inflate - need, size / g, fabs(B.median - A.median) / g, size / local,
+        fabs(share - 0.5) * 2, na, nb, whole < WINDOW ? whole : WINDOW, n < 400 ? n : 400, s->phi, s->kurtosis, s->tail,
+        s->drift, uncertainty, log(va / vb), first5, r == n, back, 100.0 * k / n, inner, plain - inner, worst_after,
+        worst_before, outside ? seen / outside : -0.1, s->memory, near, wrong_b / nb, wrong_a / na, s->quantiles, gain / need,
+        s->distinct, trend_a, trend_b, plain / inflate, size * m / g,
+    };
+    for (int q = 0; q < FEATURES; q++) f[q] = clip(out[q], -1e6, 1e6);
+}
+
+typedef struct {
+    int64_t trees;
+    double base;
+    const int32_t *root, *feature, *below, *above;
+    const double *bound, *value;
+} Forest;
+
+/* The log-odds that a candidate is a change; parts, where given, gets what each feature added to it. */
+static double judge(const Forest *forest, const double *f, double *parts)
+{
+    if (!forest->trees) return f[1] < f[3] / 0.75 ? f[1] : f[3] / 0.75;
+    double total = forest->base;
+    for (int64_t t = 0; t < forest->trees; t++) {
+        int32_t at = forest->root[t];
+        while (forest->feature[at] >= 0) {
+            int32_t by = forest->feature[at], next = f[by] <= forest->bound[at] ? forest->below[at] : forest->above[at];
+            if (parts) parts[by] += forest->value[next] - forest->value[at];
+            at = next;
+        }
+        total += forest->value[at];
+    }
+    return total;
+}
+
+static void release(Series *s)
+{
+    free(s->scratch);
+    free(s->switched);
+    free(s->source);
+}
+
+static int prepare(Series *s, const double *x, int n)
+{
+    memset(s, 0, sizeof *s);
+    s->n = n;
+    s->x = x;
+    s->scratch = malloc(((size_t)n * 4 + 2 * WINDOW) * sizeof(double));
+    s->switched = malloc((size_t)n * sizeof(uint64_t));
+    s->source = malloc((size_t)n);
+    if (!s->scratch || !s->switched || !s->source) { release(s); return -1; }
+    s->residual = s->scratch + n;
+    s->noise = s->residual + n;
+    s->sorted = s->noise + n;
+    s->left = s->sorted + n;
+    s->right = s->left + WINDOW;
+    return 0;
+}
+
+/* Candidates of a series; returns their number. cps has room for 2 n. */
+static int find_candidates(Series *s, int *cps)
+{
+    int n = s->n;
+    memcpy(s->sorted, s->x, (size_t)n * sizeof(double));
+    sort_values(s->sorted, n);
+    double largest = fabs(s->sorted[0]) > fabs(s->sorted[n - 1]) ? fabs(s->sorted[0]) : fabs(s->sorted[n - 1]);
+    if (!(s->sorted[n - 1] - s->sorted[0] > 1e-13 * largest)) return 0;
+    int distinct = 1;
+    for (int i = 1; i < n; i++) distinct += s->sorted[i] != s->sorted[i - 1];
+    s->distinct = (double)distinct / n;
+    double scale = difference_scale(s), grain = 1e-12 * largest, range = s->sorted[n - 1] - s->sorted[0];
+    if (scale < 1e-6 * range) scale = 1e-6 * range;
+    if (scale < grain) scale = grain;
+    double grid[LEVELS], lo = sorted_quantile(s->sorted, n, 0.005), hi = sorted_quantile(s->sorted, n, 0.995);
+    for (int j = 0; j < HALF; j++) {
+        grid[j] = sorted_quantile(s->sorted, n, 0.005 + 0.99 * j / (HALF - 1));
+        grid[HALF + j] = lo + (hi - lo) * j / (HALF - 1);
+    }
+    int k = cheapest_path(s, grid, NULL, scale, 2.6 * log(n), 6.25, cps);
+    take_residuals(s, cps, k);
+    study_noise(s, scale);
+    int loose = cheapest_path(s, grid, s->noise, 0, 1.2 * log(n) * (1 + s->phi) / (1 - s->phi), 9.0, cps + k);
+    qsort(cps, (size_t)(k + loose), sizeof(int), by_place);
+    k = tidy(cps, k + loose, n);
+    int parts = n / 8 + 1 < 8 ? n / 8 + 1 : 8;
+    double low = INFINITY, high = -INFINITY;
+    for (int p = 0; p < parts; p++) {
+        double m = median_at(s, p * n / parts, (p + 1) * n / parts);
+        if (m < low) low = m;
+        if (m > high) high = m;
+    }
+    s->drift = (high - low) / s->scale;
+    return k;
+}
+
+/* Drop candidates closer than SHORTEST to an end or to the one before. */
+static int apart(int *cps, int k, int n)
+{
+    int kept = 0;
+    for (int i = 0; i < k; i++)
+        if (cps[i] >= SHORTEST && cps[i] <= n - SHORTEST && (!kept || cps[i] - cps[kept - 1] >= SHORTEST))
+            cps[kept++] = cps[i];
+    return kept;
+}
+
+typedef struct {
+    int64_t rows, capacity;
+    int32_t *round, *index;
+    double *score, *features, *parts;
+} Record;
+
+static int write_down(Record *out, const Forest *forest, int round, int index, const double *f)
+{
+    if (out->rows >= out->capacity) return -1;
+    int64_t row = out->rows++;
+    double *parts = out->parts + row * FEATURES;
+    out->round[row] = round;
+    out->index[row] = index;
+    memcpy(out->features + row * FEATURES, f, FEATURES * sizeof(double));
+    memset(parts, 0, FEATURES * sizeof(double));
+    out->score[row] = judge(forest, f, parts);
+    return 0;
+}
+
+/* Drop the weakest candidate until all reach the threshold; held has room for k rows of FEATURES + 1. */
+static int prune(Series *s, const Forest *forest, double threshold, int whole_path, int *cps, int k, double *held,
+                 Record *out)
+{
+    enum { ROW = FEATURES + 1 };
+    for (int i = 0; i < k; i++) {
+        describe(s, cps, k, i, held + i * ROW);
+        held[i * ROW + FEATURES] = judge(forest, held + i * ROW, NULL);
+    }
+    for (int round = 0;; round++) {
+        int weakest = 0;
+        for (int i = 1; i < k; i++)
+            if (held[i * ROW + FEATURES] < held[weakest * ROW + FEATURES]) weakest = i;
+        int end = !k || held[weakest * ROW + FEATURES] >= threshold;
+        for (int i = 0; i < k; i++)
+            if ((end || whole_path || i == weakest) && write_down(out, forest, end ? -1 : round, cps[i], held + i * ROW))
+                return -1;
+        if (end) return 0;
+        k--;
+        memmove(cps + weakest, cps + weakest + 1, (size_t)(k - weakest) * sizeof(int));
+        memmove(held + weakest * ROW, held + (weakest + 1) * ROW, (size_t)(k - weakest) * ROW * sizeof(double));
+        for (int i = weakest - 1; i <= weakest; i++) {
+            if (i < 0 || i >= k) continue;
+            int l = i ? cps[i - 1] : 0, r = i + 1 < k ? cps[i + 1] : s->n, place = best_place(s, l, cps[i], r);
+            if (place - l >= SHORTEST && r - place >= SHORTEST) cps[i] = place;
+        }
+        for (int i = weakest - 2; i <= weakest + 1; i++) {
+            if (i < 0 || i >= k) continue;
+            describe(s, cps, k, i, held + i * ROW);
+            held[i * ROW + FEATURES] = judge(forest, held + i * ROW, NULL);
+        }
+    }
+}
+
+int64_t kp_segment_features(void) { return FEATURES; }
+
+int64_t kp_segment(const double *x, int64_t n, int64_t trees, double base, const int32_t *root, const int32_t *feature,
+                   const int32_t *below, const int32_t *above, const double *bound, const double *value,
+                   double threshold, int whole_path, int64_t capacity, int32_t *round, int32_t *index, double *score,
+                   double *features, double *parts, double *facts)
+{
+    if (n < 2 * SHORTEST || n > INT32_MAX / 8) return 0;
+    Series s;
+    Forest forest = {trees, base, root, feature, below, above, bound, value};
+    Record out = {0, capacity, round, index, score, features, parts};
+    int *cps = malloc((size_t)n * 4 * sizeof(int));
+    if (!cps) return -1;
+    if (prepare(&s, x, (int)n)) { free(cps); return -1; }
+    int k = refine_all(&s, cps, find_candidates(&s, cps), cps + 2 * n);
+    memcpy(cps, cps + 2 * n, (size_t)k * sizeof(int));
+    k = apart(cps, k, (int)n);
+    double *held = malloc((size_t)(k + 1) * (FEATURES + 1) * sizeof(double));
+    int failed = !held;
+    if (!failed && prune(&s, &forest, threshold, whole_path, cps, k, held, &out)) out.rows = -2;
+    facts[0] = s.scale;
+    facts[1] = s.phi;
+    facts[2] = s.kurtosis;
+    facts[3] = s.tail;
+    free(held);
+    free(cps);
+    release(&s);
+    return failed ? -1 : out.rows;
+}

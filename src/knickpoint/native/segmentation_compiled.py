@@ -1,0 +1,69 @@
+"""The compiled twin of :mod:`knickpoint.native.segmentation_reference`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.native._kernels import ffi, lib  # type: ignore[import-not-found]
+from knickpoint.native.segmentation import Forest, Segmentation
+
+__all__ = ["segment"]
+
+_FEATURES = int(lib.kp_segment_features())
+_buffer: Any = ffi.from_buffer
+
+
+def segment(values: NDArray[np.float64], forest: Forest, threshold: float, whole_path: bool) -> Segmentation:  # noqa: FBT001
+    """Find and prune the candidates of ``values``; see the reference."""
+    capacity = 16 + values.size // 3
+    while True:
+        found = _segment(values, forest, threshold, whole_path, capacity)
+        if found is not None:
+            return found
+        capacity *= 8
+
+
+def _segment(
+    values: NDArray[np.float64],
+    forest: Forest,
+    threshold: float,
+    whole_path: bool,  # noqa: FBT001
+    capacity: int,
+) -> Segmentation | None:
+    places = np.empty((2, capacity), np.int32)
+    numbers = np.empty((2 * _FEATURES + 1, capacity))
+    facts = np.zeros(4)
+    start = _buffer("double[]", numbers)
+    rows = lib.kp_segment(
+        _buffer("double[]", values),
+        values.size,
+        forest.root.size,
+        forest.base,
+        _buffer("int32_t[]", forest.root),
+        _buffer("int32_t[]", forest.feature),
+        _buffer("int32_t[]", forest.below),
+        _buffer("int32_t[]", forest.above),
+        _buffer("double[]", forest.bound),
+        _buffer("double[]", forest.value),
+        threshold,
+        whole_path,
+        capacity,
+        _buffer("int32_t[]", places),
+        _buffer("int32_t[]", places) + capacity,
+        start,
+        start + capacity,
+        start + capacity * (_FEATURES + 1),
+        _buffer("double[]", facts),
+    )
+    if rows == -1:
+        raise MemoryError
+    if rows < 0:
+        return None
+    flat = numbers.reshape(-1)
+    features = flat[capacity : capacity * (_FEATURES + 1)].reshape(capacity, _FEATURES)[:rows]
+    parts = flat[capacity * (_FEATURES + 1) :].reshape(capacity, _FEATURES)[:rows]
+    scale, phi, square, tail = facts.tolist()
+    return Segmentation(places[0, :rows], places[1, :rows], flat[:rows], features, parts, (scale, phi, square, tail))
