@@ -1,1 +1,29 @@
-"""."""
+"""Everything that is kept: commits, traces, values, runs, files, events. The only room that speaks SQL."""
+
+from __future__ import annotations
+
+from knickpoint.store.ledger import FileEntry, FileState, Ledger, Quarantined, Waiting
+from knickpoint.store.outbox import Event, Outbox, pack_ids, unpack_ids
+from knickpoint.store.runs import Changes, Put, Receipt, Run, RunPoint, Runs
+from knickpoint.store.store import Store, create_store, open_store
+
+__all__ = [
+    "Changes",
+    "Event",
+    "FileEntry",
+    "FileState",
+    "Ledger",
+    "Outbox",
+    "Put",
+    "Quarantined",
+    "Receipt",
+    "Run",
+    "RunPoint",
+    "Runs",
+    "Store",
+    "Waiting",
+    "create_store",
+    "open_store",
+    "pack_ids",
+    "unpack_ids",
+]

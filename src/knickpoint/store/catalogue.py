@@ -1,0 +1,159 @@
+"""Answer queries over params from codes in memory, kept fresh across processes."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, select
+
+from knickpoint.model.query import Condition, Query
+from knickpoint.store.database import Database
+from knickpoint.store.packing import unpack
+from knickpoint.store.tables import traces as tables
+from knickpoint.store.tables.shortcuts import counter
+
+__all__ = ["Catalogue"]
+
+_CHUNK: Final = 1024
+
+
+class _Names:
+    """Hold the vocabulary as far as it was read: names, and values by code."""
+
+    def __init__(self) -> None:
+        self.version = -1
+        self.names: dict[str, int] = {}
+        self.values: dict[int, list[str]] = {}
+
+    def load(self, connection: Connection, version: int) -> None:
+        if version == self.version:
+            return
+        self.names = {row.name: row.id for row in connection.execute(select(tables.param_name))}
+        table = tables.param_value
+        query = select(table.c.name_id, table.c.code, table.c.value).where(table.c.version > self.version)
+        for name, code, value in connection.execute(query.order_by(table.c.name_id, table.c.code)):
+            known = self.values.setdefault(name, [""])
+            assert code == len(known)
+            known.append(value)
+        self.version = version
+
+
+class _Columns:
+    """Hold the codes of one repository's traces: position → code, one array a name."""
+
+    def __init__(self) -> None:
+        self.version = -1
+        self.count = 0
+        self.chunks: list[int] = []
+        self.columns: dict[int, NDArray[np.uint32]] = {}
+
+    def load(self, connection: Connection, repository_id: int, version: int) -> None:
+        if version == self.version:
+            return
+        table = tables.chunk
+        query = select(table.c.id, table.c.count, table.c.codes)
+        query = query.where(table.c.repository_id == repository_id, table.c.version > self.version)
+        for key, count, codes in connection.execute(query.order_by(table.c.id)).all():
+            if not self.chunks or self.chunks[-1] < key:
+                self.chunks.append(key)
+            begin = self.chunks.index(key) * _CHUNK if key != self.chunks[-1] else (len(self.chunks) - 1) * _CHUNK
+            self._room(begin + count)
+            (names,) = unpack(codes, 1)
+            for name, column in zip(names.tolist(), unpack(codes, 1 + len(names))[1:], strict=True):
+                if name not in self.columns:
+                    self.columns[name] = np.zeros(self._capacity, dtype=np.uint32)
+                self.columns[name][begin : begin + count] = column
+            self.count = max(self.count, begin + count)
+        self.version = version
+
+    _capacity = _CHUNK
+
+    def _room(self, count: int) -> None:
+        if count <= self._capacity:
+            return
+        self._capacity = max(count, self._capacity * 2)
+        for name, column in self.columns.items():
+            grown = np.zeros(self._capacity, dtype=np.uint32)
+            grown[: len(column)] = column
+            self.columns[name] = grown
+
+    def ids(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the trace ids at ``places``."""
+        chunks = np.asarray(self.chunks, dtype=np.int64)
+        return np.asarray(chunks[places >> 10] * _CHUNK + (places & (_CHUNK - 1)))
+
+
+class Catalogue:
+    """Answer queries; what is loaded is shared by the threads of a process and refreshed when it grew."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.RLock()
+        self._names = _Names()
+        self._columns: dict[int, _Columns] = {}
+        database.on_rollback(self.forget)
+
+    def forget(self) -> None:
+        """Drop what was loaded."""
+        with self._lock:
+            self._names = _Names()
+            self._columns = {}
+
+    def version(self, connection: Connection) -> int:
+        """Return the version of the catalogue."""
+        query = select(counter.c.value).where(counter.c.name == "catalogue")
+        return int(connection.execute(query).scalar() or 0)
+
+    def select(self, repository_id: int, query: Query) -> NDArray[np.int64]:
+        """Return the ids of the traces that match, sorted."""
+        with self._database.reading() as connection, self._lock:
+            columns = self._load(connection, repository_id)
+            return columns.ids(np.flatnonzero(self._mask(columns, query)))
+
+    def facets(self, repository_id: int, query: Query) -> dict[str, dict[str, int]]:
+        """Count the matching traces by name and value."""
+        with self._database.reading() as connection, self._lock:
+            columns = self._load(connection, repository_id)
+            places = np.flatnonzero(self._mask(columns, query))
+            counted: dict[str, dict[str, int]] = {}
+            for name in sorted(self._names.names):
+                column = columns.columns.get(self._names.names[name])
+                if column is None:
+                    continue
+                counts = np.bincount(column[places])
+                values = self._names.values[self._names.names[name]]
+                found = {values[code]: int(counts[code]) for code in np.flatnonzero(counts).tolist() if code}
+                if found:
+                    counted[name] = dict(sorted(found.items()))
+            return counted
+
+    def _load(self, connection: Connection, repository_id: int) -> _Columns:
+        version = self.version(connection)
+        self._names.load(connection, version)
+        columns = self._columns.setdefault(repository_id, _Columns())
+        columns.load(connection, repository_id, version)
+        return columns
+
+    def _mask(self, columns: _Columns, query: Query) -> NDArray[np.bool_]:
+        mask = np.ones(columns.count, dtype=np.bool_)
+        for condition in query.conditions:
+            name = self._names.names.get(condition.name, -1)
+            values = self._names.values.get(name, [""])
+            allowed = _allowed(condition, values)
+            column = columns.columns.get(name)
+            if column is None:
+                if not allowed[0]:
+                    return np.zeros(columns.count, dtype=np.bool_)
+                continue
+            mask &= allowed[column[: columns.count]]
+        return mask
+
+
+def _allowed(condition: Condition, values: list[str]) -> NDArray[np.bool_]:
+    """Return which codes a condition lets pass; code 0 is a missing param."""
+    allowed = np.fromiter((condition.accepts(value) for value in values), np.bool_, len(values))
+    allowed[0] = condition.accepts(None)
+    return allowed

@@ -1,0 +1,239 @@
+"""Connect to SQLite or PostgreSQL: transactions, snapshots, and the few places where the two differ."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    FromClause,
+    Table,
+    bindparam,
+    create_engine,
+    event,
+    func,
+    text,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from knickpoint.model.errors import BusyError, StoreError
+
+__all__ = ["Database"]
+
+_BUSY_SECONDS: Final = 60
+_WRITE_LOCK: Final = 0x6B6E69636B
+"""Key of the advisory lock that makes writers of a PostgreSQL store take turns, as they do in SQLite."""
+
+_REMEDIES: Final = (
+    ("disk is full", "The disk is full", "Make room on the disk that holds the store, then try again."),
+    ("no space left", "The disk is full", "Make room on the disk that holds the store, then try again."),
+    ("disk full", "The disk is full", "Make room on the disk that holds the store, then try again."),
+    ("readonly", "The store cannot be written", "Check the owner and the mode of the file and of its directory."),
+    ("read-only", "The store cannot be written", "Check the owner and the mode of the file and of its directory."),
+    ("unable to open", "The store cannot be opened", "Check that the path exists and that you may read and write it."),
+    ("not a database", "The file is not a store", "Name another file, or make a store with knick init."),
+    ("malformed", "The store is damaged", "Restore the newest backup with knick restore."),
+    ("disk i/o error", "The disk reports an error", "Check the disk; then restore a backup with knick restore."),
+    ("connection refused", "The database server does not answer", "Start the server, or correct the address."),
+    ("password", "The database server refuses the sign-in", "Correct the user and the password in the address."),
+    ("does not exist", "The database or a table does not exist", "Make the store with knick init."),
+)
+
+
+def _location_url(location: str | Path) -> URL:
+    plain = str(location)
+    if "://" not in plain:
+        return URL.create("sqlite", database=plain)
+    url = make_url(plain)
+    if url.get_backend_name() == "postgresql":
+        return url.set(drivername="postgresql+psycopg")
+    if url.get_backend_name() == "sqlite":
+        return url
+    raise StoreError(
+        f"{url.get_backend_name()!r} is not a database that can hold a store",
+        remedy="Give the path of a file, or an address that begins with postgresql://.",
+    )
+
+
+class Database:
+    """Hold the engine of one location.
+
+    Every thread has at most one transaction at a time; an inner :meth:`transaction` becomes a savepoint of
+    the outer one. Writers take turns; readers see one snapshot for the length of :meth:`reading`.
+    """
+
+    def __init__(self, location: str | Path) -> None:
+        self.url = _location_url(location)
+        self.where = self.url.render_as_string(hide_password=True) if "://" in str(location) else str(location)
+        self.embedded = self.url.get_backend_name() == "sqlite"
+        self._current = threading.local()
+        self._undone: list[Callable[[], None]] = []
+        if self.embedded:
+            self.engine = create_engine(self.url, connect_args={"timeout": _BUSY_SECONDS})
+            event.listen(self.engine, "connect", _prepare_sqlite)
+        else:
+            self.engine = _postgres_engine(self.url, self.where)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.engine.dispose()
+
+    def on_rollback(self, forget: Callable[[], None]) -> None:
+        """Call ``forget`` whenever a transaction or a savepoint did not take place."""
+        self._undone.append(forget)
+
+    @property
+    def connection(self) -> Connection | None:
+        """The connection of this thread's transaction, None outside of one."""
+        return getattr(self._current, "connection", None)
+
+    @contextmanager
+    def transaction(self, *, alone: bool = True) -> Iterator[Connection]:
+        """Write: all of it takes place, or nothing; a transaction inside another one joins it.
+
+        ``alone=False`` lets other writers work at the same time where the database can do that.
+
+        Raises:
+            BusyError: somebody else kept writing for a minute.
+            StoreError: the database refused; its message says why.
+        """
+        outer = self.connection
+        with self._told():
+            if outer is not None:
+                if getattr(self._current, "only_reading", False):
+                    raise StoreError("a write was asked for inside of a snapshot for reading", where=self.where)
+                try:
+                    with outer.begin_nested():
+                        yield outer
+                except BaseException:
+                    self._forget()
+                    raise
+                return
+            with self.engine.connect() as connection:
+                self._begin(connection, alone=alone)
+                self._current.connection = connection
+                try:
+                    yield connection
+                    connection.commit()
+                except BaseException:
+                    self._current.connection = None
+                    connection.rollback()
+                    self._forget()
+                    raise
+                finally:
+                    self._current.connection = None
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Read one snapshot; inside a transaction, what that transaction sees."""
+        outer = self.connection
+        with self._told():
+            if outer is not None:
+                yield outer
+                return
+            with self.engine.connect() as connection:
+                if self.embedded:
+                    connection.exec_driver_sql("BEGIN")
+                else:
+                    connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                self._current.connection = connection
+                self._current.only_reading = True
+                try:
+                    yield connection
+                finally:
+                    self._current.connection = None
+                    self._current.only_reading = False
+                    connection.rollback()
+
+    def numbers(self, name: str = "numbers") -> FromClause:
+        """Return a table of one column ``value``, filled by the bound parameter ``name``: see :meth:`listed`."""
+        if self.embedded:
+            return func.json_each(bindparam(name)).table_valued("value", name=f"{name}_list")
+        array = bindparam(name, type_=postgresql.ARRAY(BigInteger))
+        return func.unnest(array).table_valued("value", name=f"{name}_list")
+
+    def listed(self, numbers: NDArray[np.integer[Any]] | Sequence[int]) -> object:
+        """Return the value of a parameter of :meth:`numbers`."""
+        plain = numbers.tolist() if isinstance(numbers, np.ndarray) else list(numbers)
+        return json.dumps(plain, separators=(",", ":")) if self.embedded else plain
+
+    def insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
+        """Return an INSERT that knows ON CONFLICT."""
+        return sqlite.insert(table) if self.embedded else postgresql.insert(table)
+
+    def _begin(self, connection: Connection, *, alone: bool) -> None:
+        if self.embedded:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        elif alone:
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK})"))
+
+    def _forget(self) -> None:
+        for forget in self._undone:
+            forget()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn the database's errors into ours, in this one place."""
+        try:
+            yield
+        except PoolTimeoutError as error:
+            raise BusyError("all connections are in use", where=self.where, remedy="Try again.") from error
+        except DBAPIError as error:
+            raise self._explained(str(error.orig)) from error
+        except SQLAlchemyError as error:
+            raise StoreError(f"the database layer failed: {error}", where=self.where) from error
+
+    def _explained(self, reason: str) -> StoreError:
+        lowered = reason.lower()
+        if "locked" in lowered or "lock timeout" in lowered or "deadlock" in lowered:
+            return BusyError(
+                f"somebody else has been writing for {_BUSY_SECONDS} seconds",
+                where=self.where,
+                remedy="Wait for the other import or worker to end, then try again.",
+            )
+        for sign, what, remedy in _REMEDIES:
+            if sign in lowered:
+                return StoreError(f"{what} ({reason.strip()})", where=self.where, remedy=remedy)
+        return StoreError(f"the database says: {reason.strip()}", where=self.where)
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    """Set up a fresh SQLite connection: explicit transactions, WAL, an fsync for each commit."""
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000}")
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.execute("PRAGMA cache_size = -65536")
+    cursor.close()
+
+
+def _postgres_engine(url: URL, where: str) -> Any:
+    try:
+        import psycopg
+    except ImportError as error:
+        raise StoreError(
+            "the driver for PostgreSQL is not installed",
+            where=where,
+            remedy='Install it with: pip install "knickpoint[postgres]".',
+        ) from error
+
+    class BinaryCursor(psycopg.Cursor[Any]):
+        """Ask for results in binary form, which halves the bytes of a blob on the wire."""
+
+        def __init__(self, *arguments: Any, **keywords: Any) -> None:
+            super().__init__(*arguments, **keywords)
+            self.format = psycopg.pq.Format.BINARY
+
+    return create_engine(url, connect_args={"cursor_factory": BinaryCursor}, pool_size=5, max_overflow=20)

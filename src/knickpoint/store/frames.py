@@ -1,0 +1,221 @@
+"""Read traces × commits as one matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, select
+
+from knickpoint.model.commit import Line
+from knickpoint.model.errors import InputError
+from knickpoint.model.frame import Frame
+from knickpoint.store.database import Database
+from knickpoint.store.tables.tiles import hot, sealed, segment
+from knickpoint.store.tiles import dense_of, floats, segment_of
+from knickpoint.store.traces import CHUNK, Traces
+
+__all__ = ["Frames"]
+
+_BLOCK_BYTES: Final = 256 * 2**20
+"""Memory of one streamed block unless told."""
+
+Ids = Sequence[int] | NDArray[np.int64]
+
+
+class _Matrix:
+    """Collect values of some traces at some slots; widens to float64 when a value needs it."""
+
+    def __init__(self, ids: NDArray[np.int64], slots: NDArray[np.int64]) -> None:
+        self.order = np.argsort(ids, kind="stable") if not bool((np.diff(ids) > 0).all()) else None
+        self.ids = ids if self.order is None else ids[self.order]
+        self.slots = slots
+        self.sorted_slots = np.argsort(slots, kind="stable")
+        self.values: NDArray[np.floating[Any]] = np.full((len(ids), len(slots)), np.nan, dtype=np.float32)
+        self.chunks, self.begins = np.unique(self.ids // CHUNK, return_index=True)
+        self.ends = np.append(self.begins[1:], len(self.ids))
+        self._number = {chunk: number for number, chunk in enumerate(self.chunks.tolist())}
+
+    def rows(self, chunk: int) -> tuple[slice, NDArray[np.int64]]:
+        """Return the rows of a chunk, and the places of their traces in it."""
+        number = self._number[chunk]
+        rows = slice(int(self.begins[number]), int(self.ends[number]))
+        return rows, self.ids[rows] - chunk * CHUNK
+
+    def columns(self, first: int, span: int) -> tuple[Any, Any]:
+        """Return the columns whose slots lie in ``first … first + span - 1``, and those slots minus first."""
+        ordered = self.slots[self.sorted_slots]
+        low, high = np.searchsorted(ordered, [first, first + span])
+        columns = self.sorted_slots[low:high]
+        places = self.slots[columns] - first
+        if len(columns) and bool((np.diff(columns) == 1).all()) and bool((np.diff(places) == 1).all()):
+            return slice(int(columns[0]), int(columns[-1]) + 1), slice(int(places[0]), int(places[-1]) + 1)
+        return columns, places
+
+    def widen(self, width: int) -> None:
+        """Make room for values of ``width`` bytes."""
+        if width > self.values.itemsize:
+            self.values = self.values.astype(np.float64)
+
+    def put(self, rows: slice, columns: Any, block: NDArray[np.floating[Any]]) -> None:
+        """Store a block of values."""
+        self.widen(block.itemsize)
+        self.values[rows, columns] = block
+
+    def result(self) -> NDArray[np.floating[Any]]:
+        """Return the values in the order in which the ids were given."""
+        if self.order is None:
+            return self.values
+        back = np.empty_like(self.order)
+        back[self.order] = np.arange(len(self.order))
+        return self.values[back]
+
+
+class Frames:
+    """Hold the frames area of a store."""
+
+    def __init__(self, database: Database, traces: Traces) -> None:
+        self._database = database
+        self._traces = traces
+
+    def read(
+        self, line: Line, trace_ids: Ids, *, first: int = 0, last: int | None = None, measured: int | None = None
+    ) -> Frame:
+        """Return the values of ``trace_ids`` at the positions ``first … last`` of ``line``, both inclusive.
+
+        ``measured=N`` keeps the last N of these commits at which any of the traces has a value; the frame then
+        has the columns of these commits only. The rows come in the order of ``trace_ids``. float32, or float64
+        where a stored value needs it; NaN for missing.
+
+        Raises:
+            InputError: a position beyond the line, or a negative one.
+        """
+        ids = np.asarray(trace_ids, dtype=np.int64)
+        positions = self._range(line, first, last)
+        slots = np.asarray(line.slots[positions.start : positions.stop], dtype=np.int64)
+        with self._database.reading() as connection:
+            if measured is not None:
+                slots, begin = self._measured(connection, line, ids, slots, measured)
+                values = self._values(connection, line.repository.id, ids, slots)
+                kept = ~np.isnan(values).all(axis=0) if len(values) else np.zeros(len(slots), dtype=np.bool_)
+                slots, values = slots[kept][-measured:], values[:, kept][:, -measured:]
+                positions = range(positions.start + begin, positions.stop)
+            else:
+                values = self._values(connection, line.repository.id, ids, slots)
+            return Frame(self._traces.get(ids), line, positions.start, slots, values)
+
+    def values(self, line: Line, trace_ids: Ids, *, first: int = 0, last: int | None = None) -> NDArray[np.floating]:
+        """Return the values of a frame alone, without looking up what its traces are called."""
+        positions = self._range(line, first, last)
+        slots = np.asarray(line.slots[positions.start : positions.stop], dtype=np.int64)
+        with self._database.reading() as connection:
+            return self._values(connection, line.repository.id, np.asarray(trace_ids, dtype=np.int64), slots)
+
+    def blocks(
+        self, line: Line, trace_ids: Ids, *, first: int = 0, last: int | None = None, memory: int = _BLOCK_BYTES
+    ) -> Iterator[Frame]:
+        """Stream a frame as frames of fewer traces, each of at most ``memory`` bytes (one trace at least)."""
+        ids = np.asarray(trace_ids, dtype=np.int64)
+        positions = self._range(line, first, last)
+        rows = max(1, memory // max(1, 8 * len(positions)))
+        for begin in range(0, len(ids), rows):
+            yield self.read(line, ids[begin : begin + rows], first=first, last=last)
+
+    def last_slots(self, line: Line, trace_ids: Ids) -> NDArray[np.int64]:
+        """Return the slot of each trace's newest value on ``line``, -1 where it has none."""
+        ids = np.asarray(trace_ids, dtype=np.int64)
+        slots = np.asarray(line.slots, dtype=np.int64)
+        newest = np.full(len(ids), -1, dtype=np.int64)
+        end = len(slots)
+        width = 64
+        with self._database.reading() as connection:
+            open_rows = np.arange(len(ids))
+            while end > 0 and len(open_rows):
+                begin = max(0, end - width)
+                held = ~np.isnan(self._values(connection, line.repository.id, ids[open_rows], slots[begin:end]))
+                found = held.any(axis=1)
+                column = held.shape[1] - 1 - np.argmax(held[:, ::-1], axis=1)
+                newest[open_rows[found]] = slots[begin:end][column[found]]
+                open_rows = open_rows[~found]
+                end, width = begin, width * 4
+        return newest
+
+    def _range(self, line: Line, first: int, last: int | None) -> range:
+        stop = len(line.slots) if last is None else last + 1
+        if first < 0 or stop > len(line.slots) or (last is not None and last < first - 1):
+            raise InputError(
+                f"positions {first} to {last} are not on the line",
+                where=f"line {line.name!r}",
+                remedy=f"It has {len(line.slots)} commits, from position 0.",
+            )
+        return range(first, stop)
+
+    def _measured(
+        self, connection: Connection, line: Line, ids: NDArray[np.int64], slots: NDArray[np.int64], wanted: int
+    ) -> tuple[NDArray[np.int64], int]:
+        """Return the newest of ``slots`` that hold ``wanted`` measured commits, and how many were left out."""
+        end = len(slots)
+        found, width = 0, max(64, wanted)
+        while end > 0 and found < wanted:
+            begin = max(0, end - width)
+            values = self._values(connection, line.repository.id, ids, slots[begin:end])
+            found += int((~np.isnan(values)).any(axis=0).sum()) if len(values) else 0
+            end, width = begin, width * 2
+        return slots[end:], end
+
+    def _values(
+        self, connection: Connection, repository_id: int, ids: NDArray[np.int64], slots: NDArray[np.int64]
+    ) -> NDArray[np.floating[Any]]:
+        matrix = _Matrix(ids, slots)
+        if not len(ids) or not len(slots):
+            return matrix.result()
+        low, high = int(slots.min()), int(slots.max())
+        listed = {"numbers": self._database.listed(matrix.chunks)}
+        numbers = self._database.numbers()
+        query = select(sealed).select_from(numbers.join(sealed, sealed.c.chunk == numbers.c.value))
+        query = query.where(sealed.c.first <= high, sealed.c.first + sealed.c.span > low)
+        for row in connection.execute(query, listed):
+            columns, places = matrix.columns(row.first, row.span)
+            tile = dense_of(row)
+            rows, traces = matrix.rows(row.chunk)
+            block = _taken(tile, traces)[:, places]
+            matrix.put(slice(rows.start, rows.start + len(block)), columns, block)
+        query = select(hot).select_from(numbers.join(hot, hot.c.chunk == numbers.c.value))
+        query = query.where(hot.c.slot >= low, hot.c.slot <= high)
+        for row in connection.execute(query, listed):
+            columns, _ = matrix.columns(row.slot, 1)
+            stored = floats(row)
+            rows, traces = matrix.rows(row.chunk)
+            block = _taken(stored, traces)
+            matrix.values[rows, columns] = np.nan
+            matrix.put(slice(rows.start, rows.start + len(block)), columns, block[:, None])
+        self._overlay(connection, repository_id, matrix, low, high)
+        return matrix.result()
+
+    def _overlay(self, connection: Connection, repository_id: int, matrix: _Matrix, low: int, high: int) -> None:
+        """Put the points of segments, which stand before everything else, into the matrix."""
+        query = select(segment).where(
+            segment.c.repository_id == repository_id,
+            segment.c.slot >= low,
+            segment.c.slot <= high,
+            segment.c.lowest <= int(matrix.ids[-1]),
+            segment.c.highest >= int(matrix.ids[0]),
+        )
+        for row in connection.execute(query.order_by(segment.c.id)):
+            columns, _ = matrix.columns(row.slot, 1)
+            held, stored = segment_of(row)
+            place = np.minimum(np.searchsorted(held, matrix.ids), len(held) - 1)
+            here = np.flatnonzero(held[place] == matrix.ids)
+            matrix.widen(stored.itemsize)
+            matrix.values[here[:, None], columns] = stored[place[here]][:, None]
+
+
+def _taken(stored: NDArray[np.floating[Any]], traces: NDArray[np.int64]) -> NDArray[np.floating[Any]]:
+    """Return the rows ``traces``, sorted, as far as ``stored`` has them."""
+    if int(traces[-1]) >= len(stored):
+        traces = traces[: int(np.searchsorted(traces, len(stored)))]
+    if len(traces) and int(traces[-1]) - int(traces[0]) + 1 == len(traces):
+        return stored[int(traces[0]) : int(traces[-1]) + 1]
+    return stored[traces]

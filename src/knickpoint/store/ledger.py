@@ -1,0 +1,316 @@
+"""Keep book of files: what was seen, what waits for its commit, what was refused and why."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any, Final
+
+from sqlalchemy import Row, func, literal, select
+
+from knickpoint.model.commit import Repository
+from knickpoint.model.errors import StoreError
+from knickpoint.model.report import Problem, Severity
+from knickpoint.store.database import Database
+from knickpoint.store.tables import ledger as tables
+
+__all__ = ["FileEntry", "FileState", "Ledger", "Quarantined", "Waiting"]
+
+_WAITING_BYTES: Final = 2**30
+"""Payloads of waiting reports that one instance keeps; beyond it, a new one is refused."""
+
+
+class FileState(Enum):
+    """Say what became of a file."""
+
+    STORED = "stored"
+    WAITING = "waiting"
+    QUARANTINED = "quarantined"
+    IGNORED = "ignored"
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A file that was seen. ``runs`` counts the runs it held, ``size`` its bytes."""
+
+    source: str
+    content_hash: str
+    state: FileState
+    format: str
+    detail: str
+    runs: int
+    size: int
+    changed: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A report that waits until its repository knows ``revision``; ``options`` are those of its import."""
+
+    id: int
+    repository_id: int
+    revision: str
+    identity: str
+    source: str
+    content_hash: str
+    payload: bytes
+    created: datetime
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """A file that was refused, with the reasons and all that is needed to try again."""
+
+    id: int
+    source: str
+    content_hash: str
+    problems: tuple[Problem, ...]
+    payload: bytes
+    attempts: int
+    changed: datetime
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _when(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _waiting_of(row: Row[Any]) -> Waiting:
+    return Waiting(
+        row.id,
+        row.repository_id,
+        row.revision,
+        row.identity,
+        row.source,
+        row.content_hash,
+        bytes(row.payload),
+        _when(row.created),
+        json.loads(row.options),
+    )
+
+
+def _quarantined_of(row: Row[Any]) -> Quarantined:
+    problems = tuple(
+        Problem(said["message"], said["where"], said["remedy"], Severity(said["severity"]))
+        for said in json.loads(row.problems)
+    )
+    return Quarantined(
+        row.id,
+        row.source,
+        row.content_hash,
+        problems,
+        bytes(row.payload),
+        row.attempts,
+        _when(row.changed),
+        json.loads(row.options),
+    )
+
+
+def _entry_of(row: Row[Any]) -> FileEntry:
+    state = FileState(row.state)
+    return FileEntry(
+        row.source, row.content_hash, state, row.format, row.detail, row.runs, row.size, _when(row.changed)
+    )
+
+
+class Ledger:
+    """Hold the ledger area of a store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def seen(self, content_hash: str, source: str | None = None) -> FileEntry | None:
+        """Return the newest entry of this content, from ``source`` only if one is given."""
+        table = tables.file
+        query = select(table).where(table.c.content_hash == content_hash)
+        if source is not None:
+            query = query.where(table.c.source == source)
+        with self._database.reading() as connection:
+            row = connection.execute(query.order_by(table.c.changed.desc(), table.c.id.desc()).limit(1)).first()
+            return _entry_of(row) if row is not None else None
+
+    def latest(self, source: str) -> FileEntry | None:
+        """Return what was last noted of ``source``, whatever its content."""
+        table = tables.file
+        query = select(table).where(table.c.source == source).order_by(table.c.changed.desc(), table.c.id.desc())
+        with self._database.reading() as connection:
+            row = connection.execute(query.limit(1)).first()
+            return _entry_of(row) if row is not None else None
+
+    def record(
+        self,
+        source: str,
+        content_hash: str,
+        state: FileState,
+        *,
+        format: str = "",  # noqa: A002  # the word of the field
+        detail: str = "",
+        runs: int = 0,
+        size: int = 0,
+    ) -> None:
+        """Note what became of a file; replaces what was noted of the same content and source."""
+        values = {
+            "source": source,
+            "content_hash": content_hash,
+            "state": state.value,
+            "format": format,
+            "detail": detail,
+            "runs": runs,
+            "size": size,
+            "changed": time.time(),
+        }
+        with self._database.transaction() as connection:
+            insert = self._database.insert(tables.file).values(values)
+            keys = ["content_hash", "source"]
+            connection.execute(insert.on_conflict_do_update(index_elements=keys, set_=values))
+
+    def files(self, state: FileState | None = None, *, limit: int = 100) -> list[FileEntry]:
+        """Return the newest entries first."""
+        table = tables.file
+        query = select(table)
+        if state is not None:
+            query = query.where(table.c.state == state.value)
+        with self._database.reading() as connection:
+            return [_entry_of(row) for row in connection.execute(query.order_by(table.c.id.desc()).limit(limit))]
+
+    def counts(self) -> dict[FileState, int]:
+        """Count the files by state."""
+        table = tables.file
+        with self._database.reading() as connection:
+            rows = connection.execute(select(table.c.state, func.count()).group_by(table.c.state))
+            return {FileState(state): count for state, count in rows}
+
+    def wait(
+        self,
+        repository: Repository,
+        revision: str,
+        payload: bytes,
+        *,
+        identity: str,
+        source: str,
+        content_hash: str,
+        options: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Keep a report until its commit is known; the same revision and identity replaces what waited.
+
+        Raises:
+            StoreError: more than a gibibyte waits already.
+        """
+        table = tables.waiting
+        values = {
+            "repository_id": repository.id,
+            "revision": revision,
+            "identity": identity,
+            "source": source,
+            "content_hash": content_hash,
+            "options": json.dumps(dict(options or {}), sort_keys=True),
+            "payload": payload,
+            "size": len(payload),
+            "created": time.time(),
+        }
+        with self._database.transaction() as connection:
+            same = (
+                (table.c.repository_id == repository.id)
+                & (table.c.revision == revision)
+                & (table.c.identity == identity)
+            )
+            connection.execute(table.delete().where(same))
+            held = int(connection.execute(select(func.sum(table.c.size))).scalar() or 0)
+            if held + len(payload) > _WAITING_BYTES:
+                raise StoreError(
+                    f"{held} bytes of reports wait for unknown commits already",
+                    where=source,
+                    remedy="Let the repository fetch its commits, or drop what waits: knick ingest status.",
+                )
+            key = connection.execute(table.insert().values(values)).inserted_primary_key
+            assert key is not None
+            return int(key[0])
+
+    def waiting(
+        self,
+        repository: Repository | None = None,
+        *,
+        number: int | None = None,
+        limit: int | None = None,
+        payloads: bool = True,
+    ) -> list[Waiting]:
+        """Return what waits, oldest first, or the one entry of that number; without payloads they are empty."""
+        table = tables.waiting
+        payload = table.c.payload if payloads else literal(b"").label("payload")
+        query = select(*(payload if column.name == "payload" else column for column in table.c))
+        if number is not None:
+            query = query.where(table.c.id == number)
+        if repository is not None:
+            query = query.where(table.c.repository_id == repository.id)
+        with self._database.reading() as connection:
+            return [_waiting_of(row) for row in connection.execute(query.order_by(table.c.id).limit(limit))]
+
+    def waiting_revisions(self, repository: Repository) -> dict[str, int]:
+        """Count what waits by revision, without reading the payloads."""
+        table = tables.waiting
+        query = select(table.c.revision, func.count()).where(table.c.repository_id == repository.id)
+        with self._database.reading() as connection:
+            rows = connection.execute(query.group_by(table.c.revision).order_by(table.c.revision))
+            return dict(row._tuple() for row in rows)  # noqa: SLF001  # the documented way to a typed tuple
+
+    def waiting_for(self, repository: Repository, revision: str) -> list[Waiting]:
+        """Return what waits for one revision, as it is written in the reports, oldest first."""
+        table = tables.waiting
+        query = select(table).where(table.c.repository_id == repository.id, table.c.revision == revision)
+        with self._database.reading() as connection:
+            return [_waiting_of(row) for row in connection.execute(query.order_by(table.c.id))]
+
+    def release(self, number: int) -> None:
+        """Forget a waiting report, in the transaction that stores it."""
+        with self._database.transaction() as connection:
+            connection.execute(tables.waiting.delete().where(tables.waiting.c.id == number))
+
+    def quarantine(
+        self,
+        source: str,
+        content_hash: str,
+        payload: bytes,
+        problems: Sequence[Problem],
+        *,
+        options: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Set a refused file aside with the reasons; another attempt at the same file counts up."""
+        table = tables.quarantine
+        said = [
+            {"message": p.message, "where": p.where, "remedy": p.remedy, "severity": p.severity.value} for p in problems
+        ]
+        values = {
+            "source": source,
+            "content_hash": content_hash,
+            "options": json.dumps(dict(options or {}), sort_keys=True),
+            "problems": json.dumps(said),
+            "payload": payload,
+            "size": len(payload),
+            "changed": time.time(),
+        }
+        with self._database.transaction() as connection:
+            insert = self._database.insert(table).values(values | {"attempts": 1})
+            again = values | {"attempts": table.c.attempts + 1}
+            connection.execute(insert.on_conflict_do_update(index_elements=["content_hash", "source"], set_=again))
+            same = (table.c.content_hash == content_hash) & (table.c.source == source)
+            return int(connection.execute(select(table.c.id).where(same)).scalar_one())
+
+    def quarantined(self, number: int | None = None, *, payloads: bool = True) -> list[Quarantined]:
+        """Return what is in quarantine, oldest first, or the one entry of that number."""
+        table = tables.quarantine
+        payload = table.c.payload if payloads else literal(b"").label("payload")
+        query = select(*(payload if column.name == "payload" else column for column in table.c))
+        if number is not None:
+            query = query.where(table.c.id == number)
+        with self._database.reading() as connection:
+            return [_quarantined_of(row) for row in connection.execute(query.order_by(table.c.id))]
+
+    def discharge(self, number: int) -> None:
+        """Take a file out of quarantine: it was stored after all, or somebody dropped it."""
+        with self._database.transaction() as connection:
+            connection.execute(tables.quarantine.delete().where(tables.quarantine.c.id == number))

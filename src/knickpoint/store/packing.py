@@ -1,0 +1,92 @@
+"""Pack arrays of integers and floats into bytes, small where they are constant or count upwards."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.model.errors import StoreError
+
+__all__ = ["narrow", "pack", "unpack"]
+
+_HEAD: Final = struct.Struct("<BBI")
+_TYPES: Final = ("<i8", "<i4", "<u4", "<u2", "<u1", "<f8", "<f4")
+_CODES: Final = {np.dtype(name).str: code for code, name in enumerate(_TYPES)}
+_RAW, _CONSTANT, _RANGE = range(3)
+
+
+def narrow(values: NDArray[np.float64]) -> NDArray[np.floating[Any]]:
+    """Return ``values`` as float32 where that loses nothing, else as they are; NaN stays NaN."""
+    with np.errstate(over="ignore"):
+        small = values.astype(np.float32)
+    same = small == values
+    if same.all() or bool((same | np.isnan(values)).all()):
+        return small
+    return values
+
+
+def _smallest(array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype.kind == "f":
+        return narrow(array.astype(np.float64, copy=False))
+    low, high = int(array.min()), int(array.max())
+    for name in ("<u1", "<u2", "<u4", "<i4"):
+        bounds = np.iinfo(name)
+        if bounds.min <= low and high <= bounds.max:
+            return array.astype(name)
+    return array.astype("<i8")
+
+
+def pack(*arrays: NDArray[Any]) -> bytes:
+    """Return the bytes of one-dimensional ``arrays``; :func:`unpack` gives equal values back.
+
+    Integers come back as int64 and floats as float64, whatever they were.
+    """
+    pieces: list[bytes] = []
+    for array in arrays:
+        count = len(array)
+        if count == 0:
+            pieces.append(_HEAD.pack(_RAW, 0, 0))
+            continue
+        kind, stored = _RAW, array
+        if array.dtype.kind != "f" and count > 1 and bool((np.diff(array) == 1).all()):
+            kind, stored = _RANGE, array[:1].astype("<i8")
+        elif bool((array == array[0]).all()):
+            kind, stored = _CONSTANT, array[:1].astype("<f8" if array.dtype.kind == "f" else "<i8")
+        else:
+            stored = _smallest(array)
+        stored = stored.astype(stored.dtype.newbyteorder("<"), copy=False)
+        pieces.append(_HEAD.pack(kind, _CODES[stored.dtype.str], count))
+        pieces.append(stored.tobytes())
+    return b"".join(pieces)
+
+
+def unpack(data: bytes | memoryview, count: int) -> Sequence[NDArray[Any]]:
+    """Return the first ``count`` arrays that :func:`pack` put into ``data``.
+
+    Raises:
+        StoreError: the bytes are not of that form.
+    """
+    arrays: list[NDArray[Any]] = []
+    place = 0
+    try:
+        for _ in range(count):
+            kind, code, length = _HEAD.unpack_from(data, place)
+            place += _HEAD.size
+            held = length if kind == _RAW else 1
+            stored = np.frombuffer(data, _TYPES[code], held, place)
+            place += stored.nbytes
+            wide = stored.astype(np.float64 if stored.dtype.kind == "f" else np.int64)
+            if kind == _CONSTANT:
+                wide = np.full(length, wide[0])
+            elif kind == _RANGE:
+                wide = np.arange(wide[0], wide[0] + length)
+            arrays.append(wide)
+    except (struct.error, ValueError, IndexError) as error:
+        raise StoreError(
+            f"packed numbers are damaged at byte {place}", remedy="Restore the newest backup with knick restore."
+        ) from error
+    return arrays

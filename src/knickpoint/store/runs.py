@@ -1,0 +1,301 @@
+"""Write runs exactly once, and tell where a point comes from."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import Enum
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Row, select, update
+
+from knickpoint.model.commit import Repository
+from knickpoint.model.errors import StoreError
+from knickpoint.model.report import Outcome, RunReport
+from knickpoint.store.database import Database
+from knickpoint.store.outbox import Outbox, pack_ids
+from knickpoint.store.packing import pack
+from knickpoint.store.points import Points
+from knickpoint.store.results import Entries, gather, measured_of
+from knickpoint.store.tables import runs as tables
+from knickpoint.store.traces import Asked, Traces
+
+__all__ = ["Changes", "Put", "Receipt", "Run", "RunPoint", "Runs"]
+
+
+class Put(Enum):
+    """Say what became of a run that was put into the store."""
+
+    NEW = "new"
+    SAME = "same"
+    CORRECTION = "correction"
+    RERUN = "rerun"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a correction changed: each trace's value in this run before and after, NaN where it had or has none."""
+
+    trace_ids: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    before: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    after: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+    def __len__(self) -> int:
+        return len(self.trace_ids)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What :meth:`Runs.put` did.
+
+    ``trace_ids`` are the traces of the run, sorted; ``new_traces`` those that did not exist before.
+    """
+
+    outcome: Put
+    run_id: int
+    trace_ids: NDArray[np.int64]
+    new_traces: NDArray[np.int64]
+    changes: Changes
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run as the store keeps it."""
+
+    id: int
+    repository_id: int
+    slot: int
+    identity: str
+    content_hash: str
+    source: str
+    entry: str
+    branch: str
+    time: datetime | None
+    environment: Mapping[str, str]
+    links: Mapping[str, str]
+    revisions: Mapping[str, str]
+    created: datetime
+    corrections: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunPoint:
+    """What one run gave to one point.
+
+    ``samples`` are in ``unit``, as they came; ``value`` is their median in the trace's unit, NaN unless
+    measured.
+    """
+
+    run: Run
+    trace_id: int
+    outcome: Outcome
+    value: float
+    unit: str
+    samples: tuple[float, ...]
+    message: str = ""
+
+
+def _timestamp(time_: datetime | None) -> float | None:
+    return time_.timestamp() if time_ is not None else None
+
+
+class Runs:
+    """Hold the runs area of a store."""
+
+    def __init__(self, database: Database, traces: Traces, outbox: Outbox) -> None:
+        self._database = database
+        self._traces = traces
+        self._outbox = outbox
+        self._points = Points(database, traces)
+
+    def put(
+        self,
+        repository: Repository,
+        slot: int,
+        run: RunReport,
+        *,
+        identity: str,
+        content_hash: str,
+        source: str,
+        branch: str = "",
+    ) -> Receipt:
+        """Write a run, its values, provenance, new traces and event, in one transaction, exactly once.
+
+        The same content under the same identity changes nothing (SAME); other content under the same identity
+        replaces what the run had said (CORRECTION); another identity at a commit where one of the traces has a
+        value joins it (RERUN): the point is the median of the runs' values, whatever the order of arrival.
+
+        Raises:
+            InputError: a sample is not finite, or a key is not canonical; nothing is written.
+            StoreError: the database refused; nothing is written.
+        """
+        if not identity:
+            raise StoreError("a run needs an identity", where=source, remedy="Give its CI run id or its content hash.")
+        measured = measured_of(run.results)
+        table = tables.run
+        with self._database.transaction() as connection:
+            where = (table.c.repository_id == repository.id) & (table.c.identity == identity)
+            old = connection.execute(select(table).where(where)).first()
+            if old is not None and old.content_hash == content_hash and old.slot == slot:
+                nothing = np.empty(0, dtype=np.int64)
+                return Receipt(Put.SAME, old.id, nothing, nothing, Changes())
+            entries, new = self._entries(connection, repository, run, measured)
+            before = self._points.erase(connection, old) if old is not None else None
+            values = self._row(connection, repository, slot, run, source, branch or run.branch)
+            values |= {"identity": identity, "content_hash": content_hash, "points": len(entries.ids)}
+            if old is None:
+                values |= {"created": time.time(), "corrections": 0, "chunks": b""}
+                key = connection.execute(table.insert().values(values)).inserted_primary_key
+                assert key is not None
+                run_id = int(key[0])
+            else:
+                run_id = old.id
+                values["corrections"] = old.corrections + 1
+            chunks, joined = self._points.add(connection, slot, run_id, entries)
+            values = values if old is not None else {}
+            connection.execute(update(table).where(table.c.id == run_id).values(values | {"chunks": pack(chunks)}))
+            changes = _changes(before, entries)
+            touched = entries.touched
+            if before is not None:
+                touched = np.union1d(touched, before[0])
+            slots = sorted({slot, old.slot}) if old is not None else [slot]
+            self._publish(repository, slots, touched, run_id)
+        outcome = Put.CORRECTION if old is not None else Put.RERUN if joined else Put.NEW
+        return Receipt(outcome, run_id, entries.touched, new, changes)
+
+    def remove(self, run: Run | int) -> None:
+        """Take a run and its values out of the store; the points of other runs stay.
+
+        Raises:
+            StoreError: there is no such run.
+        """
+        run_id = run if isinstance(run, int) else run.id
+        table = tables.run
+        with self._database.transaction() as connection:
+            row = connection.execute(select(table).where(table.c.id == run_id)).first()
+            if row is None:
+                raise StoreError(f"there is no run {run_id}", remedy="It may have been removed already.")
+            ids, _ = self._points.erase(connection, row)
+            connection.execute(table.delete().where(table.c.id == run_id))
+            repository = Repository(row.repository_id, self._repository_name(connection, row.repository_id))
+            self._publish(repository, [row.slot], ids, run_id)
+
+    def points(self, trace_id: int, slot: int) -> list[RunPoint]:
+        """Return what every run gave to a point, oldest run first, failures and skips included."""
+        found = []
+        with self._database.reading() as connection:
+            for run_id, piece in self._points.parts(connection, trace_id, slot):
+                row = connection.execute(select(tables.run).where(tables.run.c.id == run_id)).one()
+                unit = self._traces.units.of_id(connection, piece.unit).unit.text if piece.samples else ""
+                run = self._run_of(connection, row)
+                found.append(RunPoint(run, trace_id, piece.outcome, piece.value, unit, piece.samples, piece.message))
+        return found
+
+    def get(self, repository: Repository, identity: str) -> Run | None:
+        """Return a run by its identity."""
+        table = tables.run
+        where = (table.c.repository_id == repository.id) & (table.c.identity == identity)
+        with self._database.reading() as connection:
+            row = connection.execute(select(table).where(where)).first()
+            return self._run_of(connection, row) if row is not None else None
+
+    def at(self, repository: Repository, slots: Sequence[int]) -> list[Run]:
+        """Return the runs at ``slots``, by slot and then by arrival."""
+        table = tables.run
+        numbers = self._database.numbers()
+        query = select(table).join(numbers, table.c.slot == numbers.c.value)
+        query = query.where(table.c.repository_id == repository.id).order_by(table.c.slot, table.c.id)
+        with self._database.reading() as connection:
+            rows = connection.execute(query, {"numbers": self._database.listed(slots)}).all()
+            return [self._run_of(connection, row) for row in rows]
+
+    def _entries(
+        self, connection: Connection, repository: Repository, run: RunReport, measured: NDArray[np.bool_]
+    ) -> tuple[Entries, NDArray[np.int64]]:
+        results = run.results
+        units = self._traces.units.of_texts(connection, results.units)
+        each = [units[code] for code in results.unit_codes.tolist()]
+        found = self._traces.resolve(
+            connection, repository.id, Asked(results.keys, each, results.better_codes, measured)
+        )
+        own = {number: self._traces.units.of_id(connection, number) for number in np.unique(found.units).tolist()}
+        own |= {unit.id: unit for unit in units}
+        return gather(results, measured, found.ids, own, found.units, units), found.new
+
+    def _row(  # noqa: PLR0917  # the columns of one table
+        self, connection: Connection, repository: Repository, slot: int, run: RunReport, source: str, branch: str
+    ) -> dict[str, Any]:
+        return {
+            "repository_id": repository.id,
+            "slot": slot,
+            "source": source,
+            "entry": run.entry,
+            "branch": branch,
+            "time": _timestamp(run.time),
+            "environment_id": self._environment(connection, run.environment),
+            "links": json.dumps(dict(run.links)) if run.links else "",
+            "revisions": json.dumps(dict(run.revisions)) if run.revisions else "",
+        }
+
+    def _environment(self, connection: Connection, facts: Mapping[str, str]) -> int:
+        """Return the number of an environment, 0 for one without facts."""
+        if not facts:
+            return 0
+        text = json.dumps(dict(facts), sort_keys=True)
+        digest = blake2b(text.encode(), digest_size=16).hexdigest()
+        table = tables.environment
+        known = connection.execute(select(table.c.id).where(table.c.digest == digest)).scalar()
+        if known is not None:
+            return int(known)
+        key = connection.execute(table.insert().values(digest=digest, facts=text)).inserted_primary_key
+        assert key is not None
+        return int(key[0])
+
+    def _run_of(self, connection: Connection, row: Row[Any]) -> Run:
+        facts = ""
+        if row.environment_id:
+            query = select(tables.environment.c.facts).where(tables.environment.c.id == row.environment_id)
+            facts = str(connection.execute(query).scalar_one())
+        return Run(
+            row.id,
+            row.repository_id,
+            row.slot,
+            row.identity,
+            row.content_hash,
+            row.source,
+            row.entry,
+            row.branch,
+            datetime.fromtimestamp(row.time, UTC) if row.time is not None else None,
+            json.loads(facts) if facts else {},
+            json.loads(row.links) if row.links else {},
+            json.loads(row.revisions) if row.revisions else {},
+            datetime.fromtimestamp(row.created, UTC),
+            row.corrections,
+        )
+
+    def _repository_name(self, connection: Connection, number: int) -> str:
+        from knickpoint.store.tables.commits import repository
+
+        return str(connection.execute(select(repository.c.name).where(repository.c.id == number)).scalar_one())
+
+    def _publish(self, repository: Repository, slots: list[int], ids: NDArray[np.int64], run_id: int) -> None:
+        if len(ids):
+            payload = {"repository": repository.name, "slots": slots, "runs": [run_id], **pack_ids(ids)}
+            self._outbox.publish("traces-changed", payload)
+
+
+def _changes(before: tuple[NDArray[np.int64], NDArray[np.float64]] | None, entries: Entries) -> Changes:
+    if before is None:
+        return Changes()
+    ids = np.union1d(before[0], entries.ids)
+    old, new = np.full(len(ids), np.nan), np.full(len(ids), np.nan)
+    old[np.searchsorted(ids, before[0])] = before[1]
+    new[np.searchsorted(ids, entries.ids)] = entries.values
+    different = ~((old == new) | (np.isnan(old) & np.isnan(new)))
+    return Changes(ids[different], old[different], new[different])

@@ -1,0 +1,105 @@
+"""Open a store, and reach its areas."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sqlalchemy import Connection
+
+from knickpoint.model.errors import StoreError
+from knickpoint.store import schema
+from knickpoint.store.commits import Commits
+from knickpoint.store.database import Database
+from knickpoint.store.findings import Findings
+from knickpoint.store.frames import Frames
+from knickpoint.store.ledger import Ledger
+from knickpoint.store.outbox import Outbox
+from knickpoint.store.runs import Runs
+from knickpoint.store.traces import Traces
+
+__all__ = ["Store", "create_store", "open_store"]
+
+
+class Store:
+    """Everything that an instance keeps, in areas; see :func:`open_store`.
+
+    Attributes:
+        commits: repositories, commits by slot, lines.
+        traces: what series are called, and queries over them.
+        runs: who measured what, exactly once.
+        frames: the values.
+        ledger: files seen, waiting, refused.
+        outbox: events for workers.
+        findings: change points, regressions, decisions.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.commits = Commits(database)
+        self.traces = Traces(database)
+        self.outbox = Outbox(database)
+        self.runs = Runs(database, self.traces, self.outbox)
+        self.frames = Frames(database, self.traces)
+        self.ledger = Ledger(database)
+        self.findings = Findings(database)
+
+    @property
+    def location(self) -> str:
+        """The path or the address of the store, without a password."""
+        return self.database.where
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        """Group writes of several areas: all take place, or none.
+
+        A transaction inside another one joins it; when it fails, only its own writes are undone, and the
+        outer one goes on if it catches the error.
+        """
+        return self.database.transaction()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def create_store(location: str | Path) -> Store:
+    """Make the tables at ``location``, the path of a file or ``postgresql://…``, and open the store.
+
+    Raises:
+        StoreError: there is a store already, or the place cannot be written.
+    """
+    database = Database(location)
+    try:
+        schema.create(database)
+    except BaseException:
+        database.close()
+        raise
+    return Store(database)
+
+
+def open_store(location: str | Path) -> Store:
+    """Open the store at ``location``; an older schema is migrated.
+
+    Raises:
+        StoreError: there is none (make one with ``knick init``), it cannot be read, or a newer version of
+            Knickpoint wrote it.
+    """
+    database = Database(location)
+    if database.embedded and not Path(database.url.database or "").is_file():
+        raise StoreError("there is no store here", where=database.where, remedy="Make one with knick init.")
+    try:
+        schema.ensure(database)
+    except BaseException:
+        database.close()
+        raise
+    return Store(database)

@@ -1,0 +1,8 @@
+"""Describe the tables, one module an area; importing this package fills :data:`metadata`."""
+
+from __future__ import annotations
+
+from knickpoint.store.tables import commits, findings, ledger, outbox, runs, shortcuts, tiles, traces
+from knickpoint.store.tables.base import metadata
+
+__all__ = ["commits", "findings", "ledger", "metadata", "outbox", "runs", "shortcuts", "tiles", "traces"]

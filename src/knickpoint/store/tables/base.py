@@ -1,0 +1,33 @@
+"""The one MetaData that every table belongs to, and the column types that both databases share."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import BigInteger, Float, Integer, LargeBinary, MetaData, Text
+from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION
+
+__all__ = ["Blob", "Code", "Number", "Time", "exact_text", "metadata"]
+
+metadata: Final = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+Number = BigInteger().with_variant(Integer(), "sqlite")
+"""A 64-bit integer; SQLite's ``INTEGER`` is one, and only under that name a key of its own."""
+
+Code = Integer()
+"""A 32-bit integer."""
+
+Blob = LargeBinary()
+"""Bytes."""
+
+Time = Float(53).with_variant(DOUBLE_PRECISION(), "postgresql")
+"""Seconds since 1970-01-01 UTC."""
+
+exact_text = Text().with_variant(Text(collation="C"), "postgresql")
+"""Text that is compared by code point on both databases."""

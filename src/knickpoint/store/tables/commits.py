@@ -1,0 +1,61 @@
+"""Repositories, their commits by slot, and their lines."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Index, PrimaryKeyConstraint, Table, UniqueConstraint
+
+from knickpoint.store.tables.base import Blob, Code, Number, Time, exact_text, metadata
+
+__all__ = ["commit", "line", "order", "repository"]
+
+repository = Table(
+    "repository",
+    metadata,
+    Column("id", Number, primary_key=True),
+    Column("name", exact_text, nullable=False),
+    Column("location", exact_text, nullable=False),
+    Column("default_line", exact_text, nullable=False),
+    Column("next_slot", Code, nullable=False),
+    UniqueConstraint("name"),
+)
+
+commit = Table(
+    "commit_",
+    metadata,
+    Column("repository_id", Number, nullable=False),
+    Column("slot", Code, nullable=False),
+    Column("hash", exact_text, nullable=False),
+    Column("number", Number, nullable=True),
+    Column("author", exact_text, nullable=False),
+    Column("email", exact_text, nullable=False),
+    Column("time", Time, nullable=True),
+    Column("subject", exact_text, nullable=False),
+    Column("parents", exact_text, nullable=False),
+    Column("url", exact_text, nullable=False),
+    PrimaryKeyConstraint("repository_id", "slot"),
+    UniqueConstraint("repository_id", "hash"),
+    Index("ix_commit_number", "repository_id", "number"),
+    Index("ix_commit_time", "repository_id", "time", "hash"),
+)
+
+line = Table(
+    "line",
+    metadata,
+    Column("repository_id", Number, nullable=False),
+    Column("name", exact_text, nullable=False),
+    Column("base", exact_text, nullable=False),
+    Column("merge_base", Code, nullable=False),
+    Column("length", Code, nullable=False),
+    Column("slots", Blob, nullable=False),
+    PrimaryKeyConstraint("repository_id", "name"),
+)
+
+order = Table(
+    "commit_order",
+    metadata,
+    Column("repository_id", Number, nullable=False),
+    Column("before", Code, nullable=False),
+    Column("after", Code, nullable=False),
+    PrimaryKeyConstraint("repository_id", "before", "after"),
+)
+"""What results files told about the order of commits, where no graph tells it: one slot stands before another."""

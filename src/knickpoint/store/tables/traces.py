@@ -1,0 +1,87 @@
+"""The catalogue: what each trace is called, by chunk of 1,024 traces, and how to find it by key."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Index, PrimaryKeyConstraint, Table, UniqueConstraint
+
+from knickpoint.store.tables.base import Blob, Code, Number, Time, exact_text, metadata
+
+__all__ = ["chunk", "identity", "layout", "param_name", "param_value", "unit"]
+
+unit = Table(
+    "unit",
+    metadata,
+    Column("id", Code, primary_key=True),
+    Column("text", exact_text, nullable=False),
+    Column("dimension", Code, nullable=False),
+    UniqueConstraint("text"),
+)
+"""Units as written. ``dimension`` is the id of the first unit of the same dimension; id 0 is no unit at all."""
+
+identity = Table(
+    "trace_identity",
+    metadata,
+    Column("repository_id", Number, nullable=False),
+    Column("high", Number, nullable=False),
+    Column("low", Number, nullable=False),
+    Column("dimension", Code, nullable=False),
+    Column("trace_id", Number, nullable=False),
+    Column("unit_id", Code, nullable=False),
+    Column("better", Code, nullable=False),
+    PrimaryKeyConstraint("repository_id", "high", "low", "dimension"),
+    sqlite_with_rowid=False,
+)
+"""The 128-bit digest of a trace key (two signed halves) and its dimension lead to the trace.
+
+Dimension 0 is that of a trace that only failed or was skipped so far; its first value gives it its unit.
+"""
+
+chunk = Table(
+    "chunk",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=False),
+    Column("repository_id", Number, nullable=False),
+    Column("version", Number, nullable=False),
+    Column("count", Code, nullable=False),
+    Column("facts", Blob, nullable=False),
+    Column("codes", Blob, nullable=False),
+    Column("keys", Blob, nullable=False),
+    Index("ix_chunk_version", "version"),
+    Index("ix_chunk_repository_id", "repository_id", "id"),
+)
+"""1,024 neighbouring traces: unit, dimension and direction of each, its params as codes, its key."""
+
+param_name = Table(
+    "param_name",
+    metadata,
+    Column("id", Code, primary_key=True),
+    Column("name", exact_text, nullable=False),
+    UniqueConstraint("name"),
+)
+
+param_value = Table(
+    "param_value",
+    metadata,
+    Column("name_id", Code, nullable=False),
+    Column("code", Code, nullable=False),
+    Column("digest", Number, nullable=False),
+    Column("version", Number, nullable=False),
+    Column("value", exact_text, nullable=False),
+    PrimaryKeyConstraint("name_id", "code"),
+    Index("ix_param_value_digest", "digest"),
+    Index("ix_param_value_version", "version"),
+)
+"""The vocabulary: codes count from 1 per name, 0 is a missing param."""
+
+layout = Table(
+    "layout",
+    metadata,
+    Column("repository_id", Number, nullable=False),
+    Column("high", Number, nullable=False),
+    Column("low", Number, nullable=False),
+    Column("created", Time, nullable=False),
+    Column("traces", Blob, nullable=False),
+    PrimaryKeyConstraint("repository_id", "high", "low"),
+    Index("ix_layout_created", "created"),
+)
+"""The traces of a whole file's keys, by the digest of all of them: files of one job look alike."""

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from knickpoint.model.commit import Commit, Line, Repository
+from knickpoint.model.errors import InputError
+from knickpoint.model.report import Outcome, Result, ResultTable, RunReport
+from knickpoint.store import Put, Receipt, Store, create_store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with create_store(tmp_path / "store.db") as made:
+        yield made
+
+
+@pytest.fixture
+def repository(store: Store) -> Repository:
+    made = store.commits.add_repository("main")
+    commits = [Commit(f"{number:040x}", "", "", datetime(2026, 1, 1, tzinfo=UTC), "") for number in range(200)]
+    slots = store.commits.add(made, commits)
+    store.commits.set_line(made, "main", list(slots.values()))
+    return made
+
+
+@pytest.fixture
+def line(store: Store, repository: Repository) -> Line:
+    return store.commits.line(repository)
+
+
+def report(values: Mapping[str, float | Sequence[float]], unit: str = "ms") -> RunReport:
+    results = [
+        Result({"name": name}, (value,) if isinstance(value, float) else tuple(value), unit)
+        for name, value in values.items()
+    ]
+    return RunReport(ResultTable.of(results))
+
+
+class Bench:
+    """Put runs and read points in few words."""
+
+    def __init__(self, store: Store, repository: Repository, line: Line) -> None:
+        self.store, self.repository, self.line = store, repository, line
+
+    def put(self, slot: int, run: RunReport, identity: str, content: str = "") -> Receipt:
+        return self.store.runs.put(
+            self.repository, slot, run, identity=identity, content_hash=content or identity, source="file"
+        )
+
+    def point(self, name: str, slot: int) -> float:
+        traces = self.store.traces.find(self.repository, f",name={name},")
+        frame = self.store.frames.read(self.line, [traces[0].id], first=slot, last=slot)
+        return float(frame.values[0, 0])
+
+
+@pytest.fixture
+def bench(store: Store, repository: Repository, line: Line) -> Bench:
+    return Bench(store, repository, line)
+
+
+def test_a_new_run_is_new(bench: Bench) -> None:
+    assert bench.put(0, report({"a": 1.0}), "r").outcome is Put.NEW
+
+
+def test_the_same_content_twice_is_one(bench: Bench) -> None:
+    bench.put(0, report({"a": 1.0}), "r")
+    assert bench.put(0, report({"a": 1.0}), "r").outcome is Put.SAME
+
+
+def test_a_correction_replaces_the_points_of_its_run(bench: Bench) -> None:
+    bench.put(0, report({"a": 1.0}), "r", "first")
+    bench.put(0, report({"a": 2.0}), "r", "second")
+    assert bench.point("a", 0) == 2.0
+
+
+def test_a_correction_removes_what_it_no_longer_says(bench: Bench) -> None:
+    bench.put(0, report({"a": 1.0, "b": 1.0}), "r", "first")
+    bench.put(0, report({"a": 1.0}), "r", "second")
+    assert np.isnan(bench.point("b", 0))
+
+
+def test_a_correction_says_what_changed(bench: Bench) -> None:
+    bench.put(0, report({"a": 1.0, "b": 3.0}), "r", "first")
+    receipt = bench.put(0, report({"a": 2.0, "b": 3.0}), "r", "second")
+    assert (receipt.changes.before.tolist(), receipt.changes.after.tolist()) == ([1.0], [2.0])
+
+
+def test_a_correction_may_move_to_another_commit(bench: Bench) -> None:
+    bench.put(0, report({"a": 1.0}), "r", "first")
+    bench.put(5, report({"a": 2.0}), "r", "second")
+    assert np.isnan(bench.point("a", 0))
+    assert bench.point("a", 5) == 2.0
+
+
+def test_a_rerun_joins_as_the_median_of_the_runs(bench: Bench) -> None:
+    bench.put(0, report({"a": 1.0}), "r1")
+    assert bench.put(0, report({"a": [9.0, 2.0, 3.0]}), "r2").outcome is Put.RERUN
+    bench.put(0, report({"a": 5.0}), "r3")
+    assert bench.point("a", 0) == 3.0
+
+
+def test_a_removed_run_leaves_the_others(bench: Bench) -> None:
+    bench.put(0, report({"a": 1.0}), "r1")
+    second = bench.put(0, report({"a": 4.0}), "r2")
+    bench.store.runs.remove(second.run_id)
+    assert bench.point("a", 0) == 1.0
+
+
+def test_repeated_names_are_samples_of_one_point(bench: Bench) -> None:
+    table = ResultTable.of([Result({"name": "a"}, (value,), "ms") for value in (1.0, 9.0, 2.0)])
+    bench.put(0, RunReport(table), "r")
+    assert bench.point("a", 0) == 2.0
+
+
+def test_a_compatible_unit_converts_into_that_of_the_first_point(bench: Bench) -> None:
+    bench.put(0, report({"a": 1.0}, "ms"), "r1")
+    bench.put(1, report({"a": 0.5}, "s"), "r2")
+    assert bench.point("a", 1) == 500.0
+
+
+def test_the_original_value_and_unit_stay_with_the_run(bench: Bench) -> None:
+    receipt = bench.put(0, report({"a": 1.0}, "ms"), "r1")
+    bench.put(1, report({"a": 0.5}, "s"), "r2")
+    (piece,) = bench.store.runs.points(int(receipt.trace_ids[0]), 1)
+    assert (piece.samples, piece.unit, piece.value) == ((0.5,), "s", 500.0)
+
+
+def test_an_incompatible_unit_is_another_trace(bench: Bench) -> None:
+    bench.put(0, report({"a": 1.0}, "ms"), "r1")
+    bench.put(1, report({"a": 7.0}, "bytes"), "r2")
+    assert [trace.unit for trace in bench.store.traces.find(bench.repository, ",name=a,")] == ["ms", "bytes"]
+
+
+def test_a_failed_benchmark_has_no_point_but_is_remembered(bench: Bench) -> None:
+    table = ResultTable.of([Result({"name": "a"}, outcome=Outcome.FAILED, message="it crashed")])
+    receipt = bench.put(0, RunReport(table), "r")
+    (piece,) = bench.store.runs.points(int(receipt.trace_ids[0]), 0)
+    assert (piece.outcome, piece.message) == (Outcome.FAILED, "it crashed")
+
+
+def test_a_trace_that_only_failed_takes_the_unit_of_its_first_value(bench: Bench) -> None:
+    bench.put(0, RunReport(ResultTable.of([Result({"name": "a"}, outcome=Outcome.FAILED)])), "r1")
+    bench.put(1, report({"a": 3.0}, "ms"), "r2")
+    assert [trace.unit for trace in bench.store.traces.find(bench.repository, ",name=a,")] == ["ms"]
+
+
+@pytest.mark.parametrize("value", [0.1, 1e-300, 2.0**53 - 1, 16777217.0, 1e300, -0.0, 3.0])
+def test_a_point_reads_back_exactly_as_it_came(bench: Bench, value: float) -> None:
+    bench.put(0, report({"a": value}), "r")
+    assert bench.point("a", 0).hex() == value.hex()
+
+
+def test_a_value_that_is_not_finite_stores_nothing(bench: Bench) -> None:
+    with pytest.raises(InputError, match="not a finite number"):
+        bench.put(0, report({"a": 1.0, "b": float("inf")}), "r")
+    assert bench.store.traces.count(bench.repository) == 0
+    assert bench.store.runs.at(bench.repository, [0]) == []
+
+
+def test_a_run_publishes_one_event(bench: Bench) -> None:
+    bench.put(0, report({"a": 1.0}), "r")
+    bench.put(0, report({"a": 1.0}), "r")
+    (event,) = bench.store.outbox.claim(["traces-changed"], "worker", 60, 10)
+    assert (event.payload["repository"], event.payload["slots"], event.payload["count"]) == ("main", [0], 1)
