@@ -1,1 +1,24 @@
-"""."""
+"""Take results in, each file and each run exactly once."""
+
+from knickpoint.ingest.ci import CiFacts, read_ci
+from knickpoint.ingest.importing import import_data, import_files
+from knickpoint.ingest.outcome import FileOutcome, ImportState, ImportSummary
+from knickpoint.ingest.settings import Destination, IngestSettings, Rename, RepositorySettings, SourceSettings
+from knickpoint.ingest.sidecar import Sidecar, read_sidecar
+
+__all__ = [
+    "CiFacts",
+    "Destination",
+    "FileOutcome",
+    "ImportState",
+    "ImportSummary",
+    "IngestSettings",
+    "Rename",
+    "RepositorySettings",
+    "Sidecar",
+    "SourceSettings",
+    "import_data",
+    "import_files",
+    "read_ci",
+    "read_sidecar",
+]

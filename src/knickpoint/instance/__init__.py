@@ -1,1 +1,24 @@
-"""."""
+"""Instances: a directory with ``knickpoint.toml``, the store it names, and the worker that keeps it going."""
+
+from knickpoint.instance.config import (
+    CONFIG_FILE,
+    Config,
+    ServerSettings,
+    StoreSettings,
+    WorkerSettings,
+    read_config,
+)
+from knickpoint.instance.place import Instance, create_instance, find_instance, open_instance
+
+__all__ = [
+    "CONFIG_FILE",
+    "Config",
+    "Instance",
+    "ServerSettings",
+    "StoreSettings",
+    "WorkerSettings",
+    "create_instance",
+    "find_instance",
+    "open_instance",
+    "read_config",
+]

@@ -1,0 +1,109 @@
+"""Find the repository that results belong to, and the commits that they name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from knickpoint.ingest.git_book import GitBook
+from knickpoint.ingest.results_book import ResultsBook
+from knickpoint.ingest.settings import Destination, RepositorySettings
+from knickpoint.model.errors import InputError
+
+__all__ = ["Books"]
+
+_PLAIN: Final = "main"
+"""What a repository is called that nobody named."""
+
+_ADDRESS: Final = re.compile(r"(?:\w+://)?(?:[^@/]+@)?(?P<rest>[^?#]+)")
+
+
+def _address(text: str) -> str:
+    """Return what is the same in all ways to write the address of one repository."""
+    found = _ADDRESS.fullmatch(text.strip())
+    plain = (found["rest"] if found else text).lower().replace(":", "/")
+    return plain.rstrip("/").removesuffix(".git").removeprefix("www.")
+
+
+@dataclass
+class Books:
+    """The repositories of one import; each is opened, and brought up to date with git, when first needed."""
+
+    destination: Destination
+    _open: dict[str, GitBook | ResultsBook] = field(default_factory=dict)
+
+    def name(self, asked: str, told: str) -> str:
+        """Return the name of the repository that was ``asked`` for, else of the one that results ``told``.
+
+        Either is a name, or an address of a configured repository. Results that tell none, or one that is
+        not configured, belong to the only one that is; where none is configured, commits are taken from the
+        results, into a repository of that name.
+
+        Raises:
+            InputError: several are configured, and nothing says which.
+        """
+        configured = self.destination.repositories
+        for text in (asked, told):
+            if text in configured:
+                return text
+            matching = _matching(text, configured)
+            if matching:
+                return matching
+        if asked:
+            return _short_name(asked)
+        if len(configured) == 1:
+            return next(iter(configured))
+        if not configured:
+            return _short_name(told)
+        raise InputError(
+            f"the results belong to {told!r}, which is none of the repositories here"
+            if told
+            else "the results do not say which repository they belong to",
+            remedy="Name it with --repository, or add the address to addresses in knickpoint.toml: "
+            + ", ".join(sorted(configured)),
+        )
+
+    def prepare(self, name: str) -> None:
+        """Open the repository ``name`` if it is git's, which may take long and must not block other writers."""
+        if self._settings(name).location:
+            self.book(name)
+
+    def book(self, name: str) -> GitBook | ResultsBook:
+        """Return the repository ``name``, open and up to date."""
+        if name not in self._open:
+            settings = self._settings(name)
+            if settings.location:
+                book = GitBook.open(self.destination.store, name, settings, self.destination.directory)
+                book.sync()
+                self._open[name] = book
+            else:
+                self._open[name] = ResultsBook.open(self.destination.store, name, settings.branch)
+        return self._open[name]
+
+    def forget(self) -> None:
+        """Forget what is open: a transaction was undone, and with it what we believe to be stored."""
+        self._open.clear()
+
+    def _settings(self, name: str) -> RepositorySettings:
+        return self.destination.repositories.get(name, RepositorySettings())
+
+
+def _matching(text: str, configured: Mapping[str, RepositorySettings]) -> str:
+    if not text:
+        return ""
+    wanted = _address(text)
+    for name, settings in configured.items():
+        if wanted in {_address(one) for one in (settings.location, settings.web, *settings.addresses) if one}:
+            return name
+    return ""
+
+
+def _short_name(told: str) -> str:
+    """Return ``owner/project`` for a URL, the text itself for a name."""
+    if "/" not in told:
+        return told or _PLAIN
+    parts = _address(told).split("/")
+    original = told.rstrip("/").removesuffix(".git").replace(":", "/").split("/")
+    return "/".join(original[-2:]) if len(parts) > 2 else original[-1]

@@ -1,0 +1,199 @@
+"""Read what a CI tells its jobs: the commit, the branch, which execution this is, and where its log stands."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+__all__ = ["CiFacts", "read_ci"]
+
+_LARGEST_EVENT: Final = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class CiFacts:
+    """What is known of the CI job that we run in.
+
+    ``identity`` tells this execution of this job from every other one, repeated attempts included.
+    """
+
+    service: str
+    revision: str
+    branch: str = ""
+    identity: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Service:
+    """The variables of one CI; of several alternatives the first that is set counts."""
+
+    name: str
+    sign: str
+    revision: tuple[str, ...]
+    branch: tuple[str, ...]
+    identity: tuple[str, ...]
+    link: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+_SERVICES: Final = (
+    _Service(
+        "github",
+        "GITHUB_ACTIONS",
+        ("GITHUB_SHA",),
+        ("GITHUB_HEAD_REF", "GITHUB_REF_NAME"),
+        ("GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT", "GITHUB_JOB", "RUNNER_NAME"),
+        environment={"os": "RUNNER_OS", "arch": "RUNNER_ARCH", "runner": "RUNNER_NAME", "image": "ImageOS"},
+    ),
+    _Service(
+        "gitlab",
+        "GITLAB_CI",
+        ("CI_COMMIT_SHA",),
+        ("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "CI_COMMIT_REF_NAME"),
+        ("CI_JOB_ID",),
+        ("CI_JOB_URL",),
+        {"runner": "CI_RUNNER_DESCRIPTION", "arch": "CI_RUNNER_EXECUTABLE_ARCH"},
+    ),
+    _Service(
+        "woodpecker",
+        "CI_PIPELINE_NUMBER",
+        ("CI_COMMIT_SHA",),
+        ("CI_COMMIT_SOURCE_BRANCH", "CI_COMMIT_BRANCH"),
+        ("CI_REPO", "CI_PIPELINE_NUMBER", "CI_WORKFLOW_NAME", "CI_STEP_NAME"),
+        ("CI_PIPELINE_URL",),
+    ),
+    _Service(
+        "jenkins",
+        "JENKINS_URL",
+        ("GIT_COMMIT",),
+        ("CHANGE_BRANCH", "BRANCH_NAME", "GIT_BRANCH"),
+        ("BUILD_TAG", "NODE_NAME"),
+        ("BUILD_URL",),
+        {"runner": "NODE_NAME"},
+    ),
+    _Service(
+        "circleci",
+        "CIRCLECI",
+        ("CIRCLE_SHA1",),
+        ("CIRCLE_BRANCH",),
+        ("CIRCLE_WORKFLOW_JOB_ID", "CIRCLE_NODE_INDEX"),
+        ("CIRCLE_BUILD_URL",),
+        {"job": "CIRCLE_JOB"},
+    ),
+    _Service(
+        "azure",
+        "TF_BUILD",
+        ("SYSTEM_PULLREQUEST_SOURCECOMMITID", "BUILD_SOURCEVERSION"),
+        ("SYSTEM_PULLREQUEST_SOURCEBRANCH", "BUILD_SOURCEBRANCHNAME"),
+        ("BUILD_BUILDID", "SYSTEM_JOBID", "SYSTEM_JOBATTEMPT"),
+        environment={"os": "AGENT_OS", "arch": "AGENT_OSARCHITECTURE", "runner": "AGENT_NAME"},
+    ),
+    _Service(
+        "buildkite",
+        "BUILDKITE",
+        ("BUILDKITE_COMMIT",),
+        ("BUILDKITE_BRANCH",),
+        ("BUILDKITE_JOB_ID", "BUILDKITE_RETRY_COUNT"),
+        ("BUILDKITE_BUILD_URL",),
+        {"runner": "BUILDKITE_AGENT_NAME"},
+    ),
+    _Service(
+        "travis",
+        "TRAVIS",
+        ("TRAVIS_PULL_REQUEST_SHA", "TRAVIS_COMMIT"),
+        ("TRAVIS_PULL_REQUEST_BRANCH", "TRAVIS_BRANCH"),
+        ("TRAVIS_JOB_ID",),
+        ("TRAVIS_JOB_WEB_URL",),
+        {"os": "TRAVIS_OS_NAME", "arch": "TRAVIS_CPU_ARCH"},
+    ),
+    _Service(
+        "bitbucket",
+        "BITBUCKET_BUILD_NUMBER",
+        ("BITBUCKET_COMMIT",),
+        ("BITBUCKET_BRANCH",),
+        ("BITBUCKET_PIPELINE_UUID", "BITBUCKET_STEP_UUID", "BITBUCKET_STEP_RUN_NUMBER"),
+    ),
+    _Service(
+        "appveyor",
+        "APPVEYOR",
+        ("APPVEYOR_PULL_REQUEST_HEAD_COMMIT", "APPVEYOR_REPO_COMMIT"),
+        ("APPVEYOR_PULL_REQUEST_HEAD_REPO_BRANCH", "APPVEYOR_REPO_BRANCH"),
+        ("APPVEYOR_JOB_ID",),
+    ),
+    _Service(
+        "drone",
+        "DRONE",
+        ("DRONE_COMMIT_SHA",),
+        ("DRONE_SOURCE_BRANCH", "DRONE_BRANCH"),
+        ("DRONE_BUILD_NUMBER", "DRONE_STAGE_NUMBER", "DRONE_STEP_NUMBER"),
+        ("DRONE_BUILD_LINK",),
+    ),
+    _Service(
+        "teamcity",
+        "TEAMCITY_VERSION",
+        ("BUILD_VCS_NUMBER",),
+        (),
+        ("TEAMCITY_BUILDCONF_NAME", "BUILD_NUMBER"),
+    ),
+)
+
+
+def read_ci(environ: Mapping[str, str] | None = None) -> CiFacts | None:
+    """Return what the variables of the CI say, None outside of one or where it names no commit.
+
+    In a pull request, GitHub checks out a merge that no clone has: the head of the pull request counts, and
+    the merge that was really tested is kept as the environment fact ``tested``.
+    """
+    variables = os.environ if environ is None else environ
+    for service in _SERVICES:
+        if not variables.get(service.sign):
+            continue
+        revision = _first(variables, service.revision)
+        if not revision:
+            return None
+        facts = {name: variables[source] for name, source in service.environment.items() if variables.get(source)}
+        link = _first(variables, service.link)
+        if service.name == "github":
+            head = _pull_request_head(variables)
+            if head and head != revision:
+                facts["tested"] = revision
+                revision = head
+            link = _github_link(variables)
+        parts = [variables[name] for name in service.identity if variables.get(name)]
+        return CiFacts(
+            service.name,
+            revision,
+            _first(variables, service.branch).removeprefix("refs/heads/"),
+            "/".join((service.name, *parts)) if parts else "",
+            {"ci": service.name, **facts},
+            {"CI job": link} if link else {},
+        )
+    return None
+
+
+def _first(variables: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next((variables[name] for name in names if variables.get(name)), "")
+
+
+def _github_link(variables: Mapping[str, str]) -> str:
+    parts = [variables.get(name, "") for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")]
+    return "{}/{}/actions/runs/{}".format(*parts) if all(parts) else ""
+
+
+def _pull_request_head(variables: Mapping[str, str]) -> str:
+    """Return the commit that a pull request proposes, "" where this is none."""
+    if not variables.get("GITHUB_EVENT_NAME", "").startswith("pull_request"):
+        return ""
+    try:
+        with Path(variables.get("GITHUB_EVENT_PATH", "")).open("rb") as file:
+            event = json.loads(file.read(_LARGEST_EVENT))
+        head = event["pull_request"]["head"]["sha"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return head if isinstance(head, str) else ""

@@ -1,0 +1,99 @@
+"""Complete what results say with what was said beside them: options, sidecars, the CI."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+
+from knickpoint.ingest.ci import CiFacts
+from knickpoint.ingest.sidecar import Sidecar, read_sidecar
+from knickpoint.model.errors import InputError
+from knickpoint.model.report import Report, RunReport
+
+__all__ = ["Completed", "Context"]
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A run whose commit is known by name; ``execution`` is the id that sidecar or CI gave, "" if none."""
+
+    run: RunReport
+    execution: str
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What was said beside a results file.
+
+    ``told`` stands over what the file says (options first, then sidecars); ``fallback`` is what the CI says,
+    used only for results that name no commit.
+    """
+
+    told: Sidecar = field(default_factory=Sidecar)
+    fallback: Sidecar = field(default_factory=Sidecar)
+
+    @classmethod
+    def of(cls, told: Sidecar, ci: CiFacts | None) -> Context:
+        """Join what options and sidecars say with what the CI says, None outside of one."""
+        if ci is None:
+            return cls(told)
+        facts = Sidecar(
+            commit=ci.revision, branch=ci.branch, run=ci.identity, environment=ci.environment, links=ci.links
+        )
+        return cls(told, facts)
+
+    def as_options(self) -> dict[str, object]:
+        """Return the context as plain values, to be kept with a file that waits or was refused."""
+        return {"told": _plain(self.told), "fallback": _plain(self.fallback)}
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, object]) -> Context:
+        """Read what :meth:`as_options` wrote."""
+        told, fallback = (
+            read_sidecar(json.dumps(options.get(name, {})).encode(), where=name) for name in ("told", "fallback")
+        )
+        return cls(told, fallback)
+
+    def complete(self, report: Report) -> list[Completed]:
+        """Return the runs of ``report`` with commit, branch, environment and links filled in.
+
+        Raises:
+            InputError: nothing says the commit of a run, or one commit was given for results of several.
+        """
+        revisions = {run.revision for run in report.runs if run.revision}
+        if self.told.commit and len(revisions) > 1:
+            raise InputError(
+                f"the file has results of {len(revisions)} commits, but one commit was given for all",
+                remedy="Leave out --commit, or the commit in the sidecar.",
+            )
+        return [self._complete(run) for run in report.runs]
+
+    def _complete(self, run: RunReport) -> Completed:
+        told = self.told if self.told.commit or run.revision else self.told.over(self.fallback)
+        revision = told.commit or run.revision
+        if not revision:
+            raise InputError(
+                "the results do not say which commit they belong to" + (f" (entry {run.entry})" if run.entry else ""),
+                remedy="Name it with --commit, or in a sidecar; in a CI it is read from the usual variables.",
+            )
+        completed = replace(
+            run,
+            revision=revision.strip(),
+            branch=told.branch or run.branch,
+            time=told.time or run.time,
+            environment={**run.environment, **told.environment},
+            links={**told.links, **run.links},
+            revisions={**run.revisions, **told.revisions},
+        )
+        return Completed(completed, told.run)
+
+
+def _plain(sidecar: Sidecar) -> dict[str, object]:
+    values = {each.name: getattr(sidecar, each.name) for each in fields(sidecar)}
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else dict(value) if isinstance(value, Mapping) else value
+        for name, value in values.items()
+        if value
+    }

@@ -1,0 +1,222 @@
+"""Keep the commits and lines of a git repository in the store as git has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from knickpoint.history import Git, NumberPattern, extend_line, fork_of, is_url
+from knickpoint.ingest.settings import RepositorySettings
+from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
+from knickpoint.model.errors import HistoryError
+
+if TYPE_CHECKING:
+    from knickpoint.store import Store
+
+__all__ = ["GitBook"]
+
+_FEW: int = 8
+
+
+@dataclass
+class GitBook:
+    """The commits of one git repository: what git has, and what the store knows of it.
+
+    Lines follow first parents. A late, inserted or rebased commit rewrites a line, never a slot.
+    """
+
+    store: Store
+    repository: Repository
+    git: Git
+    settings: RepositorySettings
+    branch: str = ""
+    _fetched: bool = False
+    _lines: dict[str, frozenset[int]] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, store: Store, name: str, settings: RepositorySettings, directory: Path) -> GitBook:
+        """Open the repository ``name``; a URL is cloned below ``directory`` first.
+
+        Raises:
+            HistoryError: git is missing, or there is no repository at its location.
+            ConfigError: the pattern of commit numbers cannot be used.
+        """
+        numbers = NumberPattern.of(settings.number) if settings.number else None
+        if is_url(settings.location):
+            place = directory / "repositories" / f"{name.replace('/', '%2F')}.git"
+            git = Git.clone(settings.location, place, numbers=numbers, web=settings.web)
+        else:
+            place = directory / Path(settings.location).expanduser()
+            git = Git.at(place, numbers=numbers, web=settings.web)
+        return cls(store, store.commits.add_repository(name, settings.location), git, settings)
+
+    def sync(self, *, fetch: bool = False) -> None:
+        """Bring the lines up to date with git: the default branch, those that patterns name, and known ones.
+
+        Raises:
+            HistoryError: the repository cannot be read, or its default branch is not there.
+        """
+        if fetch and not self._fetched and is_url(self.settings.location):
+            self.git.fetch()
+            self._fetched = True
+        self.git = Git(self.git.directory, self.git.numbers, self.git.web)
+        tips = self.git.branches()
+        self.branch = self.settings.branch or self.git.default_branch()
+        if self.branch not in tips:
+            raise HistoryError(
+                f"there is no branch {self.branch!r}",
+                where=str(self.git.directory),
+                remedy=f"Its branches are {', '.join(sorted(tips)[:12]) or 'none'}; correct branch in knickpoint.toml.",
+            )
+        known = set(self.store.commits.lines(self.repository))
+        self._lines.clear()
+        self._update_default(tips[self.branch], known=self.branch in known)
+        for name, tip in tips.items():
+            if name != self.branch and (name in known or self._kept(name)):
+                self._update_branch(name, tip, tips[self.branch], known=name in known)
+
+    def locate(self, revisions: Iterable[str]) -> dict[str, SlottedCommit]:
+        """Return revision → commit for those of ``revisions`` that the repository has.
+
+        A URL is fetched again where something is unknown, once.
+
+        Raises:
+            HistoryError: a prefix or a number fits several commits.
+        """
+        wanted = list(dict.fromkeys(revisions))
+        found = self._in_store(wanted) if len(wanted) <= _FEW else {}
+        missing = [revision for revision in wanted if revision not in found]
+        found |= self._in_git(missing)
+        missing = [revision for revision in missing if revision not in found]
+        if missing and not self._fetched and is_url(self.settings.location):
+            self.sync(fetch=True)
+            found |= self._in_git(missing)
+            missing = [revision for revision in missing if revision not in found]
+        return found | (self._in_store(missing) if len(wanted) > _FEW else {})
+
+    def place(self, commit: SlottedCommit, branch: str) -> str:
+        """Make sure that ``commit`` stands on a line; return a warning, "" where it does.
+
+        Off the default line, the line of ``branch`` is made: from git's tip, else, for a branch that is gone,
+        with ``commit`` as its tip. Without a branch, the branches that contain it are asked.
+        """
+        if commit.slot in self._slots(self.branch):
+            return ""
+        tips = self.git.branches()
+        if not branch:
+            branch = self._containing(commit.commit.hash, tips)
+        if not branch or branch == self.branch:
+            return (
+                f"commit {commit.commit.hash[:12]} is not on {self.branch}, nor on a branch that still exists;"
+                " its points show on no line"
+            )
+        if commit.slot in self._slots(branch):
+            return ""
+        base = tips.get(self.branch, "")
+        if branch in tips:
+            self._update_branch(branch, tips[branch], base, known=False)
+        if commit.slot not in self._slots(branch):
+            self._update_branch(branch, commit.commit.hash, base, known=False)
+        return ""
+
+    def merge_base(self, commit: str, branch: str = "") -> SlottedCommit | None:
+        """Return the last commit of a line that ``commit`` contains: what a patch is to be compared with."""
+        line = self.store.commits.line(self.repository, branch or self.branch)
+        base = self.git.merge_base(commit, self._hash(line.slots[-1])) if line.slots else ""
+        positions = line.positions
+        while base:
+            found = self.store.commits.find(self.repository, base)
+            if found is not None and found.slot in positions:
+                return found
+            read = self.git.commits([base]).get(base)
+            base = read.parents[0] if read and read.parents else ""
+        return None
+
+    def _kept(self, branch: str) -> bool:
+        return any(fnmatchcase(branch, pattern) for pattern in self.settings.branches)
+
+    def _hash(self, slot: int) -> str:
+        return self.store.commits.get(self.repository, [slot])[0].commit.hash
+
+    def _slots(self, line: str) -> frozenset[int]:
+        if line not in self._lines:
+            known = line in self.store.commits.lines(self.repository)
+            slots = self.store.commits.line(self.repository, line).slots if known else ()
+            self._lines[line] = frozenset(slots)
+        return self._lines[line]
+
+    def _in_store(self, revisions: Sequence[str]) -> dict[str, SlottedCommit]:
+        found = {revision: self.store.commits.find(self.repository, revision) for revision in revisions}
+        return {revision: commit for revision, commit in found.items() if commit is not None}
+
+    def _in_git(self, revisions: Sequence[str]) -> dict[str, SlottedCommit]:
+        full = self.git.resolve(revisions)
+        commits = self.git.commits(full.values())
+        slots = self.store.commits.add(self.repository, commits.values()) if commits else {}
+        return {
+            revision: SlottedCommit(slots[name], commits[name]) for revision, name in full.items() if name in commits
+        }
+
+    def _containing(self, commit: str, tips: dict[str, str]) -> str:
+        told = self.git.run(
+            "for-each-ref", "--contains", commit, "--format=%(refname)", "refs/heads", "refs/remotes/origin"
+        ).decode(errors="replace")
+        names = {name.removeprefix("refs/heads/").removeprefix("refs/remotes/origin/") for name in told.split()}
+        return min(names & tips.keys() - {self.branch}, default="")
+
+    def _add(self, commits: Sequence[Commit]) -> list[int]:
+        slots = self.store.commits.add(self.repository, commits)
+        return [slots[commit.hash] for commit in commits]
+
+    def _slot_before(self, commits: Sequence[Commit]) -> int | None:
+        """Return the slot of the first parent of the oldest of ``commits``, None where it is not known."""
+        if not commits or not commits[0].parents:
+            return None
+        found = self.store.commits.find(self.repository, commits[0].parents[0])
+        return found.slot if found else None
+
+    def _update_default(self, tip: str, *, known: bool) -> None:
+        line = (
+            self.store.commits.line(self.repository, self.branch) if known else Line(self.repository, self.branch, ())
+        )
+        last = self._hash(line.slots[-1]) if line.slots else ""
+        if last != tip:
+            self.store.commits.set_line(self.repository, self.branch, self._read(line, tip, last))
+        if self.store.commits.lines(self.repository)[0] != self.branch:
+            self.store.commits.set_default_line(self.repository, self.branch)
+
+    def _read(self, line: Line, tip: str, last: str) -> Sequence[int]:
+        """Return the slots of the line that now ends at ``tip`` and ended at ``last``."""
+        commits = self.git.first_parents(tip, without=[last]) if last and self.git.resolve([last]) else []
+        before = self._slot_before(commits)
+        if before is None or before not in line.positions:
+            behind = self.store.commits.find(self.repository, tip)
+            if not commits and behind is not None and behind.slot in line.positions:
+                return line.slots[: line.positions[behind.slot] + 1]
+            commits = self.git.first_parents(tip)
+            before = None
+        return extend_line(
+            line.slots, self._add(commits), before, shallow=self.git.shallow, where=str(self.git.directory)
+        )
+
+    def _update_branch(self, name: str, tip: str, base_tip: str, *, known: bool) -> None:
+        if known:
+            slots = self.store.commits.line(self.repository, name).slots
+            if slots and self._hash(slots[-1]) == tip:
+                return
+        base = self.store.commits.line(self.repository, self.branch)
+        own = self.git.first_parents(tip, without=[base_tip])
+        before = self._slot_before(own)
+        if before is not None and before in base.positions:
+            position, added = base.positions[before], self._add(own)
+        else:
+            chain = self.git.first_parents(tip)
+            hashes = [one.commit.hash for one in self.store.commits.get(self.repository, base.slots)]
+            position, names = fork_of(hashes, [commit.hash for commit in chain])
+            added = self._add([commit for commit in chain if commit.hash in set(names)])
+        slots = (*base.slots[: position + 1], *added)
+        self.store.commits.set_line(self.repository, name, slots, base=self.branch, merge_base=position)
+        self._lines[name] = frozenset(slots)

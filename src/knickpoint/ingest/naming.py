@@ -1,0 +1,90 @@
+"""Change the names of results by rule: add params, take volatile ones out, follow renames."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from knickpoint.ingest.settings import Rename
+from knickpoint.model.errors import InputError
+from knickpoint.model.params import decode_key, encode_key
+from knickpoint.model.report import Problem, ResultTable, Severity
+
+__all__ = ["Naming", "volatile_params"]
+
+_EXAMINED: Final = 64
+_VOLATILE: Final = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*"
+    r"|1[5-9]\d{8}(?:\d{3}|\d{6}|\d{9}|\.\d+)?",
+    re.IGNORECASE,
+)
+"""Values that name a moment or an execution and no series: a UUID, a time, seconds since 1970."""
+
+
+@dataclass
+class Naming:
+    """The rules that turn the trace keys of a file into those that are stored.
+
+    ``added`` params join every key and stand over those of the file; ``dropped`` ones are taken out,
+    ``refused`` ones refuse the file, and ``renames`` replace params, in their order, last.
+    """
+
+    added: Mapping[str, str] = field(default_factory=dict)
+    dropped: Sequence[str] = ()
+    refused: Sequence[str] = ()
+    renames: Sequence[Rename] = ()
+    _known: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def apply(self, table: ResultTable, *, where: str = "") -> tuple[ResultTable, tuple[Problem, ...]]:
+        """Return ``table`` under its new keys, and warnings that name what was dropped.
+
+        Raises:
+            InputError: a refused param, or nothing is left of a key.
+            ParamsError: an added param breaks the rules of keys.
+        """
+        text = "".join(table.keys) if self.dropped or self.refused else ""
+        for name in self.refused:
+            if f",{name}=" in text:
+                raise InputError(
+                    f"the param {name!r} changes with every run and is refused here",
+                    where=where,
+                    remedy="Leave it out of the benchmark's name, or move it to drop_params in knickpoint.toml.",
+                )
+        dropped = [name for name in self.dropped if f",{name}=" in text]
+        if not (self.added or dropped or self.renames):
+            return table, ()
+        keys = tuple(self._known.get(key) or self._learn(key, where) for key in table.keys)
+        warnings = tuple(
+            Problem(f"the volatile param {name!r} was taken out", where=where, severity=Severity.WARNING)
+            for name in dropped
+        )
+        return replace(table, keys=keys), warnings
+
+    def _learn(self, key: str, where: str) -> str:
+        params = {**decode_key(key), **self.added}
+        for name in self.dropped:
+            params.pop(name, None)
+        for rename in self.renames:
+            if all(params.get(name) == value for name, value in rename.old.items()):
+                params = {name: value for name, value in params.items() if name not in rename.old} | dict(rename.new)
+        if not params:
+            raise InputError(
+                f"nothing is left of the key {key!r} without its volatile params",
+                where=where,
+                remedy="Take one of them out of drop_params in knickpoint.toml.",
+            )
+        self._known[key] = encode_key(params)
+        return self._known[key]
+
+
+def volatile_params(table: ResultTable) -> tuple[str, ...]:
+    """Return the names of params whose values look like a moment or an execution; a few results are examined."""
+    found: dict[str, None] = {}
+    for key in table.keys[:_EXAMINED]:
+        for name, value in decode_key(key).items():
+            if _VOLATILE.fullmatch(value):
+                found[name] = None
+    return tuple(found)

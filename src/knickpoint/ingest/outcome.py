@@ -1,0 +1,151 @@
+"""What became of the files of an import, as counts and as lines ready to print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from knickpoint.model.report import Problem
+
+__all__ = ["FileOutcome", "ImportState", "ImportSummary"]
+
+
+class ImportState(Enum):
+    """Say what became of one file."""
+
+    IMPORTED = "imported"
+    UNCHANGED = "unchanged"
+    WAITING = "waiting"
+    REFUSED = "refused"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class FileOutcome:
+    """What became of one file.
+
+    ``new``, ``same``, ``corrected`` and ``rerun`` count its runs; ``waiting`` those whose commits nobody
+    knows yet, which are ``unknown``. ``changes`` say what a correction changed. ``problems`` are the reasons
+    of a refusal, or warnings.
+    """
+
+    source: str
+    state: ImportState
+    repository: str = ""
+    format: str = ""
+    new: int = 0
+    same: int = 0
+    corrected: int = 0
+    rerun: int = 0
+    waiting: int = 0
+    commits: int = 0
+    new_traces: int = 0
+    points: int = 0
+    unknown: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    def lines(self) -> list[str]:
+        """Return one line that says it all, then one for each change and each problem."""
+        lines = [f"{self.source}: {self._summary()}"]
+        lines += [f"  changed: {change}" for change in self.changes]
+        told = self.problems[1:] if self.state in {ImportState.REFUSED, ImportState.UNREADABLE} else self.problems
+        return lines + [f"  {_problem(problem, self.source)}" for problem in told]
+
+    def _summary(self) -> str:
+        if self.state in {ImportState.REFUSED, ImportState.UNREADABLE}:
+            reason = _problem(self.problems[0], self.source) if self.problems else "no reason was given"
+            return f"{'refused' if self.state is ImportState.REFUSED else 'not read'}: {reason}"
+        parts = []
+        if self.new:
+            parts.append(
+                f"{_count(self.new, 'run')} of {_count(self.commits, 'commit')} imported into {self.repository}"
+                f" ({_count(self.points, 'point')}, {_count(self.new_traces, 'new trace')})"
+            )
+        if self.rerun:
+            parts.append(f"{_count(self.rerun, 're-run')} joined")
+        if self.corrected:
+            parts.append(f"{_count(self.corrected, 'run')} corrected")
+        if self.same and parts:
+            parts.append(f"{_count(self.same, 'run')} in already")
+        if self.waiting:
+            shown = ", ".join(revision[:12] for revision in self.unknown[:3]) + (" …" if len(self.unknown) > 3 else "")
+            parts.append(
+                f"{_count(self.waiting, 'run')} kept waiting: {self.repository} has no commit {shown};"
+                " they come in once it does"
+            )
+        return "; ".join(parts) or (
+            f"nothing new, {'its run is' if self.same == 1 else f'all {self.same} runs are'} in already"
+            if self.same
+            else "nothing new, the same content is in already"
+        )
+
+
+def _problem(problem: Problem, source: str) -> str:
+    place = problem.where.removeprefix(source).lstrip(",: ")
+    text = f"{place}: {problem.message}" if place else problem.message
+    return f"{text.rstrip('.')}. {problem.remedy}" if problem.remedy else text
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSummary:
+    """What became of every file, in the order of the import; ``ignored`` counts files of other kinds."""
+
+    files: tuple[FileOutcome, ...] = ()
+    ignored: int = 0
+    dry_run: bool = False
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything was refused, could not be read, or waits."""
+        good = {ImportState.IMPORTED, ImportState.UNCHANGED}
+        return any(outcome.state not in good for outcome in self.files)
+
+    @property
+    def changed(self) -> bool:
+        """Whether the store has more or other points than before."""
+        return any(outcome.new or outcome.corrected or outcome.rerun for outcome in self.files)
+
+    def count(self, state: ImportState) -> int:
+        """Count the files in ``state``."""
+        return sum(outcome.state is state for outcome in self.files)
+
+    @property
+    def points(self) -> int:
+        """The number of points that were written."""
+        return sum(outcome.points for outcome in self.files)
+
+    @property
+    def new_traces(self) -> int:
+        """The number of traces that were new."""
+        return sum(outcome.new_traces for outcome in self.files)
+
+    def lines(self) -> list[str]:
+        """Return what to print: the lines of every file, and a total where there are several."""
+        lines = [line for outcome in self.files for line in outcome.lines()] + list(self.notes)
+        if len(self.files) != 1:
+            counts = {state.value: self.count(state) for state in ImportState if self.count(state)}
+            told = ", ".join(f"{count:,} {state}" for state, count in counts.items()) or "no results files found"
+            lines.append(f"{_count(len(self.files), 'file')}: {told}" if self.files else told)
+        if self.ignored:
+            lines.append(f"{_count(self.ignored, 'file')} of other kinds left alone")
+        if self.dry_run:
+            lines.append("dry run: nothing was kept")
+        return lines
+
+
+def joined(summaries: Iterable[ImportSummary]) -> ImportSummary:
+    """Return one summary of several imports."""
+    every = list(summaries)
+    return ImportSummary(
+        tuple(outcome for summary in every for outcome in summary.files),
+        sum(summary.ignored for summary in every),
+        any(summary.dry_run for summary in every),
+        tuple(note for summary in every for note in summary.notes),
+    )

@@ -1,0 +1,124 @@
+"""Keep the commits of a repository that nobody gave us, as results files tell them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from knickpoint.history import OrderKey, merge_orders, order_key
+from knickpoint.model.commit import Commit, Repository, SlottedCommit
+
+if TYPE_CHECKING:
+    from knickpoint.store import Store
+
+__all__ = ["ResultsBook"]
+
+_DEFAULT: Final = "main"
+_USUAL: Final = frozenset({"", "HEAD", "main", "master", "trunk"})
+
+
+@dataclass
+class ResultsBook:
+    """The commits of a repository without git, in an order that does not depend on the order of arrival.
+
+    A file that tells several commits tells their order; every such fact is kept. The line is the one order
+    that keeps all facts, and where they leave it open, goes by time and then by hash (by number where the
+    commits are numbers). Facts that contradict each other are set aside for the commits concerned.
+    """
+
+    store: Store
+    repository: Repository
+    branch: str = ""
+
+    @classmethod
+    def open(cls, store: Store, name: str, branch: str = "") -> ResultsBook:
+        """Open the repository ``name``; ``branch`` is what its default line is called, "" to see."""
+        return cls(store, store.commits.add_repository(name), branch)
+
+    def find(self, revision: str) -> SlottedCommit | None:
+        """Return the commit of ``revision`` where it is known. Raises ``HistoryError`` where several fit."""
+        return self.store.commits.find(self.repository, revision)
+
+    def learn(
+        self, commits: Sequence[Commit], *, ordered: bool = False, branch: str = ""
+    ) -> tuple[dict[str, int], bool]:
+        """Take ``commits`` in and put them onto the line of ``branch``; ``ordered`` ones come oldest first.
+
+        Returns:
+            Hash → slot, and whether what this file tells contradicts what others told about the order.
+        """
+        latest = self.store.commits.latest(self.repository)
+        slots = self.store.commits.add(self.repository, commits)
+        order = list(dict.fromkeys(slots[commit.hash] for commit in commits))
+        pairs = list(pairwise(order)) if ordered else []
+        new_pairs = self.store.commits.add_order(self.repository, pairs)
+        default = self._default(branch)
+        if branch in _USUAL or branch == default:
+            return slots, self._extend_default(default, commits, slots, new_pairs, latest)
+        return slots, self._extend_branch(branch, default, order)
+
+    def _default(self, branch: str) -> str:
+        if self.branch:
+            return self.branch
+        lines = self.store.commits.lines(self.repository)
+        if lines:
+            return lines[0]
+        return _DEFAULT if branch in _USUAL else branch
+
+    def _extend_default(
+        self,
+        name: str,
+        commits: Sequence[Commit],
+        slots: dict[str, int],
+        new_pairs: Sequence[tuple[int, int]],
+        latest: SlottedCommit | None,
+    ) -> bool:
+        line = self.store.commits.line(self.repository, name).slots if name in self._names() else ()
+        known = frozenset(line)
+        new = {slots[commit.hash]: order_key(commit) for commit in commits if slots[commit.hash] not in known}
+        if not new and not new_pairs:
+            return False
+        if _all_later(new.values(), latest) and all(after in new for _, after in new_pairs):
+            order, knot = merge_orders(new, [pair for pair in new_pairs if pair[0] in new])
+            order = [*line, *order]
+        else:
+            order, knot = self._ordered({*line, *new})
+        if tuple(order) != line:
+            self.store.commits.set_line(self.repository, name, order)
+        return bool(knot)
+
+    def _extend_branch(self, name: str, default: str, slots: Iterable[int]) -> bool:
+        names = self._names()
+        base = self.store.commits.line(self.repository, default).slots if default in names else ()
+        old = self.store.commits.line(self.repository, name) if name in names else None
+        before = set(old.slots[old.merge_base + 1 :]) if old else set()
+        own = (before | set(slots)) - set(base)
+        order, knot = self._ordered(own)
+        keys = self._keys({*own, *base})
+        first = min((keys[slot] for slot in own), default=None)
+        fork = max((place for place, slot in enumerate(base) if first is None or keys[slot] < first), default=-1)
+        self.store.commits.set_line(
+            self.repository, name, (*base[: fork + 1], *order), base=default if default != name else "", merge_base=fork
+        )
+        return bool(knot)
+
+    def _names(self) -> tuple[str, ...]:
+        return self.store.commits.lines(self.repository)
+
+    def _keys(self, slots: Iterable[int]) -> dict[int, OrderKey]:
+        return {one.slot: order_key(one.commit) for one in self.store.commits.get(self.repository, sorted(slots))}
+
+    def _ordered(self, slots: set[int]) -> tuple[list[int], list[int]]:
+        pairs = [pair for pair in self.store.commits.order(self.repository) if slots.issuperset(pair)]
+        return merge_orders(self._keys(slots), pairs)
+
+
+def _all_later(keys: Iterable[OrderKey], latest: SlottedCommit | None) -> bool:
+    """Tell whether commits of ``keys`` come after all others; numbers, which time does not order, are not judged."""
+    if latest is None:
+        return True
+    last = order_key(latest.commit)
+    first = min(keys, default=None)
+    return first is not None and last[0] == 1 and first > last

@@ -1,0 +1,120 @@
+"""What an instance says about its repositories and about taking results in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from knickpoint.store import Store
+
+__all__ = ["Destination", "IngestSettings", "Rename", "RepositorySettings", "SourceSettings"]
+
+
+@dataclass(frozen=True, slots=True)
+class RepositorySettings:
+    r"""Describe one repository; ``[repositories.NAME]``.
+
+    Attributes:
+        location: path of a git repository, relative to the instance, or its URL. Without it, commits are taken
+            from the results themselves.
+        branch: name of the default branch. Without it, git is asked; where there is no git, `main`.
+        branches: patterns (`release-*`) of further branches whose lines are kept. A branch that results name is
+            kept in any case.
+        number: regular expression whose one group is the number of a commit in its message
+            (`Position: (\d+)`), for results that name commits by number.
+        addresses: further URLs or names by which results files call this repository.
+        web: page of the repository, for links to `WEB/commit/HASH`. Without it, it is taken from the remote.
+    """
+
+    location: str = ""
+    branch: str = ""
+    branches: tuple[str, ...] = ()
+    number: str = ""
+    addresses: tuple[str, ...] = ()
+    web: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """Say that benchmarks were renamed; one table of ``[[ingest.renames]]``.
+
+    Attributes:
+        old: params that a result must have to be renamed.
+        new: params that take the place of those in `old`.
+    """
+
+    old: Mapping[str, str]
+    new: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSettings:
+    """Describe a place that is looked at again and again; ``[ingest.sources.NAME]``.
+
+    Attributes:
+        location: directory, relative to the instance, or URL of a bucket (`s3://bucket/prefix`).
+        pattern: names to take, as in `**/*.json`.
+        format: name of the format. Without it, each file is looked at.
+        repository: name of the repository. Without it, each file is asked.
+        branch: branch of results that do not say theirs.
+        params: params to add to every result.
+        options: options of the bucket's file system, such as `endpoint_url`.
+        every_seconds: how often to look.
+    """
+
+    location: str
+    pattern: str = "**/*"
+    format: str = ""
+    repository: str = ""
+    branch: str = ""
+    params: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+    every_seconds: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class IngestSettings:
+    """Say how results are taken in; ``[ingest]``.
+
+    Attributes:
+        largest_megabytes: a results file larger than this is refused.
+        waiting_files: how many files may wait for their commits; then the oldest is put into quarantine.
+        waiting_days: how long a file may wait; then it is put into quarantine.
+        quarantine_files: how many refused files are kept; then the oldest is forgotten.
+        drop_params: names of volatile params that are taken out of every result, with a warning.
+        refuse_params: names of volatile params whose presence refuses a file.
+        renames: benchmarks that were renamed, so that old and new results make one trace.
+        sources: places that the worker looks at.
+    """
+
+    largest_megabytes: int = 512
+    waiting_files: int = 1000
+    waiting_days: float = 30.0
+    quarantine_files: int = 1000
+    drop_params: tuple[str, ...] = ()
+    refuse_params: tuple[str, ...] = ()
+    renames: tuple[Rename, ...] = ()
+    sources: Mapping[str, SourceSettings] = field(default_factory=dict)
+
+
+class Destination(Protocol):
+    """Where results go: an instance, or anything else with a store, a directory and these settings."""
+
+    @property
+    def store(self) -> Store:
+        """The store that keeps the results."""
+
+    @property
+    def directory(self) -> Path:
+        """What relative locations are relative to; clones of repositories are kept below it."""
+
+    @property
+    def repositories(self) -> Mapping[str, RepositorySettings]:
+        """The repositories by name."""
+
+    @property
+    def ingest(self) -> IngestSettings:
+        """How results are taken in."""

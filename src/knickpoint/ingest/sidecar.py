@@ -1,0 +1,129 @@
+"""Sidecars: small JSON files that say what results files do not, such as commit, branch and environment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from knickpoint.model.errors import InputError
+
+__all__ = ["SIDECAR", "SIDECAR_SUFFIX", "Sidecar", "is_sidecar", "read_sidecar", "sidecar_of"]
+
+SIDECAR: Final = "knick.sidecar.json"
+"""The sidecar of all files in its directory."""
+
+SIDECAR_SUFFIX: Final = ".sidecar.json"
+"""What is added to a file's name for a sidecar of that file alone."""
+
+_LARGEST: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """What a sidecar says; everything may be left out.
+
+    Attributes:
+        commit: hash, unique prefix or number.
+        branch: the branch that was measured.
+        repository: name or URL of the repository.
+        run: the id of this execution, attempt included.
+        time: when it ran, ISO 8601; UTC where it names no zone.
+        format: name of the format of the results.
+        params: params to add to every result.
+        environment: facts about the machine.
+        links: name → URL.
+        revisions: other repositories taking part: name → revision.
+    """
+
+    commit: str = ""
+    branch: str = ""
+    repository: str = ""
+    run: str = ""
+    time: datetime | None = None
+    format: str = ""
+    params: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
+    revisions: Mapping[str, str] = field(default_factory=dict)
+
+    def over(self, other: Sidecar) -> Sidecar:
+        """Return what both say; where they differ, this one counts."""
+        merged: dict[str, Any] = {}
+        for each in fields(self):
+            own, theirs = getattr(self, each.name), getattr(other, each.name)
+            merged[each.name] = {**theirs, **own} if isinstance(own, Mapping) else own or theirs
+        return replace(self, **merged)
+
+
+def is_sidecar(path: Path) -> bool:
+    """Tell whether ``path`` is a sidecar and not results."""
+    return path.name == SIDECAR or path.name.endswith(SIDECAR_SUFFIX)
+
+
+def sidecar_of(path: Path) -> Sidecar:
+    """Return what the sidecars of the results file ``path`` say: its own, over that of its directory.
+
+    Raises:
+        InputError: a sidecar cannot be read.
+    """
+    found = Sidecar()
+    for place in (path.with_name(SIDECAR), path.with_name(path.name + SIDECAR_SUFFIX)):
+        try:
+            with place.open("rb") as file:
+                data = file.read(_LARGEST + 1)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            raise InputError(
+                f"the sidecar cannot be read: {error.strerror}", where=str(place), remedy="Make it readable for you."
+            ) from error
+        found = read_sidecar(data, where=str(place)).over(found)
+    return found
+
+
+def read_sidecar(data: bytes, *, where: str) -> Sidecar:
+    """Read a sidecar. Raises ``InputError`` where it is not one: JSON, keys or types are wrong."""
+    if len(data) > _LARGEST:
+        raise InputError(f"a sidecar has at most {_LARGEST} bytes", where=where, remedy="Keep results out of it.")
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the sidecar is not JSON: {error}", where=where, remedy="Correct it there.") from error
+    if not isinstance(content, dict):
+        raise InputError("the sidecar is not an object", where=where, remedy='Write {"commit": "…"}.')
+    names = {each.name: each.type for each in fields(Sidecar)}
+    values: dict[str, Any] = {}
+    for key, value in content.items():
+        if key not in names:
+            raise InputError(
+                f"unknown key {key!r} in the sidecar", where=where, remedy=f"Known keys are {', '.join(names)}."
+            )
+        values[key] = _checked(key, value, where)
+    return Sidecar(**values)
+
+
+def _checked(key: str, value: object, where: str) -> object:
+    if key in {"params", "environment", "links", "revisions"}:
+        if not isinstance(value, dict):
+            raise InputError(f"{key!r} is not an object", where=where, remedy=f'Write "{key}": {{"name": "value"}}.')
+        return {name: _plain(f"{key}.{name}", one, where) for name, one in value.items()}
+    text = _plain(key, value, where)
+    if key != "time" or not text:
+        return text or (None if key == "time" else "")
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InputError(f"{text!r} is not a time", where=where, remedy="Write it as 2026-01-31T12:00:00Z.") from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _plain(key: str, value: object, where: str) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value).strip()
+    raise InputError(f"{key!r} is neither text nor number", where=where, remedy="Write it as a text.")

@@ -1,0 +1,357 @@
+"""Write one results file into the store: all of it in one transaction, or nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from knickpoint.ingest.books import Books
+from knickpoint.ingest.completion import Completed, Context
+from knickpoint.ingest.git_book import GitBook
+from knickpoint.ingest.identity import digest_file, digest_run, run_identity
+from knickpoint.ingest.naming import Naming, volatile_params
+from knickpoint.ingest.outcome import FileOutcome, ImportState
+from knickpoint.ingest.results_book import ResultsBook
+from knickpoint.ingest.settings import Destination
+from knickpoint.model.commit import Commit, Repository
+from knickpoint.model.errors import FormatError, HistoryError, InputError
+from knickpoint.model.params import decode_key
+from knickpoint.model.report import Problem, Report, Severity
+from knickpoint.store import FileState, Put, Receipt
+
+__all__ = ["Arrival", "Writer"]
+
+_CHANGES_SHOWN: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A results file as it came: where from, its bytes, and what was said beside it."""
+
+    source: str
+    data: bytes
+    context: Context = field(default_factory=Context)
+
+
+@dataclass
+class _Counts:
+    """What the runs of one file became."""
+
+    outcomes: dict[Put, int] = field(default_factory=lambda: dict.fromkeys(Put, 0))
+    slots: set[int] = field(default_factory=set)
+    new_traces: int = 0
+    points: int = 0
+    changes: list[str] = field(default_factory=list)
+
+
+class _DryRunError(Exception):
+    """Undo the transaction of a dry run."""
+
+
+@dataclass
+class Writer:
+    """Takes files in, one transaction each; files of one import share the repositories that they opened."""
+
+    destination: Destination
+    books: Books
+    dry_run: bool = False
+
+    def take(self, arrival: Arrival) -> FileOutcome:
+        """Take a file in, keep it waiting, or put it into quarantine; what was stored before is never lost.
+
+        Raises:
+            StoreError: the store cannot be written.
+            HistoryError: a repository cannot be read.
+        """
+        known = self._known(arrival)
+        if known is not None:
+            return known
+        try:
+            report, problems = self._read(arrival)
+            errors = [problem for problem in problems if problem.severity is Severity.ERROR]
+            if errors:
+                return self._refuse(arrival, errors)
+            return self._write(arrival, report, problems)
+        except InputError as error:
+            return self._refuse(arrival, [Problem(error.message, error.where, error.remedy)])
+
+    def _known(self, arrival: Arrival) -> FileOutcome | None:
+        """Return what to say of content that is in already, None where it is not.
+
+        The same content from another source is in already too; but a source that goes back to its former
+        content is a correction.
+        """
+        latest = self.destination.store.ledger.latest(arrival.source)
+        for digest in _digests(arrival):
+            entry = latest if latest is not None else self.destination.store.ledger.seen(digest)
+            if entry is not None and entry.content_hash == digest and entry.state is FileState.STORED:
+                return FileOutcome(arrival.source, ImportState.UNCHANGED, format=entry.format, same=entry.runs)
+        return None
+
+    def _read(self, arrival: Arrival) -> tuple[Report, tuple[Problem, ...]]:
+        from knickpoint.formats import read_report
+
+        limit = self.destination.ingest.largest_megabytes
+        if len(arrival.data) > limit * 1_000_000:
+            raise FormatError(
+                f"the file has more than {limit} MB",
+                where=arrival.source,
+                remedy="Split it, or raise largest_megabytes in knickpoint.toml.",
+            )
+        return read_report(arrival.data, name=arrival.source, format=arrival.context.told.format)
+
+    def _write(self, arrival: Arrival, report: Report, problems: Sequence[Problem]) -> FileOutcome:
+        runs = arrival.context.complete(report)
+        named, warnings = self._renamed(arrival, runs)
+        name = self.books.name(arrival.context.told.repository, report.repository)
+        self.books.prepare(name)
+        outcome = FileOutcome(arrival.source, ImportState.IMPORTED)
+        try:
+            with self.destination.store.transaction():
+                outcome = self._write_runs(arrival, report, name, named, [*problems, *warnings])
+                self._end()
+        except _DryRunError:
+            self.books.forget()
+        except BaseException:
+            self.books.forget()
+            raise
+        return outcome
+
+    def _end(self) -> None:
+        """Undo the transaction around us if this is a dry run."""
+        if self.dry_run:
+            raise _DryRunError
+
+    def _write_runs(
+        self, arrival: Arrival, report: Report, name: str, runs: Sequence[Completed], problems: Sequence[Problem]
+    ) -> FileOutcome:
+        book = self.books.book(name)
+        if isinstance(book, GitBook):
+            slots, notes = _slots_in_git(book, runs)
+        else:
+            slots, notes = _slots_from_results(book, report, runs)
+        waiting = [one for one in runs if one.run.revision not in slots]
+        counts = self._put(arrival, book, [one for one in runs if one.run.revision in slots], slots)
+        unknown = tuple(dict.fromkeys(one.run.revision for one in waiting))
+        self._record(arrival, report, book.repository, unknown)
+        changed = any(counts.outcomes[put] for put in Put if put is not Put.SAME)
+        return FileOutcome(
+            arrival.source,
+            ImportState.WAITING if waiting else ImportState.IMPORTED if changed else ImportState.UNCHANGED,
+            repository=book.repository.name,
+            format=report.format,
+            new=counts.outcomes[Put.NEW],
+            same=counts.outcomes[Put.SAME],
+            corrected=counts.outcomes[Put.CORRECTION],
+            rerun=counts.outcomes[Put.RERUN],
+            waiting=len(waiting),
+            commits=len(counts.slots),
+            new_traces=counts.new_traces,
+            points=counts.points,
+            unknown=unknown,
+            changes=tuple(counts.changes),
+            problems=(*problems, *notes),
+        )
+
+    def _renamed(self, arrival: Arrival, runs: Sequence[Completed]) -> tuple[list[Completed], list[Problem]]:
+        settings = self.destination.ingest
+        naming = Naming(arrival.context.told.params, settings.drop_params, settings.refuse_params, settings.renames)
+        renamed: list[Completed] = []
+        warnings: dict[Problem, None] = {}
+        for one in runs:
+            table, told = naming.apply(one.run.results, where=arrival.source)
+            warnings.update(dict.fromkeys(told))
+            renamed.append(dataclasses.replace(one, run=dataclasses.replace(one.run, results=table)))
+        if renamed:
+            suspects = volatile_params(renamed[0].run.results)
+            for name in suspects:
+                warning = Problem(
+                    f"the param {name!r} looks as if it changed with every run, which makes a new trace each time",
+                    where=arrival.source,
+                    remedy="Name it in drop_params in knickpoint.toml.",
+                    severity=Severity.WARNING,
+                )
+                warnings[warning] = None
+        return renamed, list(warnings)
+
+    def _put(
+        self, arrival: Arrival, book: GitBook | ResultsBook, runs: Sequence[Completed], slots: dict[str, int]
+    ) -> _Counts:
+        counts = _Counts()
+        context = arrival.context
+        seen: set[str] = set()
+        for one in runs:
+            slot = slots[one.run.revision]
+            identity = run_identity(
+                one.run, commit=str(slot), source=arrival.source, ci=one.execution, params=context.told.params
+            )
+            if identity in seen:
+                raise InputError(
+                    f"two runs of this file have the same identity ({identity})",
+                    where=arrival.source,
+                    remedy="Give every run of the file its own id.",
+                )
+            seen.add(identity)
+            receipt = self.destination.store.runs.put(
+                book.repository,
+                slot,
+                one.run,
+                identity=identity,
+                content_hash=digest_run(one.run),
+                source=arrival.source,
+                branch=one.run.branch,
+            )
+            counts.outcomes[receipt.outcome] += 1
+            if receipt.outcome is not Put.SAME:
+                counts.slots.add(slot)
+            counts.new_traces += len(receipt.new_traces)
+            counts.points += len(receipt.trace_ids)
+            self._tell_changes(receipt, one, counts)
+        return counts
+
+    def _tell_changes(self, receipt: Receipt, one: Completed, counts: _Counts) -> None:
+        changes = receipt.changes
+        if not len(changes):
+            return
+        room = _CHANGES_SHOWN - len(counts.changes)
+        traces = self.destination.store.traces.get(changes.trace_ids[: max(room, 0)])
+        for trace, before, after in zip(traces, changes.before.tolist(), changes.after.tolist(), strict=False):
+            name = " ".join(f"{key}={value}" for key, value in decode_key(trace.key).items())
+            unit = f" {trace.unit}" if trace.unit else ""
+            counts.changes.append(f"{one.run.revision[:12]} {name}: {_shown(before)} → {_shown(after)}{unit}")
+        if len(changes) > room >= 0:
+            counts.changes.append(f"and more: {len(changes):,} values of this run in all")
+
+    def _record(self, arrival: Arrival, report: Report, repository: Repository, unknown: Sequence[str]) -> None:
+        """Note in the ledger what became of the file, in the transaction that stores it."""
+        ledger = self.destination.store.ledger
+        digest = _digest_used(arrival, report)
+        before = ledger.latest(arrival.source)
+        if before is not None and before.state is FileState.WAITING:
+            for held in ledger.waiting(repository, payloads=False):
+                if held.source == arrival.source:
+                    ledger.release(held.id)
+        if before is not None and before.state is FileState.QUARANTINED:
+            for refused in ledger.quarantined(payloads=False):
+                if refused.source == arrival.source:
+                    ledger.discharge(refused.id)
+        if unknown:
+            ledger.wait(
+                repository,
+                unknown[0],
+                zlib.compress(arrival.data, 1),
+                identity=arrival.source,
+                source=arrival.source,
+                content_hash=digest,
+                options={**arrival.context.as_options(), "unknown": list(unknown)},
+            )
+        ledger.record(
+            arrival.source,
+            digest,
+            FileState.WAITING if unknown else FileState.STORED,
+            format=report.format,
+            detail=", ".join(unknown[:3]),
+            runs=len(report.runs),
+            size=len(arrival.data),
+        )
+
+    def _refuse(self, arrival: Arrival, problems: Sequence[Problem]) -> FileOutcome:
+        outcome = FileOutcome(arrival.source, ImportState.REFUSED, problems=tuple(problems))
+        if self.dry_run:
+            return outcome
+        ledger = self.destination.store.ledger
+        digest = _digests(arrival)[0]
+        with self.destination.store.transaction():
+            ledger.quarantine(
+                arrival.source, digest, zlib.compress(arrival.data, 1), problems, options=arrival.context.as_options()
+            )
+            for oldest in ledger.quarantined(payloads=False)[: -self.destination.ingest.quarantine_files or None]:
+                ledger.discharge(oldest.id)
+            detail = problems[0].message if problems else ""
+            ledger.record(arrival.source, digest, FileState.QUARANTINED, detail=detail, size=len(arrival.data))
+        return outcome
+
+
+def _shown(value: float) -> str:
+    return "nothing" if math.isnan(value) else f"{value:.6g}"
+
+
+def _digests(arrival: Arrival) -> tuple[str, ...]:
+    """Return the digests that the content may be known by: without and with what the CI says."""
+    options = arrival.context.as_options()
+    told = {"told": options["told"]}
+    alone = digest_file(arrival.data, told)
+    return (alone, digest_file(arrival.data, options)) if options["fallback"] else (alone,)
+
+
+def _digest_used(arrival: Arrival, report: Report) -> str:
+    digests = _digests(arrival)
+    needs_ci = not arrival.context.told.commit and any(not run.revision for run in report.runs)
+    return digests[-1] if needs_ci else digests[0]
+
+
+def _slots_in_git(book: GitBook, runs: Sequence[Completed]) -> tuple[dict[str, int], list[Problem]]:
+    """Return revision → slot for the commits that the repository has, and warnings about commits on no line."""
+    found = book.locate(one.run.revision for one in runs)
+    notes: dict[str, None] = {}
+    placed: set[tuple[int, str]] = set()
+    for one in runs:
+        commit = found.get(one.run.revision)
+        if commit is None or (commit.slot, one.run.branch) in placed:
+            continue
+        placed.add((commit.slot, one.run.branch))
+        note = book.place(commit, one.run.branch)
+        if note:
+            notes[note] = None
+    warnings = [Problem(note, remedy="Name the branch with --branch.", severity=Severity.WARNING) for note in notes]
+    return {revision: commit.slot for revision, commit in found.items()}, warnings
+
+
+def _slots_from_results(
+    book: ResultsBook, report: Report, runs: Sequence[Completed]
+) -> tuple[dict[str, int], list[Problem]]:
+    """Take the commits of a file in and return revision → slot."""
+    described = {commit.hash: commit for commit in report.commits}
+    slots: dict[str, int] = {}
+    branches: dict[str, list[Completed]] = {}
+    for one in runs:
+        branches.setdefault(one.run.branch, []).append(one)
+    notes = []
+    for branch, members in branches.items():
+        commits: dict[str, Commit] = {}
+        for one in members:
+            revision = one.run.revision
+            known = None if revision in described else book.find(revision)
+            if known is not None:
+                slots[revision] = known.slot
+                commits[known.commit.hash] = known.commit
+            else:
+                commits[revision] = described.get(revision) or _unknown_commit(one)
+        ordered = [commit for name, commit in described.items() if name in commits]
+        rest = [commit for name, commit in commits.items() if name not in described]
+        learned, contradiction = book.learn(ordered, ordered=True, branch=branch)
+        if rest:
+            also, _ = book.learn(rest, branch=branch)
+            learned |= also
+        slots |= {one.run.revision: learned[one.run.revision] for one in members if one.run.revision in learned}
+        if contradiction:
+            notes.append(
+                Problem(
+                    "this file and earlier ones tell different orders of the same commits; there, time decides",
+                    remedy="Name the git repository in knickpoint.toml to have its order.",
+                    severity=Severity.WARNING,
+                )
+            )
+    return slots, notes
+
+
+def _unknown_commit(one: Completed) -> Commit:
+    """Return a commit of which nothing but its name is known; the time of the run stands in for its own."""
+    if not one.run.revision.isprintable() or len(one.run.revision) > 200:
+        raise HistoryError(f"{one.run.revision[:40]!r} cannot be a commit", remedy="Name it by its hash or number.")
+    return Commit(one.run.revision, "", "", one.run.time or datetime.now(UTC), "")

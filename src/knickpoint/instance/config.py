@@ -1,0 +1,101 @@
+"""The configuration of an instance: what ``knickpoint.toml`` says, checked."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from knickpoint.ingest.settings import IngestSettings, RepositorySettings
+from knickpoint.instance.section import read_section
+from knickpoint.model.alert import Alert
+from knickpoint.model.errors import ConfigError
+
+__all__ = ["CONFIG_FILE", "Config", "ServerSettings", "StoreSettings", "WorkerSettings", "read_config"]
+
+CONFIG_FILE: Final = "knickpoint.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """Say where values and findings are kept; ``[store]``.
+
+    Attributes:
+        location: path of an SQLite file, relative to the instance, or `postgresql://…`.
+    """
+
+    location: str = "knickpoint.db"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """Say where the dashboard and the API are served; ``[server]``.
+
+    Attributes:
+        host: address to listen at.
+        port: port to listen at.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """Say how the worker goes about its work; ``[worker]``.
+
+    Attributes:
+        poll_seconds: how long to rest when there is nothing to do.
+        lease_seconds: how long a worker has for one event before another may take it.
+        every_seconds: how often to run alerts, and to look for new commits, without any event.
+    """
+
+    poll_seconds: float = 1.0
+    lease_seconds: float = 300.0
+    every_seconds: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that ``knickpoint.toml`` can say.
+
+    Attributes:
+        name: what the instance is called on its pages and in its messages.
+        store: where values and findings are kept.
+        repositories: the repositories by name.
+        ingest: how results are taken in.
+        alerts: what to watch, by name. Without any, one alert watches every trace for both directions.
+        server: where the dashboard is served.
+        worker: how the worker goes about its work.
+    """
+
+    name: str = "Knickpoint"
+    store: StoreSettings = field(default_factory=StoreSettings)
+    repositories: Mapping[str, RepositorySettings] = field(default_factory=dict)
+    ingest: IngestSettings = field(default_factory=IngestSettings)
+    alerts: Mapping[str, Alert] = field(default_factory=dict)
+    server: ServerSettings = field(default_factory=ServerSettings)
+    worker: WorkerSettings = field(default_factory=WorkerSettings)
+
+
+def read_config(path: Path) -> Config:
+    """Read and check the configuration file at ``path``.
+
+    Raises:
+        ConfigError: it cannot be read, is not TOML, or says something that nobody would read.
+    """
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"cannot be read: {error.strerror}", where=str(path), remedy="Make the file readable for you."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"byte {error.start} is not UTF-8", where=str(path), remedy="Save the file as UTF-8."
+        ) from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"is not TOML: {error}", where=str(path), remedy="Correct it there.") from error
+    return read_section(Config, table, file=str(path))

@@ -1,0 +1,178 @@
+"""Instances on disk: find one, make one, open one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from knickpoint.ingest.settings import IngestSettings, RepositorySettings
+from knickpoint.instance.config import CONFIG_FILE, Config, read_config
+from knickpoint.model.errors import ConfigError
+from knickpoint.store import Store, create_store, open_store
+
+__all__ = ["Instance", "create_instance", "find_instance", "open_instance"]
+
+_VARIABLE: Final = "KNICKPOINT_INSTANCE"
+_TEMPLATE: Final = """\
+# The configuration of this instance. Every setting: docs/reference/configuration.md
+{name}
+[store]
+location = {location}
+{repositories}
+# [alerts.everything]          # without any alert, all traces are watched in both directions
+# query = "arch=x86"
+# direction = "worse"
+# minimum_effect = 0.02
+"""
+_REPOSITORY_EXAMPLE: Final = """
+# [repositories.mylib]         # without one, commits are taken from the results
+# location = "../mylib"        # a git repository: path or URL
+"""
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An open instance: its directory, its configuration and its store. Close it, or use it in a ``with``."""
+
+    directory: Path
+    config: Config
+    store: Store
+
+    @property
+    def repositories(self) -> Mapping[str, RepositorySettings]:
+        """The repositories that the configuration names."""
+        return self.config.repositories
+
+    @property
+    def ingest(self) -> IngestSettings:
+        """How results are taken in."""
+        return self.config.ingest
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def find_instance(start: Path | str | None = None) -> Path:
+    """Return the directory of the instance that ``KNICKPOINT_INSTANCE`` names, else of the nearest one upwards.
+
+    Args:
+        start: where to begin to look; the working directory without it.
+
+    Raises:
+        ConfigError: there is none; the message names ``knick init``.
+    """
+    named = os.environ.get(_VARIABLE, "")
+    if named and start is None:
+        return _checked(Path(named).expanduser(), f"the environment variable {_VARIABLE}")
+    begin = Path(start).expanduser().absolute() if start is not None else Path.cwd()
+    for directory in (begin, *begin.parents):
+        if (directory / CONFIG_FILE).is_file():
+            return directory
+    raise ConfigError(
+        f"there is no {CONFIG_FILE} here or in a directory above",
+        where=str(begin),
+        remedy=f"Make an instance with knick init, or name one with --instance or {_VARIABLE}.",
+    )
+
+
+def _checked(directory: Path, source: str) -> Path:
+    if not (directory / CONFIG_FILE).is_file():
+        raise ConfigError(
+            f"{source} names a directory without {CONFIG_FILE}",
+            where=str(directory),
+            remedy="Make an instance there with knick init, or correct the name.",
+        )
+    return directory.absolute()
+
+
+def create_instance(
+    directory: Path | str,
+    *,
+    name: str = "",
+    store: str = "knickpoint.db",
+    repositories: Mapping[str, str] | None = None,
+) -> Instance:
+    """Make an instance in ``directory``, which is created where missing, and open it.
+
+    Args:
+        directory: where ``knickpoint.toml`` is written.
+        name: what the instance is called; its directory's name without it.
+        store: path of an SQLite file, relative to the instance, or ``postgresql://…``.
+        repositories: repository → path or URL, "" to take its commits from results.
+
+    Raises:
+        ConfigError: there is one already, or the directory cannot be written.
+        StoreError: the store cannot be made.
+    """
+    place = Path(directory).expanduser().absolute()
+    file = place / CONFIG_FILE
+    if file.exists():
+        raise ConfigError(
+            "there is an instance already", where=str(place), remedy="Use it, or choose another directory."
+        )
+    text = _template(name or place.name or "Knickpoint", store, repositories or {})
+    draft = place / f"{CONFIG_FILE}.new"
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"an instance cannot be made there: {error.strerror}",
+            where=str(place),
+            remedy="Choose a directory that you may write.",
+        ) from error
+    try:
+        config = read_config(draft)
+        opened = create_store(_location(config, place))
+        draft.rename(file)
+    finally:
+        draft.unlink(missing_ok=True)
+    return Instance(place, config, opened)
+
+
+def open_instance(directory: Path | str | None = None) -> Instance:
+    """Open the instance in ``directory``, or the one that :func:`find_instance` finds.
+
+    Raises:
+        ConfigError: there is none, or its configuration cannot be used.
+        StoreError: its store cannot be opened.
+    """
+    place = find_instance() if directory is None else _checked(Path(directory).expanduser(), "--instance")
+    config = read_config(place / CONFIG_FILE)
+    return Instance(place, config, open_store(_location(config, place)))
+
+
+def _location(config: Config, place: Path) -> str:
+    location = config.store.location
+    return location if "://" in location else str(place / Path(location).expanduser())
+
+
+def _quoted(text: str) -> str:
+    escaped = "".join(
+        f"\\{character}" if character in '"\\' else character if character.isprintable() else f"\\u{ord(character):04x}"
+        for character in text
+    )
+    return f'"{escaped}"'
+
+
+def _template(name: str, store: str, repositories: Mapping[str, str]) -> str:
+    sections = "".join(
+        f"\n[repositories.{_quoted(repository)}]\n{f'location = {_quoted(location)}' if location else ''}\n"
+        for repository, location in repositories.items()
+    )
+    return _TEMPLATE.format(
+        name=f"name = {_quoted(name)}\n", location=_quoted(store), repositories=sections or _REPOSITORY_EXAMPLE
+    )
