@@ -36,37 +36,35 @@ def _seconds(time: datetime) -> float:
 
 
 def extend_line(
-    known: Sequence[str], commits: Sequence[Commit], *, shallow: bool = False, where: str = ""
-) -> tuple[str, ...]:
-    """Return the hashes of a line whose first-parent commits were read as ``commits``, oldest first.
+    known: Sequence[Node], read: Sequence[Node], before: Node | None, *, shallow: bool = False, where: str = ""
+) -> tuple[Node, ...]:
+    """Return the line whose first-parent commits were read as ``read``, oldest first.
 
-    ``known`` is the line as it was. Commits that were read only from the point where they leave the known
-    line on are joined to it; in a shallow clone, what lies before its oldest commit is kept.
+    ``known`` is the line as it was, ``before`` the first parent of the oldest commit that was read, None
+    where it has none or nobody knows it. Commits that were read only from the point where they leave the
+    known line on are joined to it; in a shallow clone, what lies before its oldest commit is kept.
 
     Raises:
         HistoryError: a shallow clone that does not reach back to the known line.
     """
-    read = tuple(commit.hash for commit in commits)
-    if not commits:
+    if not read:
         return tuple(known)
     positions = {commit: position for position, commit in enumerate(known)}
-    oldest = commits[0]
-    before = oldest.parents[0] if oldest.parents else ""
-    if before in positions:
+    if before is not None and before in positions:
         return (*known[: positions[before] + 1], *read)
     if not shallow or not known:
-        return read
+        return tuple(read)
     for index, commit in enumerate(read):
         if commit in positions:
             return (*known[: positions[commit]], *read[index:])
     raise HistoryError(
-        f"this shallow clone begins at {oldest.hash[:12]}, after the last commit that is known ({known[-1][:12]})",
+        "this shallow clone begins after the last commit that is known here",
         where=where,
         remedy="Run: git fetch --unshallow (in a CI, check out with the whole history).",
     )
 
 
-def fork_of(base: Sequence[str], chain: Sequence[str]) -> tuple[int, tuple[str, ...]]:
+def fork_of(base: Sequence[Node], chain: Sequence[Node]) -> tuple[int, tuple[Node, ...]]:
     """Split the first-parent ``chain`` of a branch, oldest first, at the line that it left.
 
     Returns:
