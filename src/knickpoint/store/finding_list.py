@@ -1,0 +1,242 @@
+"""List regressions: filtered, sorted and paged in the database, with the members that were asked for."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, and_, func, or_, select
+
+from knickpoint.model.regression import ChangePoint, Condition, Direction, Place, Regression, Status
+from knickpoint.store.database import Database
+from knickpoint.store.finding_rows import change_point_of, moment
+from knickpoint.store.tables import commits as commit_tables
+from knickpoint.store.tables.findings import change_point, regression, sighting
+
+__all__ = ["Selection", "Sort", "count_regressions", "list_regressions", "members_of"]
+
+
+class Sort(Enum):
+    """What a list of regressions is sorted by."""
+
+    HAZARD = "hazard"
+    COMMIT = "commit"
+    TRACES = "traces"
+    FOUND = "found"
+    AUTHOR = "author"
+    SUBJECT = "subject"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which members to list; a regression is listed when one of its members fits.
+
+    Attributes:
+        processed: False for those that nobody has dealt with, True for the others, None for both.
+        statuses: only these; none given means all.
+        conditions: only these; what is gone is history and must be asked for.
+        directions: only these; none given means all.
+        text: words that all occur in trace key, commit hash, author or subject, whatever their case.
+        slot: only regressions that begin at this commit.
+        alert: only what this alert sees.
+        assignee: only what this person has.
+        ticket: only what belongs to this ticket, by decision or by match.
+        minimum_hazard: only members whose hazard level is at least that far from 0.
+    """
+
+    processed: bool | None = None
+    statuses: frozenset[Status] = frozenset()
+    conditions: frozenset[Condition] = field(default=frozenset({Condition.PRESENT, Condition.RECOVERED}))
+    directions: frozenset[Direction] = frozenset()
+    text: str = ""
+    slot: int | None = None
+    alert: str = ""
+    assignee: str = ""
+    ticket: str = ""
+    minimum_hazard: float = 0.0
+
+
+def _contains(column: Any, word: str) -> Any:
+    return func.lower(column).contains(word.lower(), autoescape=True)
+
+
+def _where(repository_id: int, selection: Selection) -> list[Any]:
+    point, commit = change_point.c, commit_tables.commit.c
+    new = (point.status == Status.NEW.value) & (point.matched_ticket == "")
+    clauses: list[Any] = [point.repository_id == repository_id]
+    clauses.append(point.condition.in_([condition.value for condition in selection.conditions]))
+    if selection.processed is not None:
+        clauses.append(~new if selection.processed else new)
+    if selection.statuses:
+        clauses.append(point.status.in_([status.value for status in selection.statuses]))
+    if selection.directions:
+        clauses.append(point.direction.in_([direction.value for direction in selection.directions]))
+    if selection.slot is not None:
+        clauses.append(regression.c.slot == selection.slot)
+    if selection.alert:
+        seen = select(sighting.c.change_point_id).where(sighting.c.alert == selection.alert)
+        clauses.append(point.id.in_(seen))
+    if selection.assignee:
+        clauses.append(point.assignee == selection.assignee)
+    if selection.ticket:
+        clauses.append(or_(point.ticket == selection.ticket, point.matched_ticket == selection.ticket))
+    if selection.minimum_hazard > 0:
+        clauses.append(func.abs(point.hazard) >= selection.minimum_hazard)
+    columns = (point.trace_key, commit.hash, commit.author, commit.subject)
+    clauses += [or_(*(_contains(column, word) for column in columns)) for word in selection.text.split()]
+    return clauses
+
+
+def _joined() -> Any:
+    commit = commit_tables.commit
+    at = and_(commit.c.repository_id == regression.c.repository_id, commit.c.slot == regression.c.slot)
+    with_regression = change_point.join(regression, change_point.c.regression_id == regression.c.id)
+    return with_regression.outerjoin(commit, at)
+
+
+def _matching(repository_id: int, selection: Selection) -> Select[Any]:
+    commit = commit_tables.commit.c
+    return (
+        select(
+            regression.c.id,
+            func.max(func.abs(change_point.c.hazard)).label("strength"),
+            func.count().label("traces"),
+            func.max(regression.c.found).label("found"),
+            func.max(regression.c.line).label("line"),
+            func.max(regression.c.slot).label("slot"),
+            func.max(commit.author).label("author"),
+            func.max(commit.subject).label("subject"),
+        )
+        .select_from(_joined())
+        .where(*_where(repository_id, selection))
+        .group_by(regression.c.id)
+    )
+
+
+def count_regressions(connection: Connection, repository_id: int, selection: Selection) -> int:
+    """Count the regressions that have a member of ``selection``."""
+    listed = _matching(repository_id, selection).subquery()
+    return int(connection.execute(select(func.count()).select_from(listed)).scalar_one())
+
+
+def _sorted(
+    rows: Sequence[Row[Any]], sort: Sort, position: Callable[[str, int], int], *, descending: bool
+) -> list[Row[Any]]:
+    keys: Mapping[Sort, Callable[[Row[Any]], Any]] = {
+        Sort.HAZARD: lambda row: row.strength or 0.0,
+        Sort.COMMIT: lambda row: position(row.line, row.slot),
+        Sort.TRACES: lambda row: row.traces,
+        Sort.FOUND: lambda row: row.found,
+        Sort.AUTHOR: lambda row: (row.author or "").lower(),
+        Sort.SUBJECT: lambda row: (row.subject or "").lower(),
+    }
+    newest_first = sorted(rows, key=lambda row: (-position(row.line, row.slot), row.id))
+    return sorted(newest_first, key=keys[sort], reverse=descending)
+
+
+def members_of(
+    database: Database,
+    connection: Connection,
+    repository_id: int,
+    selection: Selection,
+    ids: Sequence[int],
+    *,
+    at_most: int | None = None,
+) -> dict[int, list[ChangePoint]]:
+    """Return the members of ``selection`` of the regressions ``ids``, by falling |hazard|."""
+    numbers = database.numbers("ids")
+    strength = func.coalesce(func.abs(change_point.c.hazard), 0.0)
+    rank = func.row_number().over(
+        partition_by=change_point.c.regression_id, order_by=(strength.desc(), change_point.c.id)
+    )
+    wanted = (
+        select(change_point, rank.label("rank"))
+        .select_from(_joined())
+        .where(*_where(repository_id, selection), change_point.c.regression_id.in_(select(numbers.c.value)))
+        .subquery()
+    )
+    query = select(wanted).order_by(wanted.c.regression_id, wanted.c.rank)
+    if at_most is not None:
+        query = query.where(wanted.c.rank <= at_most)
+    members: dict[int, list[ChangePoint]] = defaultdict(list)
+    for row in connection.execute(query, {"ids": database.listed(ids)}).mappings():
+        members[row["regression_id"]].append(change_point_of(row))
+    return members
+
+
+def _counts(
+    database: Database, connection: Connection, ids: Sequence[int]
+) -> tuple[dict[int, Counter[Status]], dict[int, Counter[Condition]]]:
+    numbers = database.numbers("ids")
+    point = change_point.c
+    query = (
+        select(point.regression_id, point.status, point.condition, func.count().label("number"))
+        .where(point.regression_id.in_(select(numbers.c.value)))
+        .group_by(point.regression_id, point.status, point.condition)
+    )
+    statuses: dict[int, Counter[Status]] = defaultdict(Counter)
+    conditions: dict[int, Counter[Condition]] = defaultdict(Counter)
+    for row in connection.execute(query, {"ids": database.listed(ids)}):
+        condition = Condition(row.condition)
+        conditions[row.regression_id][condition] += row.number
+        if condition is not Condition.GONE:
+            statuses[row.regression_id][Status(row.status)] += row.number
+    return statuses, conditions
+
+
+def list_regressions(
+    database: Database,
+    connection: Connection,
+    repository_id: int,
+    selection: Selection,
+    *,
+    sort: Sort,
+    descending: bool,
+    position: Callable[[str, int], int],
+    offset: int = 0,
+    limit: int | None = None,
+    members: int | None = None,
+    only: Sequence[int] | None = None,
+) -> list[Regression]:
+    """Return one page of regressions. ``position`` gives the place of a slot on a line, for the order.
+
+    ``members`` is how many of them to return of each regression; ``only`` restricts to these ids.
+    """
+    query = _matching(repository_id, selection)
+    parameters: dict[str, Any] = {}
+    if only is not None:
+        numbers = database.numbers("only")
+        query = query.where(regression.c.id.in_(select(numbers.c.value)))
+        parameters["only"] = database.listed(only)
+    rows = _sorted(connection.execute(query, parameters).all(), sort, position, descending=descending)
+    page = [row.id for row in rows[offset : None if limit is None else offset + limit]]
+    if not page:
+        return []
+    found = members_of(database, connection, repository_id, selection, page, at_most=members)
+    statuses, conditions = _counts(database, connection, page)
+    own = database.numbers("ids")
+    names = select(regression, commit_tables.repository.c.name.label("repository")).join(
+        commit_tables.repository, commit_tables.repository.c.id == regression.c.repository_id
+    )
+    facts = {
+        row.id: row
+        for row in connection.execute(
+            names.where(regression.c.id.in_(select(own.c.value))), {"ids": database.listed(page)}
+        )
+    }
+    return [
+        Regression(
+            id=key,
+            repository=facts[key].repository,
+            place=Place(facts[key].line, facts[key].previous, facts[key].slot),
+            members=tuple(found[key]),
+            counts=statuses[key],
+            conditions=conditions[key],
+            unprocessed=facts[key].unprocessed,
+            found=moment(facts[key].found),
+        )
+        for key in page
+    ]

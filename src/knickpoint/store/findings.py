@@ -1,0 +1,289 @@
+"""Hold the findings area of a store: change points, regressions, and what people decided about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, select, update
+
+from knickpoint.model.commit import Repository
+from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.frame import Trace
+from knickpoint.model.regression import (
+    Action,
+    ChangePoint,
+    Condition,
+    Decision,
+    KnownPoint,
+    Place,
+    PointChange,
+    Regression,
+    Sighting,
+    Status,
+)
+from knickpoint.store.alert_book import AlertBook, AlertRun
+from knickpoint.store.commits import Commits
+from knickpoint.store.database import Database
+from knickpoint.store.finding_list import Selection, Sort, count_regressions, list_regressions
+from knickpoint.store.finding_rows import change_point_of, known_point_of, sighting_of
+from knickpoint.store.finding_writes import Membership, apply_changes, refresh, set_groups
+from knickpoint.store.tables.findings import change_point, regression, sighting
+from knickpoint.store.triage_log import Wish, decide, log, undo
+
+__all__ = ["AlertBook", "AlertRun", "Findings", "Membership", "Selection", "Sort"]
+
+_ALL = frozenset(Condition)
+
+
+class Findings:
+    """Read and write the findings of a store.
+
+    Alerts write through :mod:`knickpoint.watch`, which knows the rules of identity and of grouping; people
+    decide through :mod:`knickpoint.watch.triage`.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._commits = Commits(database)
+        self.alerts = AlertBook(database)
+
+    def regressions(
+        self,
+        repository: Repository,
+        *,
+        processed: bool | None = None,
+        selection: Selection | None = None,
+        sort: Sort = Sort.HAZARD,
+        descending: bool = True,
+        offset: int = 0,
+        limit: int | None = None,
+        members: int | None = None,
+    ) -> list[Regression]:
+        """Return the regressions of ``repository`` that have a member of ``selection``, one page of them.
+
+        ``processed`` False is the list of what nobody has dealt with yet, True of what somebody has, None
+        of both; it goes before that of ``selection``. Equal ones are sorted by commit, the newest first.
+        ``members`` is how many of them to return of each regression, None for all; the counts are of all.
+        """
+        wanted = self._wanted(processed, selection)
+        with self._database.reading() as connection:
+            return list_regressions(
+                self._database,
+                connection,
+                repository.id,
+                wanted,
+                sort=sort,
+                descending=descending,
+                position=self._position(repository),
+                offset=offset,
+                limit=limit,
+                members=members,
+            )
+
+    def count(
+        self, repository: Repository, *, processed: bool | None = None, selection: Selection | None = None
+    ) -> int:
+        """Count the regressions that :meth:`regressions` would return without paging."""
+        with self._database.reading() as connection:
+            return count_regressions(connection, repository.id, self._wanted(processed, selection))
+
+    def regression(self, key: int) -> Regression:
+        """Return the regression ``key`` with all its members, those included that are gone.
+
+        Raises:
+            InputError: there is none.
+        """
+        with self._database.reading() as connection:
+            row = connection.execute(select(regression.c.repository_id).where(regression.c.id == key)).first()
+            found = row and list_regressions(
+                self._database,
+                connection,
+                row.repository_id,
+                Selection(conditions=_ALL),
+                sort=Sort.HAZARD,
+                descending=True,
+                position=lambda _line, _slot: 0,
+                only=[key],
+            )
+        if not found:
+            raise InputError(f"there is no regression {key}", remedy="List what there is with knick regressions.")
+        return found[0]
+
+    def change_points(self, trace_id: int, *, gone: bool = False) -> list[ChangePoint]:
+        """Return the change points of a trace in the order of their line; ``gone`` includes what is history."""
+        query = select(change_point).where(change_point.c.trace_id == trace_id).order_by(change_point.c.id)
+        if not gone:
+            query = query.where(change_point.c.condition != Condition.GONE.value)
+        with self._database.reading() as connection:
+            rows = connection.execute(query).mappings().all()
+            if not rows:
+                return []
+            repository = self._repository(rows[0]["repository_id"])
+            position = self._position(repository)
+        points = [change_point_of(row) for row in rows]
+        return sorted(points, key=lambda point: (position(point.place.line, point.place.slot), point.id))
+
+    def points(self, ids: Collection[int]) -> list[ChangePoint]:
+        """Return change points by id, in ascending order; ids that do not exist are left out."""
+        rows = self._rows(change_point, change_point.c.id, ids, change_point.c.id)
+        return [change_point_of(row) for row in rows]
+
+    def of_traces(self, trace_ids: Collection[int]) -> dict[int, list[ChangePoint]]:
+        """Return the live change points of many traces, by trace and slot."""
+        found: dict[int, list[ChangePoint]] = {}
+        for row in self._rows(change_point, change_point.c.trace_id, trace_ids, change_point.c.slot):
+            if row["condition"] != Condition.GONE.value:
+                found.setdefault(row["trace_id"], []).append(change_point_of(row))
+        return found
+
+    def known(self, trace_ids: Collection[int]) -> dict[int, list[KnownPoint]]:
+        """Return what the identity rule needs to know of traces, points that are gone included."""
+        found: dict[int, list[KnownPoint]] = {}
+        for row in self._rows(change_point, change_point.c.trace_id, trace_ids, change_point.c.id):
+            found.setdefault(row["trace_id"], []).append(known_point_of(row))
+        return found
+
+    def sightings(self, trace_ids: Collection[int]) -> dict[int, list[Sighting]]:
+        """Return what the alerts saw of traces at their last look, by alert name and slot."""
+        found: dict[int, list[Sighting]] = {}
+        for row in self._rows(sighting, sighting.c.trace_id, trace_ids, sighting.c.alert, sighting.c.slot):
+            found.setdefault(row["trace_id"], []).append(sighting_of(row))
+        return found
+
+    def traces_seen_by(self, alert: str, repository: Repository) -> list[int]:
+        """Return the traces in which ``alert`` saw something at its last look, ascending."""
+        own = (sighting.c.alert == alert) & (sighting.c.repository_id == repository.id)
+        query = select(sighting.c.trace_id).where(own).distinct().order_by(sighting.c.trace_id)
+        with self._database.reading() as connection:
+            return list(connection.execute(query).scalars())
+
+    def alerts_seen(self) -> list[str]:
+        """Return the names of the alerts that have sightings, sorted."""
+        with self._database.reading() as connection:
+            return list(connection.execute(select(sighting.c.alert).distinct().order_by(sighting.c.alert)).scalars())
+
+    def apply(self, repository: Repository, changes: Sequence[PointChange], traces: Mapping[int, Trace]) -> list[int]:
+        """Write what a look at the data changed; return the id of each change point, in the same order."""
+        with self._database.transaction() as connection:
+            return apply_changes(
+                self._database, connection, repository.id, changes, traces, seconds=datetime.now(UTC).timestamp()
+            )
+
+    def members(self, repository: Repository) -> list[dict[str, Any]]:
+        """Return what grouping needs of every live change point, by id.
+
+        Columns: id, line, previous, slot, apart, together, regression_id.
+        """
+        point = change_point.c
+        names = (point.id, point.line, point.previous, point.slot, point.apart, point.together, point.regression_id)
+        query = select(*names).where(point.repository_id == repository.id, point.condition != Condition.GONE.value)
+        with self._database.reading() as connection:
+            return [dict(row) for row in connection.execute(query.order_by(point.id)).mappings()]
+
+    def places(self, repository: Repository) -> dict[int, Place]:
+        """Return the place of every regression that has live members, by id."""
+        own = (regression.c.repository_id == repository.id) & (regression.c.traces > 0)
+        names = (regression.c.id, regression.c.line, regression.c.previous, regression.c.slot)
+        with self._database.reading() as connection:
+            rows = connection.execute(select(*names).where(own).order_by(regression.c.id))
+            return {row.id: Place(row.line, row.previous, row.slot) for row in rows}
+
+    def has_loose_points(self, repository: Repository) -> bool:
+        """Say whether there are live change points that no regression has taken in yet."""
+        loose = (change_point.c.regression_id == 0) & (change_point.c.repository_id == repository.id)
+        query = select(change_point.c.id).where(loose, change_point.c.condition != Condition.GONE.value).limit(1)
+        with self._database.reading() as connection:
+            return connection.execute(query).first() is not None
+
+    def refresh(self, ids: Collection[int]) -> None:
+        """Count and weigh anew the regressions that the change points ``ids`` belong to."""
+        with self._database.transaction() as connection:
+            self._refresh_of(connection, ids)
+
+    def set_groups(
+        self, repository: Repository, groups: Sequence[Membership], *, left: Collection[int] = ()
+    ) -> list[int]:
+        """Write which change points make one regression; return the id of each group, in the same order."""
+        with self._database.transaction() as connection:
+            seconds = datetime.now(UTC).timestamp()
+            return set_groups(self._database, connection, repository.id, groups, left=left, seconds=seconds)
+
+    def set_matched_tickets(self, matches: Mapping[int, str]) -> None:
+        """Say which ticket covers which change point, "" for none."""
+        with self._database.transaction() as connection:
+            for key, name in matches.items():
+                connection.execute(update(change_point).where(change_point.c.id == key).values(matched_ticket=name))
+            self._refresh_of(connection, matches)
+
+    def decide(
+        self,
+        ids: Collection[int],
+        status: Status | None = None,
+        who: str = "",
+        note: str | None = None,
+        *,
+        ticket: str | None = None,
+        assignee: str | None = None,
+        action: Action = Action.DECIDE,
+        time: datetime | None = None,
+    ) -> list[Decision]:
+        """Decide about the change points ``ids``, all or none; what is None stays as it is.
+
+        Raises:
+            InputError: nobody signs, an id is unknown, or the status ticket comes without a ticket.
+        """
+        wish = Wish(action, status, note, ticket, assignee)
+        with self._database.transaction() as connection:
+            decisions = decide(self._database, connection, sorted(set(ids)), wish, who=who, time=time)
+            self._refresh_of(connection, ids)
+            return decisions
+
+    def undo(self, ids: Collection[int], who: str = "", *, time: datetime | None = None) -> list[Decision]:
+        """Take back the last decision about each of ``ids`` that still counts; undo again to go further back."""
+        with self._database.transaction() as connection:
+            decisions = undo(self._database, connection, sorted(set(ids)), who=who, time=time)
+            self._refresh_of(connection, ids)
+            return decisions
+
+    def log(self, ids: Collection[int] | None = None) -> list[Decision]:
+        """Return the triage log, oldest entry first: all of it, or what is about the change points ``ids``."""
+        with self._database.reading() as connection:
+            return log(self._database, connection, None if ids is None else sorted(set(ids)))
+
+    def _wanted(self, processed: bool | None, selection: Selection | None) -> Selection:  # noqa: FBT001
+        wanted = selection or Selection()
+        return wanted if processed is None else replace(wanted, processed=processed)
+
+    def _rows(self, table: Any, column: Any, ids: Collection[int], *order: Any) -> list[Any]:
+        numbers = self._database.numbers("ids")
+        query = select(table).where(column.in_(select(numbers.c.value))).order_by(*order)
+        with self._database.reading() as connection:
+            return list(connection.execute(query, {"ids": self._database.listed(sorted(ids))}).mappings())
+
+    def _refresh_of(self, connection: Connection, ids: Collection[int]) -> None:
+        numbers = self._database.numbers("ids")
+        query = select(change_point.c.regression_id).distinct().where(change_point.c.id.in_(select(numbers.c.value)))
+        found = connection.execute(query, {"ids": self._database.listed(sorted(ids))}).scalars()
+        refresh(self._database, connection, set(found) - {0})
+
+    def _repository(self, key: int) -> Repository:
+        for repository in self._commits.repositories():
+            if repository.id == key:
+                return repository
+        raise HistoryError(f"there is no repository with id {key}", remedy="Restore the newest backup.")
+
+    def _position(self, repository: Repository) -> Callable[[str, int], int]:
+        """Return the position of a slot on a line; a line that is no more counts as the default one."""
+        default = self._commits.line(repository)
+        positions: dict[str, Mapping[int, int]] = {default.name: default.positions}
+
+        def position(line: str, slot: int) -> int:
+            if line not in positions:
+                known = line in self._commits.lines(repository)
+                positions[line] = self._commits.line(repository, line).positions if known else default.positions
+            return positions[line].get(slot, -1)
+
+        return position

@@ -1,0 +1,174 @@
+"""Findings: change points and who saw them, regressions, the triage log, alerts and their runs, tickets.
+
+Slots in here belong to the repository of the row. What is filtered or sorted is a column.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Column, Float, Index, PrimaryKeyConstraint, Table, UniqueConstraint
+from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION
+
+from knickpoint.store.tables.base import Code, Number, Time, exact_text, metadata
+
+__all__ = ["alert", "alert_run", "change_point", "decision", "regression", "sighting", "ticket"]
+
+Real = Float(53).with_variant(DOUBLE_PRECISION(), "postgresql")
+"""A double; what is not a number is NULL on both databases."""
+
+
+def _region(name: str) -> list[Column[Any]]:
+    return [
+        Column(f"{name}_first", Code, nullable=False),
+        Column(f"{name}_last", Code, nullable=False),
+        Column(f"{name}_count", Code, nullable=False),
+        *(
+            Column(f"{name}_{statistic}", Real, nullable=True)
+            for statistic in ("minimum", "maximum", "median", "mean", "variance")
+        ),
+    ]
+
+
+def _step() -> list[Column[Any]]:
+    """Return the columns of a step on its line, the same for a change point and for each sighting of it."""
+    return [
+        Column("line", exact_text, nullable=False),
+        Column("previous", Code, nullable=False),
+        Column("slot", Code, nullable=False),
+        Column("movement", Code, nullable=False),
+        Column("interval", Code, nullable=False),
+        Column("direction", exact_text, nullable=False),
+        Column("condition", exact_text, nullable=False),
+        *_region("before"),
+        *_region("after"),
+        Column("size", Real, nullable=True),
+        Column("relative_size", Real, nullable=True),
+        Column("hazard", Real, nullable=True),
+        Column("score", Real, nullable=True),
+        Column("p_value", Real, nullable=True),
+        Column("found_order", Code, nullable=False),
+        Column("method", exact_text, nullable=False),
+    ]
+
+
+change_point = Table(
+    "change_point",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=False),
+    Column("repository_id", Number, nullable=False),
+    Column("trace_id", Number, nullable=False),
+    Column("trace_key", exact_text, nullable=False),
+    Column("unit", exact_text, nullable=False),
+    *_step(),
+    Column("alerts", exact_text, nullable=False),
+    Column("anchor_line", exact_text, nullable=True),
+    Column("anchor_previous", Code, nullable=True),
+    Column("anchor_slot", Code, nullable=True),
+    Column("status", exact_text, nullable=False),
+    Column("note", exact_text, nullable=False),
+    Column("ticket", exact_text, nullable=False),
+    Column("assignee", exact_text, nullable=False),
+    Column("matched_ticket", exact_text, nullable=False),
+    Column("apart", Number, nullable=False),
+    Column("together", Number, nullable=False),
+    Column("regression_id", Number, nullable=False),
+    Column("found", Time, nullable=False),
+    Column("changed", Time, nullable=False),
+    Index("ix_change_point_trace_id", "trace_id"),
+    Index("ix_change_point_regression_id", "regression_id"),
+    Index("ix_change_point_line", "repository_id", "line"),
+)
+"""``anchor_*`` is where the point was at the last decision about its trace, NULL before the first one."""
+
+sighting = Table(
+    "sighting",
+    metadata,
+    Column("change_point_id", Number, nullable=False),
+    Column("alert", exact_text, nullable=False),
+    Column("repository_id", Number, nullable=False),
+    Column("trace_id", Number, nullable=False),
+    *_step(),
+    PrimaryKeyConstraint("change_point_id", "alert"),
+    Index("ix_sighting_trace_id", "trace_id", "alert"),
+    Index("ix_sighting_alert", "alert"),
+)
+
+regression = Table(
+    "regression",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=False),
+    Column("repository_id", Number, nullable=False),
+    Column("line", exact_text, nullable=False),
+    Column("previous", Code, nullable=False),
+    Column("slot", Code, nullable=False),
+    Column("hazard", Real, nullable=False),
+    Column("traces", Code, nullable=False),
+    Column("unprocessed", Code, nullable=False),
+    Column("found", Time, nullable=False),
+    Column("changed", Time, nullable=False),
+    Index("ix_regression_unprocessed", "repository_id", "unprocessed"),
+)
+"""``traces`` and ``unprocessed`` count live members; one without any is history."""
+
+decision = Table(
+    "decision",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=False),
+    Column("change_point_id", Number, nullable=False),
+    Column("action", exact_text, nullable=False),
+    Column("status", exact_text, nullable=False),
+    Column("who", exact_text, nullable=False),
+    Column("time", Time, nullable=False),
+    Column("note", exact_text, nullable=False),
+    Column("ticket", exact_text, nullable=False),
+    Column("assignee", exact_text, nullable=False),
+    Column("apart", Number, nullable=False),
+    Column("together", Number, nullable=False),
+    Column("undoes", Number, nullable=False),
+    Column("line", exact_text, nullable=False),
+    Column("previous", Code, nullable=False),
+    Column("slot", Code, nullable=False),
+    Index("ix_decision_change_point_id", "change_point_id", "id"),
+)
+"""The triage log: rows are added, never changed. Each row holds the whole state after it."""
+
+alert = Table(
+    "alert",
+    metadata,
+    Column("name", exact_text, primary_key=True),
+    Column("definition", exact_text, nullable=False),
+    Column("applied", Time, nullable=False),
+)
+
+alert_run = Table(
+    "alert_run",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=False),
+    Column("run", Number, nullable=False),
+    Column("alert", exact_text, nullable=False),
+    Column("complete", Code, nullable=False),
+    Column("started", Time, nullable=False),
+    Column("seconds", Real, nullable=False),
+    Column("traces", Number, nullable=False),
+    Column("kept", Number, nullable=False),
+    Column("added", Number, nullable=False),
+    Column("lost", Number, nullable=False),
+    Index("ix_alert_run_alert", "alert", "id"),
+)
+"""One row an alert and run: how many traces were looked at, how many sightings stayed, came and went."""
+
+ticket = Table(
+    "ticket",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=False),
+    Column("repository_id", Number, nullable=False),
+    Column("name", exact_text, nullable=False),
+    Column("query", exact_text, nullable=False),
+    Column("slot", Code, nullable=False),
+    Column("url", exact_text, nullable=False),
+    Column("open", Code, nullable=False),
+    Column("changed", Time, nullable=False),
+    UniqueConstraint("repository_id", "name", "slot", "query"),
+)
+"""Tickets of an issue tracker: the traces (as a query) and the commit that they are about."""

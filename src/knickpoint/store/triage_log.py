@@ -1,0 +1,206 @@
+"""Write and read the triage log: decisions, splits, merges, and what takes them back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, func, select, update
+
+from knickpoint.model.errors import InputError
+from knickpoint.model.regression import Action, Condition, Decision, Status
+from knickpoint.store.database import Database
+from knickpoint.store.finding_rows import decision_of
+from knickpoint.store.tables.findings import change_point, decision
+
+__all__ = ["Wish", "decide", "log", "undo"]
+
+_STATE = ("status", "note", "ticket", "assignee", "apart", "together")
+_PLACE = ("line", "previous", "slot")
+_FRESH: Mapping[str, Any] = {
+    "status": Status.NEW.value,
+    "note": "",
+    "ticket": "",
+    "assignee": "",
+    "apart": 0,
+    "together": 0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a decision changes; None leaves as it is.
+
+    A SPLIT or MERGE gives the points a number of their own.
+    """
+
+    action: Action
+    status: Status | None = None
+    note: str | None = None
+    ticket: str | None = None
+    assignee: str | None = None
+
+
+def _rows(database: Database, connection: Connection, ids: Sequence[int]) -> list[dict[str, Any]]:
+    numbers = database.numbers("ids")
+    query = select(change_point).where(change_point.c.id.in_(select(numbers.c.value))).order_by(change_point.c.id)
+    rows = [dict(row) for row in connection.execute(query, {"ids": database.listed(ids)}).mappings()]
+    missing = sorted(set(ids) - {row["id"] for row in rows})
+    if missing:
+        raise InputError(
+            f"there is no change point {', '.join(map(str, missing[:5]))}",
+            remedy="List what there is with knick regressions.",
+        )
+    return rows
+
+
+def _state_after(row: Mapping[str, Any], wish: Wish, number: int) -> dict[str, Any]:
+    state = {name: row[name] for name in _STATE}
+    if wish.status is not None:
+        state["status"] = wish.status.value
+    wanted = {"note": wish.note, "ticket": wish.ticket, "assignee": wish.assignee}
+    state |= {name: value for name, value in wanted.items() if value is not None}
+    if wish.action is Action.SPLIT:
+        state |= {"apart": number, "together": 0}
+    if wish.action is Action.MERGE:
+        state |= {"apart": 0, "together": number}
+    if state["status"] == Status.TICKET.value and not state["ticket"]:
+        raise InputError(
+            f"the status ticket needs the key of a ticket (change point {row['id']})",
+            remedy="Give it, as in --ticket PERF-123.",
+        )
+    return state
+
+
+def _append(connection: Connection, entries: Sequence[dict[str, Any]]) -> list[Decision]:
+    if entries:
+        connection.execute(decision.insert(), list(entries))
+        key = change_point.c.id == bindparam("key")
+        values: dict[str, Any] = {name: bindparam(name) for name in _STATE}
+        states = [{"key": entry["change_point_id"]} | {name: entry[name] for name in _STATE} for entry in entries]
+        connection.execute(update(change_point).where(key).values(values), states)
+    return [decision_of(entry) for entry in entries]
+
+
+def _next_id(connection: Connection) -> int:
+    return int(connection.execute(select(func.coalesce(func.max(decision.c.id), 0))).scalar_one()) + 1
+
+
+def _anchor(database: Database, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Hold the decided points, and those next to them that nobody decided about, where they are now."""
+    point = change_point.c
+    here = {"anchor_line": point.line, "anchor_previous": point.previous, "anchor_slot": point.slot}
+    ids, traces = database.numbers("ids"), database.numbers("traces")
+    own = point.id.in_(select(ids.c.value))
+    beside = (
+        point.trace_id.in_(select(traces.c.value))
+        & (point.status == Status.NEW.value)
+        & (point.condition != Condition.GONE.value)
+    )
+    parameters = {
+        "ids": database.listed([row["id"] for row in rows]),
+        "traces": database.listed(sorted({row["trace_id"] for row in rows})),
+    }
+    connection.execute(update(change_point).where(own | beside).values(here), parameters)
+
+
+def decide(
+    database: Database,
+    connection: Connection,
+    ids: Sequence[int],
+    wish: Wish,
+    *,
+    who: str,
+    time: datetime | None = None,
+) -> list[Decision]:
+    """Append one entry a change point and set its state, all or none.
+
+    Raises:
+        InputError: nobody signs, an id is unknown, or the status ticket has no ticket.
+    """
+    if not who.strip():
+        raise InputError("a decision needs the name of who made it", remedy="Set --who, or your git user.name.")
+    rows = _rows(database, connection, ids)
+    first = _next_id(connection)
+    seconds = (time or datetime.now(UTC)).timestamp()
+    entries = [
+        {
+            "id": number,
+            "change_point_id": row["id"],
+            "action": wish.action.value,
+            "who": who,
+            "time": seconds,
+            "undoes": 0,
+            "line": row["line"],
+            "previous": row["previous"],
+            "slot": row["slot"],
+            **_state_after(row, wish, first),
+        }
+        for number, row in enumerate(rows, first)
+    ]
+    _anchor(database, connection, rows)
+    return _append(connection, entries)
+
+
+def _effective(entries: Sequence[Mapping[Any, Any]]) -> list[Mapping[Any, Any]]:
+    """Return the entries that still count, oldest first."""
+    undone = {entry["undoes"] for entry in entries}
+    return [entry for entry in entries if not entry["undoes"] and entry["id"] not in undone]
+
+
+def undo(
+    database: Database, connection: Connection, ids: Sequence[int], *, who: str, time: datetime | None = None
+) -> list[Decision]:
+    """Take back the last decision about each change point that still counts, by an entry of its own.
+
+    A point without such a decision is left alone.
+
+    Raises:
+        InputError: nobody signs, or an id is unknown.
+    """
+    if not who.strip():
+        raise InputError("a decision needs the name of who made it", remedy="Set --who, or your git user.name.")
+    rows = _rows(database, connection, ids)
+    numbers = database.numbers("ids")
+    query = select(decision).where(decision.c.change_point_id.in_(select(numbers.c.value))).order_by(decision.c.id)
+    history: dict[int, list[Mapping[Any, Any]]] = {}
+    for entry in connection.execute(query, {"ids": database.listed(ids)}).mappings():
+        history.setdefault(entry["change_point_id"], []).append(entry)
+    first = _next_id(connection)
+    seconds = (time or datetime.now(UTC)).timestamp()
+    entries: list[dict[str, Any]] = []
+    for row in rows:
+        counting = _effective(history.get(row["id"], []))
+        if not counting:
+            continue
+        earlier = counting[-2] if len(counting) > 1 else {**_FRESH, **{name: row[name] for name in _PLACE}}
+        entries.append(
+            {
+                "id": first + len(entries),
+                "change_point_id": row["id"],
+                "action": Action.UNDO.value,
+                "who": who,
+                "time": seconds,
+                "undoes": counting[-1]["id"],
+                **{name: earlier[name] for name in (*_STATE, *_PLACE)},
+            }
+        )
+    decisions = _append(connection, entries)
+    key = change_point.c.id == bindparam("key")
+    anchors: dict[str, Any] = {f"anchor_{name}": bindparam(name) for name in _PLACE}
+    places = [{"key": entry["change_point_id"]} | {name: entry[name] for name in _PLACE} for entry in entries]
+    if places:
+        connection.execute(update(change_point).where(key).values(anchors), places)
+    return decisions
+
+
+def log(database: Database, connection: Connection, ids: Sequence[int] | None) -> list[Decision]:
+    """Return the entries about the change points ``ids``, or all of them, oldest first."""
+    query = select(decision).order_by(decision.c.id)
+    if ids is None:
+        return [decision_of(row) for row in connection.execute(query).mappings()]
+    numbers = database.numbers("ids")
+    query = query.where(decision.c.change_point_id.in_(select(numbers.c.value)))
+    return [decision_of(row) for row in connection.execute(query, {"ids": database.listed(ids)}).mappings()]

@@ -1,0 +1,88 @@
+"""Write what alerts saw now beside what is known: the change points that are new, moved, gone or back."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.model.frame import Trace
+from knickpoint.model.regression import Change, KnownPoint, PointChange, Sighting
+from knickpoint.store import Store
+from knickpoint.watch.identity import Ruler
+from knickpoint.watch.lines import Lines
+from knickpoint.watch.reconcile import reconcile
+
+__all__ = ["Fresh", "Settled", "settle"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """What alerts saw of one trace now, where that differs from what they saw before.
+
+    ``sightings`` has every alert that saw something else, by name. ``measured`` is line → positions at
+    which the trace has a value.
+    """
+
+    trace: Trace
+    sightings: dict[str, tuple[Sighting, ...]] = field(default_factory=dict)
+    measured: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How many change points met which fate, how many recovered, and which were written."""
+
+    counts: Mapping[Change, int]
+    recovered: int
+    ids: tuple[int, ...]
+
+
+def _by_line(
+    fresh: Fresh, known: Sequence[KnownPoint], seen: Sequence[Sighting], lines: Lines
+) -> dict[str, tuple[list[KnownPoint], list[Sighting]]]:
+    """Sort the known points and everything that the alerts see of a trace by line."""
+    found: dict[str, tuple[list[KnownPoint], list[Sighting]]] = defaultdict(lambda: ([], []))
+    for point in known:
+        place = lines.current(point.place)
+        anchor = lines.current(point.anchor) if point.anchor else None
+        if anchor and anchor.line != place.line:
+            anchor = None
+        found[place.line][0].append(replace(point, place=place, anchor=anchor))
+    kept = [sighting for sighting in seen if sighting.alert not in fresh.sightings]
+    for sighting in [*kept, *(one for several in fresh.sightings.values() for one in several)]:
+        place = lines.current(sighting.place)
+        found[place.line][1].append(sighting if place is sighting.place else replace(sighting, place=place))
+    return found
+
+
+def _changes(fresh: Fresh, known: Sequence[KnownPoint], seen: Sequence[Sighting], lines: Lines) -> list[PointChange]:
+    changes: list[PointChange] = []
+    for name, (points, sightings) in sorted(_by_line(fresh, known, seen, lines).items()):
+        measured = fresh.measured.get(name)
+        if measured is None:
+            measured = max(fresh.measured.values(), key=len, default=np.empty(0, dtype=np.int64))
+        changes += reconcile(points, sightings, Ruler(lines.line(name).positions, measured))
+    return changes
+
+
+def settle(store: Store, fresh: Mapping[int, Fresh], lines: Lines) -> Settled:
+    """Reconcile the traces of ``fresh``, by id, and write the change points, in one transaction.
+
+    What is known is read inside the transaction, so that decisions made in the meantime count.
+    """
+    with store.transaction():
+        known = store.findings.known(fresh.keys())
+        seen = store.findings.sightings(fresh.keys())
+        changes = [
+            change
+            for key in sorted(fresh)
+            for change in _changes(fresh[key], known.get(key, []), seen.get(key, []), lines)
+        ]
+        traces = {key: one.trace for key, one in fresh.items()}
+        ids = store.findings.apply(lines.repository, changes, traces)
+    counts = Counter(change.change for change in changes)
+    return Settled(counts, sum(change.recovered for change in changes), tuple(ids))
