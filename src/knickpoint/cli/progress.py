@@ -17,12 +17,13 @@ _REFRESH_SECONDS: Final = 0.1
 class Progress:
     """Draw ``label [#####     ] 12/40`` on standard error; silent where that is no terminal.
 
-    Call it with (done, total); it draws nothing in the first second and clears its line at the end.
+    Call it with (done, total); it draws nothing in the first ``patience`` seconds and clears its line at the end.
     """
 
-    def __init__(self, label: str, stream: TextIO = sys.stderr) -> None:
+    def __init__(self, label: str, stream: TextIO = sys.stderr, patience: float = _PATIENCE_SECONDS) -> None:
         self._label = label
         self._stream = stream
+        self._patience = patience
         self._terminal = stream.isatty()
         self._started = self._drawn = time.monotonic()
         self._visible = False
@@ -40,7 +41,7 @@ class Progress:
     def __call__(self, done: int, total: int) -> None:
         """Say that ``done`` of ``total`` are done."""
         now = time.monotonic()
-        if not self._terminal or now - self._started < _PATIENCE_SECONDS:
+        if not self._terminal or now - self._started < self._patience:
             return
         if done < total and now - self._drawn < _REFRESH_SECONDS and self._visible:
             return

@@ -11,8 +11,10 @@ from typing import Final, Self
 
 from knickpoint.ingest.settings import IngestSettings, RepositorySettings
 from knickpoint.instance.config import CONFIG_FILE, Config, read_config
+from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError
 from knickpoint.store import Store, create_store, open_store
+from knickpoint.watch.run import default_alert
 
 __all__ = ["Instance", "create_instance", "find_instance", "open_instance"]
 
@@ -51,6 +53,11 @@ class Instance:
     def ingest(self) -> IngestSettings:
         """How results are taken in."""
         return self.config.ingest
+
+    @property
+    def alerts(self) -> tuple[Alert, ...]:
+        """The alerts of the configuration, or the one that watches everything where it names none."""
+        return tuple(self.config.alerts.values()) or (default_alert(),)
 
     def close(self) -> None:
         """Close the store."""

@@ -1,0 +1,99 @@
+"""``knick demo``: the whole story on a repository that it makes and really benchmarks."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from knickpoint.cli.output import Column, OutputFormat, percent, render
+from knickpoint.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from knickpoint.demo.truth import Comparison
+
+__all__ = ["command"]
+
+_ENOUGH_FOUND = 6
+_FEW_FALSE = 1
+
+
+def _table(comparison: Comparison) -> str:
+    columns = (
+        Column("commit", right=True),
+        Column("true", "what is true"),
+        Column("benchmarks", text=", ".join),
+        Column("at", "found at", right=True),
+        Column("size", "by"),
+        Column("verdict"),
+    )
+    rows = []
+    for judged in comparison.changes:
+        change = judged.change
+        ends = [judged.points, judged.reverts] if change.reverted is not None else [judged.points]
+        rows.append(
+            {
+                "commit": str(change.position) if change.reverted is None else f"{change.position}–{change.reverted}",
+                "true": change.subject,
+                "benchmarks": change.benchmarks,
+                "at": "–".join(_places(end) for end in ends),
+                "size": ", ".join(percent(point.relative_size) for end in ends for point in end),
+                "verdict": "found" if judged.found else "missed",
+            }
+        )
+    rows.extend(
+        {
+            "commit": "",
+            "true": "nothing",
+            "benchmarks": [point.benchmark for point in finding],
+            "at": str(finding[0].position),
+            "size": ", ".join(percent(point.relative_size) for point in finding),
+            "verdict": "false",
+        }
+        for finding in comparison.false
+    )
+    return render(columns, rows, OutputFormat.TEXT)
+
+
+def _places(points: tuple[object, ...]) -> str:
+    positions = sorted({str(getattr(point, "position", "")) for point in points})
+    return "/".join(positions) or "none"
+
+
+@click.command("demo")
+@click.argument("directory", default="demo-instance", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--serve/--no-serve", default=None, help="Serve the dashboard afterwards. Default: on a terminal.")
+@click.option("--port", type=int, default=None, help="The port of the dashboard.")
+@click.option(
+    "--rounds", type=click.IntRange(3, 100), default=None, help="Processes a commit; more is calmer and slower."
+)
+def command(directory: Path, serve: bool | None, port: int | None, rounds: int | None) -> None:  # noqa: FBT001
+    """Show the whole story on real input, made anew in DIRECTORY.
+
+    It makes a git repository of a small library in whose history some commits really make something slower or
+    faster, runs the library's benchmarks at each benchmarked commit, imports the results, finds the steps, and
+    prints what is true beside what was found. Then it serves the dashboard. Without a terminal, or with
+    --no-serve, it ends after the table: with exit code 0 when at least six of the eight changes were found
+    within one benchmarked commit and at most one finding is false.
+    """
+    from knickpoint.demo.measure import ROUNDS
+    from knickpoint.demo.story import tell
+
+    story = tell(directory, rounds=rounds or ROUNDS, say=click.echo, progress=lambda label: Progress(label, patience=0))
+    comparison = story.comparison
+    click.echo()
+    click.echo(_table(comparison))
+    click.echo(
+        f"{comparison.count_found} of {len(comparison.changes)} changes found within one benchmarked commit, "
+        f"{len(comparison.false)} false finding{'' if len(comparison.false) == 1 else 's'}."
+    )
+    wanted = sys.stdout.isatty() if serve is None else serve
+    if not wanted:
+        click.echo(f"To see it: knick serve --instance {directory}")
+        good = comparison.count_found >= _ENOUGH_FOUND and len(comparison.false) <= _FEW_FALSE
+        raise click.exceptions.Exit(0 if good else 1)
+    from knickpoint.cli.commands.serve import serve_instance
+
+    serve_instance(str(directory), port=port)

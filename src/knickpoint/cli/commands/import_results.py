@@ -1,0 +1,105 @@
+"""``knick import``: bring results or whole histories into the store."""
+
+from __future__ import annotations
+
+import click
+
+from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs
+from knickpoint.cli.output import Column, OutputFormat, format_option, show
+from knickpoint.cli.progress import Progress
+from knickpoint.model.errors import InputError
+
+__all__ = ["command"]
+
+_FORMAT_COLUMNS = (
+    Column("name"),
+    Column("title"),
+    Column("suffixes", text=" ".join),
+    Column("verified", text=lambda verified: verified or "unverified"),
+    Column("note"),
+)
+
+_FILE_COLUMNS = tuple(
+    Column(name)
+    for name in ["source", "state", "repository", "format", "new", "same", "corrected", "rerun", "waiting", "commits", "points", "new_traces", "changes", "problems"]
+)
+
+
+@click.command("import")
+@click.argument("paths", nargs=-1)
+@click.option(
+    "--as", "format_name", default="", metavar="FORMAT", help="The format; without it each file is looked at."
+)
+@click.option(
+    "--commit", default="", metavar="HASH", help="The commit that was measured, where the results do not say."
+)
+@click.option("--branch", default="", help="The branch, where the results do not say.")
+@click.option("--repository", default="", metavar="NAME", help="The repository, where the results do not say.")
+@click.option(
+    "--param", "params", multiple=True, metavar="NAME=VALUE", help="A param to add to every result; repeatable."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
+@click.option("--list", "list_formats", is_flag=True, help="List the formats.")
+@instance_option
+@format_option
+def command(
+    *,
+    paths: tuple[str, ...],
+    format_name: str,
+    commit: str,
+    branch: str,
+    repository: str,
+    params: tuple[str, ...],
+    instance: str | None,
+    dry_run: bool,
+    list_formats: bool,
+    output: OutputFormat,
+) -> None:
+    """Bring results files and folders, or whole histories, into the store: each exactly once.
+
+    A file comes in whole or not at all, and a second time changes nothing. The exit code is 2 when a file was
+    refused, could not be read, or waits for its commit.
+    """
+    if list_formats:
+        _show_formats(output)
+        return
+    if not paths:
+        raise InputError(
+            "no results are named", where="PATH", remedy="Name files or folders, or see knick import --list."
+        )
+    from knickpoint.ingest import import_files
+
+    with open_chosen_instance(instance) as opened, Progress("Importing") as progress:
+        summary = import_files(
+            opened,
+            paths,
+            format=format_name,
+            revision=commit,
+            branch=branch,
+            repository=repository,
+            params=read_pairs(params, "--param"),
+            dry_run=dry_run,
+            progress=progress,
+        )
+    if output is OutputFormat.TEXT:
+        for line in summary.lines():
+            click.echo(line)
+    else:
+        rows = [
+            {
+                **{column.name: getattr(file, column.name) for column in _FILE_COLUMNS},
+                "state": file.state.value,
+                "problems": [f"{problem.where}: {problem.message}" for problem in file.problems],
+            }
+            for file in summary.files
+        ]
+        show(_FILE_COLUMNS, rows, output)
+    if summary.failed:
+        raise click.exceptions.Exit(2)
+
+
+def _show_formats(output: OutputFormat) -> None:
+    from knickpoint.formats import FORMATS
+
+    rows = [{column.name: getattr(known, column.name) for column in _FORMAT_COLUMNS} for known in FORMATS]
+    show(_FORMAT_COLUMNS[:-1] if output is OutputFormat.TEXT else _FORMAT_COLUMNS, rows, output)

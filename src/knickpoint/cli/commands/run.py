@@ -1,0 +1,58 @@
+"""``knick run``: run alerts once over the store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.output import Column, OutputFormat, format_option, show
+from knickpoint.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from knickpoint.watch.run import RunSummary
+
+__all__ = ["command", "summary_lines"]
+
+_COUNTS = ("traces", "new", "moved", "gone", "returned", "recovered")
+
+
+def summary_lines(summary: RunSummary) -> list[str]:
+    """Return what a run did, for people."""
+    looked = f"Looked at {summary.traces:,} trace{'' if summary.traces == 1 else 's'}"
+    if summary.nothing_new:
+        return [f"{looked}: nothing is new."]
+    told = {
+        "new": summary.new,
+        "moved": summary.moved,
+        "gone": summary.gone,
+        "back again": summary.returned,
+        "recovered": summary.recovered,
+    }
+    counts = ", ".join(f"{count:,} {what}" for what, count in told.items() if count)
+    lines = [f"{looked}: change points {counts}." if counts else f"{looked}."]
+    if summary.new_regressions:
+        found = len(summary.new_regressions)
+        lines.append(
+            f"{found:,} new finding{'' if found == 1 else 's'} to triage: `knick regressions` or `knick serve`."
+        )
+    return lines
+
+
+@click.command("run")
+@click.option("--alert", "names", multiple=True, metavar="NAME", help="Only this alert; repeatable.")
+@instance_option
+@format_option
+def command(names: tuple[str, ...], instance: str | None, *, output: OutputFormat) -> None:
+    """Run the alerts once over everything they watch. With findings or without, the exit code is 0."""
+    from knickpoint.watch.run import run_alerts
+
+    with open_chosen_instance(instance) as opened, Progress("Looking at traces") as progress:
+        summary = run_alerts(opened.store, opened.alerts, names=names, progress=progress)
+    if output is OutputFormat.TEXT:
+        for line in summary_lines(summary):
+            click.echo(line)
+        return
+    row = {name: getattr(summary, name) for name in _COUNTS} | {"new_regressions": len(summary.new_regressions)}
+    show([Column(name) for name in row], [row], output)
