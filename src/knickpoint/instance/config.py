@@ -36,10 +36,15 @@ class ServerSettings:
     Attributes:
         host: address to listen at.
         port: port to listen at.
+        names: names under which people reach the server, beside addresses and localhost.
+        upload_token: secret that an upload of results must show, as in `${KNICKPOINT_UPLOAD_TOKEN}`; without
+            it, nothing can be uploaded.
     """
 
     host: str = "127.0.0.1"
     port: int = 8765
+    names: tuple[str, ...] = ()
+    upload_token: str = ""
 
 
 @dataclass(frozen=True, slots=True)
