@@ -1,66 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from knickpoint.model.commit import Commit, Line, Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import Outcome, Result, ResultTable, RunReport
-from knickpoint.store import Put, Receipt, Store, create_store
+from knickpoint.store import Put
 
+from .conftest import Bench
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with create_store(tmp_path / "store.db") as made:
-        yield made
-
-
-@pytest.fixture
-def repository(store: Store) -> Repository:
-    made = store.commits.add_repository("main")
-    commits = [Commit(f"{number:040x}", "", "", datetime(2026, 1, 1, tzinfo=UTC), "") for number in range(200)]
-    slots = store.commits.add(made, commits)
-    store.commits.set_line(made, "main", list(slots.values()))
-    return made
-
-
-@pytest.fixture
-def line(store: Store, repository: Repository) -> Line:
-    return store.commits.line(repository)
-
-
-def report(values: Mapping[str, float | Sequence[float]], unit: str = "ms") -> RunReport:
-    results = [
-        Result({"name": name}, (value,) if isinstance(value, float) else tuple(value), unit)
-        for name, value in values.items()
-    ]
-    return RunReport(ResultTable.of(results))
-
-
-class Bench:
-    """Put runs and read points in few words."""
-
-    def __init__(self, store: Store, repository: Repository, line: Line) -> None:
-        self.store, self.repository, self.line = store, repository, line
-
-    def put(self, slot: int, run: RunReport, identity: str, content: str = "") -> Receipt:
-        return self.store.runs.put(
-            self.repository, slot, run, identity=identity, content_hash=content or identity, source="file"
-        )
-
-    def point(self, name: str, slot: int) -> float:
-        traces = self.store.traces.find(self.repository, f",name={name},")
-        frame = self.store.frames.read(self.line, [traces[0].id], first=slot, last=slot)
-        return float(frame.values[0, 0])
-
-
-@pytest.fixture
-def bench(store: Store, repository: Repository, line: Line) -> Bench:
-    return Bench(store, repository, line)
+report = Bench.report
 
 
 def test_a_new_run_is_new(bench: Bench) -> None:

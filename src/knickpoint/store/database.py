@@ -47,7 +47,8 @@ _REMEDIES: Final = (
     ("disk i/o error", "The disk reports an error", "Check the disk; then restore a backup with knick restore."),
     ("connection refused", "The database server does not answer", "Start the server, or correct the address."),
     ("password", "The database server refuses the sign-in", "Correct the user and the password in the address."),
-    ("does not exist", "The database or a table does not exist", "Make the store with knick init."),
+    ('database "', "The database cannot be reached", "Make it with createdb, and the store with knick init."),
+    ('relation "', "The store lacks a table", "Make the store with knick init."),
 )
 
 
@@ -75,7 +76,7 @@ class Database:
 
     def __init__(self, location: str | Path) -> None:
         self.url = _location_url(location)
-        self.where = self.url.render_as_string(hide_password=True) if "://" in str(location) else str(location)
+        self.where = self.url.set(drivername=self.url.get_backend_name()).render_as_string() if "://" in str(location) else str(location)
         self.embedded = self.url.get_backend_name() == "sqlite"
         self._current = threading.local()
         self._undone: list[Callable[[], None]] = []
@@ -161,7 +162,7 @@ class Database:
         if self.embedded:
             return func.json_each(bindparam(name)).table_valued("value", name=f"{name}_list")
         array = bindparam(name, type_=postgresql.ARRAY(BigInteger))
-        return func.unnest(array).table_valued("value", name=f"{name}_list")
+        return func.unnest(array).table_valued("value", name=f"{name}_list").render_derived()
 
     def listed(self, numbers: NDArray[np.integer[Any]] | Sequence[int]) -> object:
         """Return the value of a parameter of :meth:`numbers`."""

@@ -1,0 +1,177 @@
+"""A fresh store for every test, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from knickpoint.model.commit import Commit, Line, Repository
+from knickpoint.model.report import Result, ResultTable, RunReport
+from knickpoint.store import Receipt, Store, create_store, open_store
+
+_COMMITS = 400
+_NUMBERS = count()
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A PostgreSQL server of our own, on loopback."""
+
+    programs: Path
+    data: Path
+    port: int
+
+    def run(self, program: str, *arguments: str) -> None:
+        command = [str(self.programs / program), *arguments]
+        if os.getuid() == 0:
+            command = ["runuser", "-u", "postgres", "--", *command]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd="/")
+
+    def start(self) -> None:
+        # fsync stays on only where a test is about crashes; a process that dies loses nothing without it
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off"
+        self.run("pg_ctl", "-D", str(self.data), "-w", "-l", str(self.data / "log"), "-o", options, "start")
+
+    def stop(self) -> None:
+        self.run("pg_ctl", "-D", str(self.data), "-m", "immediate", "stop")
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """Start a temporary PostgreSQL; skip where it is not installed, fail where CI promises it."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda place: int(place.parts[4]))
+    on_path = shutil.which("initdb")
+    programs = found[-1].parent if found else Path(on_path).parent if on_path else None
+    if programs is None:
+        message = "PostgreSQL is not installed: the store is tested on SQLite only"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    place = Path(tempfile.mkdtemp(prefix="knickpoint-postgres-"))
+    if os.getuid() == 0:
+        shutil.chown(place, "postgres", "postgres")
+    made = Cluster(programs, place / "data", _free_port())
+    try:
+        made.run("initdb", "-D", str(made.data), "-A", "trust", "-U", "postgres", "-N", "-E", "UTF8")
+        made.start()
+        yield made
+        made.stop()
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _execute(cluster: Cluster, statement: str) -> None:
+    import psycopg
+
+    with psycopg.connect(cluster.url(), autocommit=True) as connection:
+        connection.execute(statement.encode())
+
+
+@pytest.fixture(scope="session")
+def _sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("template") / "store.db"
+    create_store(place).close()
+    return place
+
+
+@pytest.fixture(scope="session")
+def _postgres_template(cluster: Cluster) -> str:
+    _execute(cluster, "CREATE DATABASE template_store")
+    create_store(cluster.url("template_store")).close()
+    return "template_store"
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Name a fresh store that has its tables already."""
+    if request.param == "sqlite":
+        place = tmp_path / "store.db"
+        shutil.copy(request.getfixturevalue("_sqlite_template"), place)
+        yield str(place)
+        return
+    template = request.getfixturevalue("_postgres_template")
+    cluster: Cluster = request.getfixturevalue("cluster")
+    name = f"store_{next(_NUMBERS)}"
+    _execute(cluster, f"CREATE DATABASE {name} TEMPLATE {template}")
+    yield cluster.url(name)
+    _execute(cluster, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def store(location: str) -> Iterator[Store]:
+    with open_store(location) as opened:
+        yield opened
+
+
+@pytest.fixture
+def repository(store: Store) -> Repository:
+    made = store.commits.add_repository("main")
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    slots = store.commits.add(made, [Commit(f"{number:040x}", "", "", moment, "") for number in range(_COMMITS)])
+    store.commits.set_line(made, "main", list(slots.values()))
+    return made
+
+
+@pytest.fixture
+def line(store: Store, repository: Repository) -> Line:
+    return store.commits.line(repository)
+
+
+@dataclass
+class Bench:
+    """Put runs and read points in few words."""
+
+    store: Store
+    repository: Repository
+    line: Line
+    names: dict[str, int] = field(default_factory=dict)
+
+    @staticmethod
+    def report(values: Mapping[str, float | Sequence[float]], unit: str = "ms") -> RunReport:
+        results = [
+            Result({"name": name}, tuple(value) if isinstance(value, Sequence) else (value,), unit)
+            for name, value in values.items()
+        ]
+        return RunReport(ResultTable.of(results))
+
+    def put(self, slot: int, run: RunReport, identity: str, content: str = "") -> Receipt:
+        return self.store.runs.put(
+            self.repository, slot, run, identity=identity, content_hash=content or identity, source="file"
+        )
+
+    def id(self, name: str) -> int:
+        if name not in self.names:
+            self.names[name] = self.store.traces.find(self.repository, f",name={name},")[0].id
+        return self.names[name]
+
+    def point(self, name: str, slot: int) -> float:
+        return float(self.store.frames.values(self.line, [self.id(name)], first=slot, last=slot)[0, 0])
+
+    def values(self, names: Sequence[str]) -> NDArray[np.floating]:
+        return self.store.frames.values(self.line, [self.id(name) for name in names])
+
+
+@pytest.fixture
+def bench(store: Store, repository: Repository, line: Line) -> Bench:
+    return Bench(store, repository, line)
