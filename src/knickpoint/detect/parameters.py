@@ -36,13 +36,21 @@ _FALSE: Final = frozenset({"false", "no", "off", "0"})
 
 @cache
 def _kinds(method: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
-    """Return the annotation and the default of every keyword-only parameter."""
-    hints = get_type_hints(method)
-    return {
-        name: (hints[name], parameter.default)
-        for name, parameter in inspect.signature(method).parameters.items()
+    """Return the annotation and the default of every keyword-only parameter.
+
+    Annotations of the other parameters may name what is imported for type checkers only.
+    """
+    own = [
+        parameter
+        for parameter in inspect.signature(method).parameters.values()
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    }
+    ]
+
+    def probe() -> None: ...
+
+    probe.__annotations__ = {parameter.name: parameter.annotation for parameter in own}
+    hints = get_type_hints(probe, globalns=getattr(inspect.unwrap(method), "__globals__", {}))
+    return {parameter.name: (hints[parameter.name], parameter.default) for parameter in own}
 
 
 def describe(method: Callable[..., Any]) -> dict[str, Value]:

@@ -115,12 +115,13 @@ def build_steps(
     p_values: Sequence[float | None] | None = None,
     orders: Sequence[int] | None = None,
     evidence: Sequence[tuple[Check, ...]] | None = None,
+    first: int = 0,
 ) -> tuple[Step, ...]:
     """Build the steps at ``indices``; each level reaches from one step to the next.
 
     ``values`` is the whole series with ``nan`` for missing, ``indices`` are rows of it in any order, and the
     other sequences run along ``indices``. The steps come back sorted by index. Without ``orders`` the
-    order of ``indices`` counts as the order of finding.
+    order of ``indices`` counts as the order of finding. The level before the first step begins at ``first``.
 
     Raises:
         SeriesError: two steps have no measured value between them.
@@ -129,7 +130,7 @@ def build_steps(
     if not count:
         return ()
     by_index = sorted(range(count), key=lambda k: int(indices[k]))
-    bounds = [0, *(int(indices[k]) for k in by_index), values.size]
+    bounds = [first, *(int(indices[k]) for k in by_index), values.size]
     regions = [stable_region(values, first, stop - 1) for first, stop in pairwise(bounds)]
     return tuple(
         _between(

@@ -48,10 +48,9 @@ def load_method(name: str) -> Method:
             remedy=f"The methods for one series are: {', '.join(sorted(METHODS))}; for many: cluster.",
         )
     module: Any = import_module(METHODS[canonical])
-    own = f"detect_{canonical}"
     return Method(
         name=canonical,
-        detect=getattr(module, own) if hasattr(module, own) else module.detect_e_divisive,
+        detect=getattr(module, f"detect_{canonical}"),
         presets=getattr(module, "PRESETS", {}),
         threads=getattr(module, "THREADS", False),
     )

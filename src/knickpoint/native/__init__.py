@@ -8,6 +8,11 @@ from __future__ import annotations
 from knickpoint.native.kernel import COMPILED, kernel
 from knickpoint.native.kmeans import Clustering, Lloyd, lloyd
 
-__all__ = ["COMPILED", "Clustering", "Lloyd", "lloyd", "region"]
+__all__ = ["COMPILED", "Clustering", "Lloyd", "lloyd", "permute", "q_hat", "region", "scan_both", "student", "windows"]
 
+permute = kernel.permute
+q_hat = kernel.q_hat
 region = kernel.region
+scan_both = kernel.scan_both
+student = kernel.student
+windows = kernel.windows

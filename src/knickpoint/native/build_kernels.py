@@ -23,7 +23,7 @@ def kernels() -> Extension:
         include_dirs=[str(_ROOM)],
         sources=[str(source) for source in sorted(_ROOM.glob("*.c")) if source.name != "_kernels.c"],
         depends=[str(header) for header in sorted(_ROOM.glob("*.h"))],
-        extra_compile_args=["-O3", "-std=gnu11", "-fno-math-errno"],
+        extra_compile_args=["-O3", "-std=gnu11", "-fno-math-errno", "-Wno-psabi"],
         libraries=["m"],
         py_limited_api=True,
     )

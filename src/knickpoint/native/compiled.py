@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.native._kernels import ffi, lib  # type: ignore[import-not-found]
-from knickpoint.native.reference import Region
+from knickpoint.native.reference import Note, Region
 
-__all__ = ["assign", "move", "pack", "pack_rows", "region"]
+__all__ = ["assign", "move", "pack", "pack_rows", "permute", "q_hat", "region", "scan_both", "student", "windows"]
 
 _pointer: Any = ffi.from_buffer
 _ALIGNMENT = 64
@@ -98,3 +98,107 @@ def move(
             _pointer("int64_t[]", counts),
         )
     )
+
+
+def q_hat(values: NDArray[np.float64], alpha: float, *, v_form: bool) -> NDArray[np.float64]:
+    """Return Q-hat of every split of ``values``; see the reference. O(T log T) for ``alpha`` 1."""
+    q = np.zeros(values.size)
+    if lib.kp_qhat(_pointer("double[]", values), values.size, alpha, v_form, _pointer("double[]", q)):
+        raise MemoryError
+    return q
+
+
+def scan_both(values: NDArray[np.float64], alpha: float, least: int, *, v_form: bool) -> tuple[int, int, float]:
+    """Return the best (tau, kappa) of ``values`` and its Q; see the reference."""
+    found = np.empty(3)
+    if lib.kp_scan_both(_pointer("double[]", values), values.size, alpha, v_form, least, _pointer("double[]", found)):
+        raise MemoryError
+    tau, kappa, q = found.tolist()
+    return int(tau), int(kappa), q
+
+
+def permute(
+    ordered: NDArray[np.float64],
+    bounds: NDArray[np.int64],
+    alpha: float,
+    *,
+    v_form: bool,
+    both: bool,
+    least: int,
+    seed: int,
+    turn: int,
+    count: int,
+    reach: float = np.inf,
+    allowed: int = -1,
+    tops: NDArray[np.float64] | None = None,
+) -> tuple[int, int]:
+    """Return how many permutations reach ``reach``, and how many were judged; see the reference."""
+    exceeded = ffi.new("int64_t *")
+    judged = lib.kp_permute(
+        _pointer("double[]", ordered),
+        _pointer("int64_t[]", bounds),
+        bounds.size - 1,
+        alpha,
+        v_form,
+        both,
+        least,
+        seed,
+        turn,
+        0,
+        count,
+        reach,
+        allowed,
+        ffi.NULL if tops is None else _pointer("double[]", tops),
+        exceeded,
+    )
+    if judged < 0:
+        raise MemoryError
+    return int(exceeded[0]), int(judged)
+
+
+def student(t: float, freedom: float) -> float:
+    """Return the two-sided p-value of Student's t; see the reference."""
+    return float(lib.kp_student(t, freedom))
+
+
+def windows(
+    values: NDArray[np.float64],
+    alpha: float,
+    *,
+    v_form: bool,
+    least: int,
+    window: int,
+    stride: int,
+    first_p: float,
+    max_p: float,
+    least_magnitude: float,
+    population: bool,
+    stale: bool,
+) -> list[Note]:
+    """Split windows by t-test and take away the weakest; see the reference."""
+    found = ffi.new("int64_t *")
+    most = 64 + values.size // 4
+    while True:
+        notes = np.empty((most, 5))
+        used = lib.kp_windows(
+            _pointer("double[]", values),
+            values.size,
+            alpha,
+            v_form,
+            least,
+            window,
+            stride,
+            first_p,
+            max_p,
+            least_magnitude,
+            population,
+            stale,
+            _pointer("double[]", notes),
+            most,
+            found,
+        )
+        if used < 0:
+            raise MemoryError
+        if used <= most:
+            return [(int(kind), int(index), q, p, size) for kind, index, q, p, size in notes[:used].tolist()]
+        most = used

@@ -23,6 +23,22 @@ int64_t kp_assign(const float *packed, int64_t c, int64_t first, int64_t stop, c
 int64_t kp_move(const float *x, int64_t c, int64_t first, int64_t stop, const int32_t *before,
                 const int32_t *after, double *sums, int64_t *counts);
 
+/* E-Divisive. q[t] for t = 0..n-1 is Q-hat of z[0..t) against z[t..n); q[0] = 0. v_form: 0 is U, 1 is V.
+   Returns 0, or -1 when there is no memory. */
+int64_t kp_qhat(const double *z, int64_t n, double alpha, int v_form, double *q);
+
+/* The largest Q of z[0..tau) against z[tau..kappa) with both blocks of least points or more: found = {tau, kappa,
+   Q}, tau -1 when there is none. */
+int64_t kp_scan_both(const double *z, int64_t n, double alpha, int v_form, int64_t least, double *found);
+
+/* Shuffle inside each cluster [bounds[c], bounds[c + 1]) of values sorted cluster by cluster, and take the largest Q
+   of all. Permutations first, first + 1, ... are judged in order; counting ends when more than allowed reach the
+   value reach, or when no more than allowed can; a negative allowed judges all. tops may be NULL; beyond reach a top
+   may be less than the largest. Returns how many were judged, -1 when there is no memory. */
+int64_t kp_permute(const double *sorted, const int64_t *bounds, int64_t clusters, double alpha, int v_form, int both,
+                   int64_t least, uint64_t seed, uint64_t round, int64_t first, int64_t count, double reach,
+                   int64_t allowed, double *tops, int64_t *exceeded);
+
 /* The default method: candidates of x[0..n), n of 6 or more, the weakest dropped until all score the threshold or
    more. The forest's node has a feature (-1: a leaf), a bound, the nodes below (<=) and above, and a value. Without
    trees a rule judges. Rows come in the order of dropping, those that stay last, with round -1; whole_path writes
@@ -34,3 +50,15 @@ int64_t kp_segment(const double *x, int64_t n, int64_t trees, double base, const
                    const int32_t *below, const int32_t *above, const double *bound, const double *value,
                    double threshold, int whole_path, int64_t capacity, int32_t *round, int32_t *index, double *score,
                    double *features, double *parts, double *facts);
+
+/* The two-sided p-value of Student's t with freedom degrees of freedom. */
+double kp_student(double t, double freedom);
+
+/* Split windows of x (stride apart, or from the last point found) while the pooled t-test at the split gives
+   first_p or less; then take away the least significant until all are below max_p, and the smallest until all
+   are above least_magnitude. notes: most rows of {kind, index, q, p, magnitude}: 0 split, 1 candidate refused,
+   2 taken away for its p, 3 for its magnitude, and at the end 4 for each of the found that stay. Returns the rows
+   there were, which may be more than most, or -1 when there is no memory. */
+int64_t kp_windows(const double *x, int64_t n, double alpha, int v_form, int64_t least, int64_t window, int64_t stride,
+                   double first_p, double max_p, double least_magnitude, int population, int stale, double *notes,
+                   int64_t most, int64_t *found);

@@ -1,0 +1,316 @@
+"""E-Divisive: split where the two sides are furthest apart in energy distance, as long as that is significant.
+
+After Matteson and James, "A Nonparametric Approach for Multiple Change Point Analysis of Multivariate Data"
+(JASA 109, 2014), for one dimension. The guide page ``detect/e_divisive`` has the mathematics.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from knickpoint import native
+from knickpoint.detect.regions import build_steps
+from knickpoint.detect.series import read_series
+from knickpoint.model.errors import InputError
+from knickpoint.model.step import Candidate, Check, Detection
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from knickpoint.detect.parameters import Value
+
+__all__ = ["PRESETS", "THREADS", "detect_e_divisive"]
+
+THREADS: Final = True
+
+PRESETS: Final[dict[str, dict[str, Value]]] = {
+    "ecp": {"minimum_segment": 30, "p": 0.05, "permutations": 199},
+    "mongodb": {
+        "counting": "others",
+        "form": "V",
+        "minimum_segment": 1,
+        "p": 0.05,
+        "permutations": 100,
+        "scan": "tau",
+    },
+    "otava": {
+        "divisor": "population",
+        "minimum_segment": 1,
+        "neighbours": "stale",
+        "p": 0.001,
+        "sliding": 50,
+        "test": "t",
+    },
+}
+"""What signal-processing-algorithms 2.1.6, Apache Otava 0.8.0 and R's ecp 3.1.6 do by themselves."""
+
+_TIED: Final = 1e-10
+"""A Q this much short of another, relatively, equals it: the same sums were only added in another order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Hold what the tests of a candidate share. ``least`` is the shortest block; ``p`` the level of the test."""
+
+    alpha: float
+    v_form: bool
+    both: bool
+    least: int
+    p: float
+    most: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Hold one place that was examined, in measured values: ``score`` is Q, ``p_value`` None where it means nothing."""
+
+    index: int
+    score: float
+    p_value: float | None
+    accepted: bool
+    checks: tuple[Check, ...]
+    reason: str
+
+
+def best_split(values: NDArray[np.float64], search: Search) -> tuple[int, float]:
+    """Return the place of the largest Q in ``values`` and that Q; place 0 when nothing differs or fits."""
+    if values.size < 2 * search.least or values.min() == values.max():
+        return 0, 0.0
+    if search.both:
+        place, _, q = native.scan_both(values, search.alpha, search.least, v_form=search.v_form)
+        return (place, q) if q > 0 else (0, 0.0)
+    curve = native.q_hat(values, search.alpha, v_form=search.v_form)
+    inside = curve[search.least : values.size - search.least + 1]
+    q = float(inside.max())
+    return (int(np.argmax(inside >= q * (1 - _TIED))) + search.least, q) if q > 0 else (0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffling:
+    """Hold how a candidate is tested: ``permutations`` of ``seed``; 0 accepts every candidate."""
+
+    permutations: int
+    seed: int
+    others_only: bool
+
+
+def _judged(
+    index: int, q: float, ordered: NDArray[np.float64], bounds: list[int], *, search: Search, shuffling: Shuffling
+) -> Found:
+    """Test a candidate against permutations inside the clusters that ``bounds`` set apart."""
+    if not shuffling.permutations:
+        return Found(index, q, None, accepted=True, checks=(Check("q_hat", q),), reason="")
+    own = 0 if shuffling.others_only else 1
+    allowed = math.floor(search.p * (shuffling.permutations + 1) + 1e-12) - own
+    hits, judged = native.permute(
+        ordered,
+        np.array(bounds, dtype=np.int64),
+        search.alpha,
+        v_form=search.v_form,
+        both=search.both,
+        least=search.least,
+        seed=shuffling.seed,
+        turn=len(bounds) - 2,
+        count=shuffling.permutations,
+        reach=q * (1 - _TIED),
+        allowed=allowed,
+    )
+    accepted = hits <= allowed
+    checks = (
+        Check("q_hat", q),
+        Check("permutations judged", judged),
+        Check("permutations as extreme", hits, "<=", allowed, passed=accepted),
+    )
+    reason = f"{hits} of {judged} permutations reach its Q-hat; p <= {search.p:g} allows {allowed}"
+    return Found(index, q, (own + hits) / (1 + judged), accepted, checks, "" if accepted else reason)
+
+
+def _divide(values: NDArray[np.float64], search: Search, shuffling: Shuffling) -> list[Found]:
+    """Split at the best candidate of all clusters, again and again, until one is not significant."""
+    bounds = [0, values.size]
+    ordered = np.sort(values)
+    best = {(0, values.size): best_split(values, search)}
+    examined: list[Found] = []
+    while search.most is None or len(bounds) - 2 < search.most:
+        (first, stop), (place, q) = max(best.items(), key=lambda entry: entry[1][1])
+        if not place:
+            break
+        index = first + place
+        examined.append(_judged(index, q, ordered, bounds, search=search, shuffling=shuffling))
+        if not examined[-1].accepted:
+            break
+        bounds = sorted([*bounds, index])
+        for part in ((first, index), (index, stop)):
+            ordered[slice(*part)] = np.sort(values[slice(*part)])
+            best[part] = best_split(values[slice(*part)], search)
+        best = {part: best[part] for part in pairwise(bounds)}
+    return examined
+
+
+def _check_parameters(  # noqa: C901 - one guard a parameter
+    search: Search, test: str, permutations: int, *, others_only: bool, sliding: int, window: int | None
+) -> None:
+    def refuse(what: str, remedy: str) -> None:
+        raise InputError(what, where="e_divisive", remedy=remedy)
+
+    if not 0 < search.alpha <= 2:
+        refuse(f"alpha is {search.alpha:g}", "Give a power above 0 and at most 2.")
+    if not 0 < search.p < 1:
+        refuse(f"p is {search.p:g}", "Give a probability between 0 and 1.")
+    if search.least < 1:
+        refuse(f"minimum_segment is {search.least}", "Give 1 or more.")
+    if search.most is not None and search.most < 0:
+        refuse(f"maximum_steps is {search.most}", "Give 0 or more, or none.")
+    if window is not None and window < 1:
+        refuse(f"window is {window}", "Give the number of measured values to look at, or none.")
+    if permutations < 1:
+        refuse(f"permutations is {permutations}", "Give 1 or more.")
+    if test == "permutation" and not others_only and search.p * (permutations + 1) < 1 - 1e-9:
+        refuse(
+            f"{permutations} permutations cannot give a p of {search.p:g}",
+            f"Give at least {math.ceil(1 / search.p) - 1} permutations.",
+        )
+    if test == "rank" and search.alpha != 1:
+        refuse("the rank test has a table for alpha 1 only", "Leave alpha at 1, or give test=permutation.")
+    if test == "t" and not search.both:
+        refuse("the t-test goes with scan=tau_kappa", "Leave scan out, or give test=permutation.")
+    if test == "none" and search.most is None:
+        refuse("without a test there is no end to the splits", "Give maximum_steps, too.")
+    if sliding and test != "t":
+        refuse("sliding windows go with test=t", "Leave sliding out, or give test=t.")
+    if sliding < 0 or sliding == 1:
+        refuse(f"sliding is {sliding}", "Give a window of 2 values or more, or 0 for none.")
+
+
+def _start(rows: NDArray[np.int64], window: int | None, known: tuple[int, ...]) -> int:
+    """Return the first measured value to look at: ``window`` from the end, or the known step that lies before."""
+    if window is None or rows.size <= window:
+        return 0
+    nominal = int(rows[rows.size - window])
+    reached = [index for index in known if index <= nominal]
+    return int(np.searchsorted(rows, max(reached))) if reached else rows.size - window
+
+
+def detect_e_divisive(
+    values: ArrayLike,
+    *,
+    alpha: float = 1.0,
+    form: Literal["U", "V"] = "U",
+    scan: Literal["tau_kappa", "tau"] = "tau_kappa",
+    test: Literal["permutation", "rank", "t", "none"] = "permutation",
+    p: float = 0.01,
+    permutations: int = 199,
+    counting: Literal["observed", "others"] = "observed",
+    minimum_segment: int = 3,
+    maximum_steps: int | None = None,
+    seed: int = 0,
+    window: int | None = None,
+    known: tuple[int, ...] = (),
+    sliding: int = 0,
+    minimum_magnitude: float = 0.0,
+    divisor: Literal["sample", "population"] = "sample",
+    neighbours: Literal["fresh", "stale"] = "fresh",
+) -> Detection:
+    """Find steps by E-Divisive; by itself as Matteson and James, with a permutation test at 1 %.
+
+    Args:
+        values: One series, ``nan`` for missing.
+        alpha: Power of the distance, in (0, 2]. Other than 1 takes O(T^2) time for ``scan="tau"``, too.
+        form: ``U`` averages inner distances over pairs, ``V`` over points squared (MongoDB since 2.0).
+        scan: ``tau_kappa`` also varies where the right block ends, and so sees a change that is taken back;
+            ``tau`` lets it reach to the end. O(T^2) and O(T log T) time, both O(T) memory.
+        test: ``permutation`` shuffles inside the clusters; ``rank`` compares Q of the ranks with its null law,
+            one test a segment; ``t`` is a pooled t-test at the split, whose p is too small because the
+            split was chosen, so steps carry none; ``none`` accepts the best splits up to ``maximum_steps``.
+        p: Level of the test. For ``t`` splits are searched at ten times ``p`` and then merged at ``p``.
+        permutations: How many at most; judging stops when the outcome is certain.
+        counting: ``observed`` counts the observed order among them, p = (1 + k) / (1 + R); ``others`` does not,
+            p = k / (1 + R), which can be 0.
+        minimum_segment: Points that a block has at least.
+        maximum_steps: Stop after so many; None does not.
+        seed: Of the permutations.
+        window: Look at the last so many measured values only, but reach back to the last of ``known`` before.
+        known: Rows of known steps.
+        sliding: Width of the windows that ``t`` slides over the series by half a width; 0 is one window.
+        minimum_magnitude: For ``t``: smallest relative change, of either mean to the other, that is kept.
+        divisor: Of the variances in the t-test; ``population`` is Otava's.
+        neighbours: ``stale`` keeps the statistics of the step before a merged one, as Otava 0.8 does, to
+            decide as it does. The reported statistics are always fresh.
+
+    Raises:
+        SeriesError: ``values`` is not one series of finite or missing numbers.
+        InputError: a parameter out of its range, or two that exclude each other.
+    """
+    search = Search(alpha, form == "V", scan == "tau_kappa", minimum_segment, p, maximum_steps)
+    others_only = counting == "others"
+    _check_parameters(search, test, permutations, others_only=others_only, sliding=sliding, window=window)
+    parameters: dict[str, float | int | str | bool | None] = {
+        "alpha": alpha,
+        "form": form,
+        "scan": scan,
+        "test": test,
+        "p": p,
+        "permutations": permutations,
+        "counting": counting,
+        "minimum_segment": minimum_segment,
+        "maximum_steps": maximum_steps,
+        "seed": seed,
+        "window": window,
+        "known": ",".join(str(index) for index in known),
+        "sliding": sliding,
+        "minimum_magnitude": minimum_magnitude,
+        "divisor": divisor,
+        "neighbours": neighbours,
+    }
+    series = read_series(values)
+    start = _start(series.rows, window, known)
+    part = series.values[start:]
+    if test in {"permutation", "none"}:
+        examined = _divide(part, search, Shuffling(permutations if test == "permutation" else 0, seed, others_only))
+    elif test == "rank":
+        from knickpoint.detect.methods.e_divisive_rank import split_by_rank
+
+        examined = split_by_rank(part, search)
+    else:
+        from knickpoint.detect.methods.e_divisive_t import split_by_t
+
+        examined = split_by_t(
+            part,
+            search,
+            sliding=sliding,
+            least_magnitude=minimum_magnitude,
+            population=divisor == "population",
+            stale=neighbours == "stale",
+        )
+    return _detection(values, series.rows, start, examined, parameters)
+
+
+def _detection(
+    values: ArrayLike,
+    rows: NDArray[np.int64],
+    start: int,
+    examined: list[Found],
+    parameters: dict[str, float | int | str | bool | None],
+) -> Detection:
+    found = [place for place in examined if place.accepted]
+    at = [int(rows[start + place.index]) for place in examined]
+    steps = build_steps(
+        np.asarray(values, dtype=np.float64),
+        [row for row, place in zip(at, examined, strict=True) if place.accepted],
+        method="e_divisive",
+        scores=[place.score for place in found],
+        p_values=[place.p_value for place in found],
+        evidence=[place.checks for place in found],
+        first=int(rows[start]) if rows.size else 0,
+    )
+    candidates = sorted(
+        (Candidate(row, place.accepted, place.checks, place.reason) for row, place in zip(at, examined, strict=True)),
+        key=lambda candidate: candidate.index,
+    )
+    facts = {"measured values": float(rows.size), "values looked at": float(rows.size - start)}
+    return Detection("e_divisive", parameters, steps, tuple(candidates), facts)

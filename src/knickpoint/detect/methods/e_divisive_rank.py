@@ -1,0 +1,125 @@
+"""E-Divisive on ranks: where all orders are equally likely, the largest Q of ranks has one law for a length."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from knickpoint.detect.methods.e_divisive import Found, Search, best_split
+from knickpoint.model.errors import InputError
+from knickpoint.model.step import Check
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["NullLaw", "null_law", "ranks", "split_by_rank"]
+
+
+@dataclass(frozen=True, slots=True)
+class NullLaw:
+    """Hold simulated quantiles of the largest Q of ranks over the mean distance of ranks, by length.
+
+    ``quantiles[i, j]`` is exceeded with probability ``levels[j]`` by series of ``lengths[i]`` values.
+    """
+
+    lengths: NDArray[np.float64]
+    levels: NDArray[np.float64]
+    quantiles: NDArray[np.float64]
+
+    def row(self, count: int) -> NDArray[np.float64]:
+        """Return the quantiles for ``count`` values, interpolated, or carried on, in log length."""
+        place = math.log(count)
+        grid = np.log(self.lengths)
+        right = min(max(int(np.searchsorted(grid, place)), 1), grid.size - 1)
+        share = (place - grid[right - 1]) / (grid[right] - grid[right - 1])
+        low: NDArray[np.float64] = self.quantiles[right - 1]
+        high: NDArray[np.float64] = self.quantiles[right]
+        between: NDArray[np.float64] = low + max(share, 0.0) * (high - low)
+        return between
+
+    def p_value(self, count: int, statistic: float) -> float:
+        """Return how likely ``statistic`` or more is; at least the smallest level of the table, at most 1."""
+        row = self.row(count)
+        if statistic <= row[0]:
+            return 1.0
+        return float(np.exp(np.interp(statistic, row, np.log(self.levels))))
+
+
+@cache
+def _table() -> dict[str, object]:
+    text = files("knickpoint.detect").joinpath("data", "e_divisive_null.json").read_text(encoding="utf-8")
+    table: dict[str, object] = json.loads(text)
+    return table
+
+
+@cache
+def null_law(*, both: bool, v_form: bool, least: int) -> NullLaw:
+    """Return the law for a scan and a form; ``least`` counts as the next shorter block that was simulated.
+
+    A shorter block has a larger maximum, so the test errs on the careful side.
+    """
+    table = _table()
+    laws = table["laws"]
+    levels = table["levels"]
+    assert isinstance(laws, list)
+    scan, form = ("tau_kappa" if both else "tau"), ("V" if v_form else "U")
+    own = [law for law in laws if law["scan"] == scan and law["form"] == form and law["least"] <= least]
+    law = max(own, key=lambda candidate: int(candidate["least"]))
+    return NullLaw(np.array(law["lengths"], float), np.array(levels, float), np.array(law["quantiles"], float))
+
+
+def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the ranks 0 to n - 1 of ``values``; equal values share the mean of theirs."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    shared: NDArray[np.float64] = (last - (counts + 1) / 2)[place]
+    return shared
+
+
+def split_by_rank(values: NDArray[np.float64], search: Search) -> list[Found]:
+    """Return the places examined: each segment is tested by itself, the strongest first."""
+    law = null_law(both=search.both, v_form=search.v_form, least=search.least)
+    if not law.levels[-1] <= search.p <= law.levels[0]:
+        raise InputError(
+            f"the rank test has no p of {search.p:g}",
+            where="e_divisive",
+            remedy=f"Give a p from {law.levels[-1]:g} to {law.levels[0]:g}, or test=permutation.",
+        )
+    shortest = max(2 * search.least, int(law.lengths[0]))
+
+    def judge(first: int, stop: int) -> tuple[float, Found, int, int] | None:
+        count = stop - first
+        if count < shortest:
+            return None
+        place, q = best_split(ranks(values[first:stop]), search)
+        if not place:
+            return None
+        statistic = q / ((count + 1) / 3)
+        p = law.p_value(count, statistic)
+        accepted = p <= search.p * (1 + 1e-9)
+        checks = (
+            Check("q_hat of ranks", statistic),
+            Check("p of the rank law", p, "<=", search.p, passed=accepted),
+        )
+        reason = "" if accepted else f"ranks as far apart have p {p:.3g}, more than {search.p:g}"
+        return statistic, Found(first + place, statistic, p, accepted, checks, reason), first, stop
+
+    waiting = [judged for judged in [judge(0, values.size)] if judged]
+    examined: list[Found] = []
+    taken = 0
+    while waiting:
+        waiting.sort(key=lambda judged: (judged[1].p_value, -judged[0]), reverse=True)
+        _, found, first, stop = waiting.pop()
+        if found.accepted and search.most is not None and taken >= search.most:
+            break
+        examined.append(found)
+        if found.accepted:
+            taken += 1
+            waiting += [judged for judged in (judge(first, found.index), judge(found.index, stop)) if judged]
+    return examined

@@ -1,0 +1,78 @@
+"""E-Divisive with a t-test at each split, in one window or in sliding ones, as Hunter and Apache Otava do it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from knickpoint import native
+from knickpoint.detect.methods.e_divisive import Found, Search
+from knickpoint.model.step import Check
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["split_by_t"]
+
+_SPLIT, _REFUSED, _TOO_LIKELY, _TOO_SMALL, _STAYS = range(5)
+
+
+def _first_p(p: float) -> float:
+    """Return the level at which windows are split, so that weak points can still shape the windows after them."""
+    if p < 0.05:
+        return 10 * p
+    return 2 * p if p < 0.5 else p
+
+
+def split_by_t(
+    values: NDArray[np.float64],
+    search: Search,
+    *,
+    sliding: int,
+    least_magnitude: float,
+    population: bool,
+    stale: bool,
+) -> list[Found]:
+    """Return the places examined, in the order of the examination; those that stay come last, by strength."""
+    window = sliding or max(values.size, 1)
+    first_p = _first_p(search.p)
+    notes = native.windows(
+        values,
+        search.alpha,
+        v_form=search.v_form,
+        least=search.least,
+        window=window,
+        stride=window // 2 if sliding else window,
+        first_p=first_p,
+        max_p=search.p,
+        least_magnitude=least_magnitude,
+        population=population,
+        stale=stale,
+    )
+    refused: list[Found] = []
+    kept: list[Found] = []
+    for kind, index, q, p, magnitude in notes:
+        if kind == _SPLIT:
+            continue
+        bound = first_p if kind == _REFUSED else search.p
+        checks = (
+            Check("q_hat", q),
+            Check("p of the t-test", p, "<=", bound, passed=kind not in {_REFUSED, _TOO_LIKELY}),
+            Check("magnitude", magnitude, ">", least_magnitude, passed=kind != _TOO_SMALL),
+        )
+        if kind == _STAYS:
+            kept.append(Found(index, q, None, accepted=True, checks=checks, reason=""))
+            continue
+        reason = {
+            _REFUSED: f"the t-test at the split gives p {p:.3g}, more than {bound:g}",
+            _TOO_LIKELY: f"merged: between its neighbours the t-test gives p {p:.3g}, not below {bound:g}",
+            _TOO_SMALL: f"merged: its magnitude {magnitude:.3g} is not above {least_magnitude:g}",
+        }[kind]
+        refused.append(Found(index, q, None, accepted=False, checks=checks, reason=reason))
+    kept.sort(key=lambda place: -place.score)
+    if search.most is not None:
+        reason = f"weaker than the {search.most} steps asked for"
+        refused += [replace(place, accepted=False, reason=reason) for place in kept[search.most :]]
+        kept = kept[: search.most]
+    return refused + kept

@@ -1,0 +1,551 @@
+/* All Q-hat of E-Divisive for one series, and those of its permutations.
+
+   With L the sum of distances inside the left n points, R inside the right m, X across, W = L + R + X:
+
+       U form  Q = nm/(n+m) (2 X / nm - L / C(n,2) - R / C(m,2)),  a block of one point adds nothing
+       V form  Q = nm/(n+m) (2 X / nm - 2 L / n^2 - 2 R / m^2)
+
+   Where the right block reaches to the end, two vectors give every Q: p[t], the distances from point t to all
+   before it, and r[t], to all points. L grows by p[t], R shrinks by r[t] - p[t]. For alpha = 1, r comes from one
+   sort and p from order statistics (a Fenwick tree over ranks), so T points take O(T log T) time and O(T) memory.
+   A permutation keeps the sorted values and their r; only p is new. */
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "divisive.h"
+#include "kernels.h"
+#include "levels.h"
+
+#if KP_X86
+#include <immintrin.h>
+#endif
+
+#if defined(__clang__)
+#pragma clang fp contract(off)
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off")
+#endif
+
+/* Row d is set after place d. */
+const struct after kp_after = {
+    {
+        {{0, -1, -1, -1, -1, -1, -1, -1}, {-1, -1, -1, -1, -1, -1, -1, -1}},
+        {{0, 0, -1, -1, -1, -1, -1, -1}, {-1, -1, -1, -1, -1, -1, -1, -1}},
+        {{0, 0, 0, -1, -1, -1, -1, -1}, {-1, -1, -1, -1, -1, -1, -1, -1}},
+        {{0, 0, 0, 0, -1, -1, -1, -1}, {-1, -1, -1, -1, -1, -1, -1, -1}},
+        {{0, 0, 0, 0, 0, -1, -1, -1}, {-1, -1, -1, -1, -1, -1, -1, -1}},
+        {{0, 0, 0, 0, 0, 0, -1, -1}, {-1, -1, -1, -1, -1, -1, -1, -1}},
+        {{0, 0, 0, 0, 0, 0, 0, -1}, {-1, -1, -1, -1, -1, -1, -1, -1}},
+        {{0, 0, 0, 0, 0, 0, 0, 0}, {-1, -1, -1, -1, -1, -1, -1, -1}},
+        {{0, 0, 0, 0, 0, 0, 0, 0}, {0, -1, -1, -1, -1, -1, -1, -1}},
+        {{0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, -1, -1, -1, -1, -1, -1}},
+        {{0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, -1, -1, -1, -1, -1}},
+        {{0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, -1, -1, -1, -1}},
+        {{0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, -1, -1, -1}},
+        {{0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, -1, -1}},
+        {{0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, -1}},
+        {{0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0}},
+    },
+    {
+        {0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+        {0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+        {0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+        {0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+        {0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+        {0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+        {0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+        {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1},
+        {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1},
+        {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1},
+        {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1},
+        {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1},
+        {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1},
+        {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1},
+        {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1},
+        {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+    },
+};
+
+#define NAME(x) KP_JOIN(x, _plain)
+#define LEVEL 0
+#include "divisive_body.h"
+#undef NAME
+#undef LEVEL
+
+#if KP_X86
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2")
+#endif
+#define NAME(x) KP_JOIN(x, _avx2)
+#define LEVEL 1
+#include "divisive_body.h"
+#undef NAME
+#undef LEVEL
+#if defined(__clang__)
+#pragma clang attribute pop
+#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw"))), apply_to = function)
+#else
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,prefer-vector-width=512")
+#endif
+#define NAME(x) KP_JOIN(x, _avx512)
+#define LEVEL 2
+#include "divisive_body.h"
+#undef NAME
+#undef LEVEL
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
+
+const struct divisive *kp_divisive(void)
+{
+#if KP_X86
+    int level = kp_level();
+    if (level == 2)
+        return &divisive_avx512;
+    if (level == 1)
+        return &divisive_avx2;
+#endif
+    return &divisive_plain;
+}
+
+/* ---- order ---------------------------------------------------------------------------------------------------- */
+
+struct entry {
+    uint64_t key;
+    int64_t place;
+};
+
+/* A key whose unsigned order is the order of finite doubles; both zeros get the same. */
+static uint64_t order_key(double value)
+{
+    uint64_t bits;
+    value += 0.0;
+    memcpy(&bits, &value, sizeof bits);
+    return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+}
+
+static double order_value(uint64_t key)
+{
+    uint64_t bits = key >> 63 ? key & ~(UINT64_C(1) << 63) : ~key;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void merge_sort(struct entry *a, struct entry *spare, int64_t n)
+{
+    enum { RUN = 12 };
+    for (int64_t low = 0; low < n; low += RUN) {
+        int64_t high = low + RUN < n ? low + RUN : n;
+        for (int64_t i = low + 1; i < high; i++) {
+            struct entry moving = a[i];
+            int64_t j = i;
+            for (; j > low && a[j - 1].key > moving.key; j--)
+                a[j] = a[j - 1];
+            a[j] = moving;
+        }
+    }
+    struct entry *from = a, *to = spare;
+    for (int64_t width = RUN; width < n; width *= 2) {
+        for (int64_t low = 0; low < n; low += 2 * width) {
+            int64_t middle = low + width < n ? low + width : n, high = low + 2 * width < n ? low + 2 * width : n;
+            int64_t i = low, j = middle, k = low;
+            while (i < middle && j < high) {
+                int second = from[j].key < from[i].key;
+                to[k++] = second ? from[j] : from[i];
+                j += second;
+                i += !second;
+            }
+            memcpy(to + k, from + i, (size_t)(middle - i) * sizeof *to);
+            k += middle - i;
+            memcpy(to + k, from + j, (size_t)(high - j) * sizeof *to);
+        }
+        struct entry *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != a)
+        memcpy(a, from, (size_t)n * sizeof *a);
+}
+
+static void radix_sort(struct entry *a, struct entry *spare, int64_t n)
+{
+    enum { BITS = 11, PASSES = 6, SIZE = 1 << BITS };
+    static const uint64_t mask = SIZE - 1;
+    int64_t *counts = calloc((size_t)PASSES * SIZE, sizeof *counts);
+    if (!counts) {
+        merge_sort(a, spare, n);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int pass = 0; pass < PASSES; pass++)
+            counts[pass * SIZE + (int64_t)(a[i].key >> (pass * BITS) & mask)]++;
+    struct entry *from = a, *to = spare;
+    for (int pass = 0; pass < PASSES; pass++) {
+        int64_t *count = counts + pass * SIZE, sum = 0;
+        if (count[from[0].key >> (pass * BITS) & mask] == n)
+            continue;
+        for (int64_t digit = 0; digit < SIZE; digit++) {
+            int64_t own = count[digit];
+            count[digit] = sum;
+            sum += own;
+        }
+        for (int64_t i = 0; i < n; i++)
+            to[count[from[i].key >> (pass * BITS) & mask]++] = from[i];
+        struct entry *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != a)
+        memcpy(a, from, (size_t)n * sizeof *a);
+    free(counts);
+}
+
+/* Sort the indices of z stably by value: sorted values and the place each came from. Returns -1 without memory. */
+static int sort_places(const double *z, int64_t n, double *sorted, int64_t *place)
+{
+    struct entry *a = malloc((size_t)(2 * n + 1) * sizeof *a);
+    if (!a)
+        return -1;
+    for (int64_t i = 0; i < n; i++)
+        a[i] = (struct entry){order_key(z[i]), i};
+    if (n < 1500)
+        merge_sort(a, a + n, n);
+    else
+        radix_sort(a, a + n, n);
+    for (int64_t i = 0; i < n; i++) {
+        sorted[i] = order_value(a[i].key);
+        place[i] = a[i].place;
+    }
+    free(a);
+    return 0;
+}
+
+/* r of each sorted value: distances to all others, alpha = 1. */
+static void row_sums(const double *sorted, int64_t n, double *r)
+{
+    double total = 0.0, before = 0.0;
+    for (int64_t i = 0; i < n; i++)
+        total += sorted[i];
+    for (int64_t i = 0; i < n; i++) {
+        r[i] = sorted[i] * (double)(2 * i - n) + total - 2.0 * before;
+        before += sorted[i];
+    }
+}
+
+/* r by pairs, any alpha: row sums in the order of z. */
+static void row_sums_pairs(const double *z, int64_t n, int way, double alpha, double *r)
+{
+    for (int64_t i = 0; i < n; i++)
+        r[i] = 0.0;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < i; j++) {
+            double d = fabs(z[i] - z[j]);
+            d = way == FAR_SQUARE ? d * d : way == FAR_POWER ? pow(d, alpha) : d;
+            r[i] += d;
+            r[j] += d;
+        }
+}
+
+/* ---- the tree --------------------------------------------------------------------------------------------------- */
+
+/* Bytes for a tree over n ranks; when block is given, lay the tree out in it, at multiples of 64. */
+static size_t tree_layout(struct tree *tree, int64_t n, char *block)
+{
+    size_t used = 0;
+    tree->levels = 0;
+    for (int64_t places = n; tree->levels < TREE_LEVELS; places = (places + 15) / 16) {
+        int64_t size = (places + 15) / 16 * 16;
+        int h = tree->levels++;
+        tree->sizes[h] = size;
+        tree->sums[h] = block ? (double *)(block + used) : NULL;
+        used += (size_t)size * sizeof(double) + 64;
+        tree->counts[h] = block ? (int32_t *)(block + used) : NULL;
+        used += (size_t)size * sizeof(int32_t) + 64;
+        if (places <= 16)
+            break;
+    }
+    return used;
+}
+
+static void tree_clear(const struct tree *tree)
+{
+    for (int h = 0; h < tree->levels; h++) {
+        memset(tree->sums[h], 0, (size_t)tree->sizes[h] * sizeof(double));
+        memset(tree->counts[h], 0, (size_t)tree->sizes[h] * sizeof(int32_t));
+    }
+}
+
+static int prefix_by_tree(const double *z, const int64_t *place, int64_t n, double *p)
+{
+    struct tree tree;
+    size_t size = tree_layout(&tree, n, NULL);
+    char *block = malloc(size + 64 + (size_t)n * sizeof(int64_t));
+    if (!block)
+        return -1;
+    char *aligned = block + (64 - (uintptr_t)block % 64) % 64;
+    tree_layout(&tree, n, aligned);
+    int64_t *rank = (int64_t *)(aligned + size);
+    for (int64_t i = 0; i < n; i++)
+        rank[place[i]] = i;
+    tree_clear(&tree);
+    kp_divisive()->prefix_tree(z, rank, n, &tree, p);
+    free(block);
+    return 0;
+}
+
+/* ---- one series ------------------------------------------------------------------------------------------------- */
+
+static int way_of(double alpha)
+{
+    return alpha == 1.0 ? FAR_ABSOLUTE : alpha == 2.0 ? FAR_SQUARE : FAR_POWER;
+}
+
+static double form_weight(int64_t points, int v_form)
+{
+    return v_form ? 1.0 / (double)points : points > 1 ? 1.0 / (double)(points - 1) : 0.0;
+}
+
+int64_t kp_qhat(const double *z, int64_t n, double alpha, int v_form, double *q)
+{
+    enum { TREE_FROM = 160 };
+    int way = way_of(alpha);
+    double *work = malloc((size_t)(4 * n + 1) * sizeof *work);
+    int64_t *place = malloc((size_t)(n + 1) * sizeof *place);
+    if (!work || !place) {
+        free(work);
+        free(place);
+        return -1;
+    }
+    double *p = work, *r = work + n, *centred = work + 2 * n, *sorted = work + 3 * n;
+    int failed = sort_places(z, n, sorted, place);
+    double middle = n && !failed ? sorted[n / 2] : 0.0;
+    for (int64_t t = 0; t < n; t++)
+        centred[t] = z[t] - middle;
+    if (!failed && way == FAR_ABSOLUTE) {
+        for (int64_t t = 0; t < n; t++)
+            sorted[t] -= middle;
+        row_sums(sorted, n, p);
+        for (int64_t i = 0; i < n; i++)
+            r[place[i]] = p[i];
+        if (n < TREE_FROM)
+            kp_divisive()->prefix(centred, n, way, alpha, p);
+        else
+            failed = prefix_by_tree(centred, place, n, p);
+    } else if (!failed) {
+        row_sums_pairs(centred, n, way, alpha, r);
+        kp_divisive()->prefix(centred, n, way, alpha, p);
+    }
+    if (!failed) {
+        double all = 0.0, left = 0.0;
+        for (int64_t t = 0; t < n; t++)
+            all += p[t];
+        double right = all;
+        if (n)
+            q[0] = 0.0;
+        for (int64_t t = 1; t < n; t++) {
+            left += p[t - 1];
+            right -= r[t - 1] - p[t - 1];
+            double before = (double)t, after = (double)(n - t);
+            double across = all - left - right;
+            q[t] = 2.0 / (double)n *
+                   (across - left * after * form_weight(t, v_form) - right * before * form_weight(n - t, v_form));
+        }
+    }
+    free(work);
+    free(place);
+    return failed;
+}
+
+void kp_tables(int64_t n, int v_form, double *inverse, double *twice, double *count)
+{
+    for (int64_t i = 0; i < n + 10; i++) {
+        inverse[i] = i < 1 ? 0.0 : form_weight(i, v_form);
+        twice[i] = i < 1 ? 0.0 : 2.0 / (double)i;
+        count[i] = (double)i;
+    }
+}
+
+void kp_best_both(const double *z, int64_t n, int64_t least, const double *inverse, const double *twice,
+                  const double *count, int way, double alpha, double *work, double *found)
+{
+    const struct divisive *level = kp_divisive();
+    double *left = work, *right = work + n + 1, sum = 0.0;
+    level->prefix(z, n, way, alpha, right);
+    left[0] = 0.0;
+    for (int64_t t = 0; t < n; t++) {
+        sum += right[t];
+        left[t + 1] = sum;
+    }
+    level->scan_both(z, n, least, inverse, twice, count, way, alpha, left, right, found);
+}
+
+int64_t kp_scan_both(const double *z, int64_t n, double alpha, int v_form, int64_t least, double *found)
+{
+    double *work = malloc((size_t)(3 * (n + 10) + 5 * n + 37) * sizeof *work);
+    if (!work)
+        return -1;
+    double *inverse = work, *twice = work + n + 10, *count = work + 2 * (n + 10);
+    kp_tables(n, v_form, inverse, twice, count);
+    kp_best_both(z, n, least, inverse, twice, count, way_of(alpha), alpha, work + 3 * (n + 10), found);
+    free(work);
+    return 0;
+}
+
+/* ---- permutations ----------------------------------------------------------------------------------------------- */
+
+static uint64_t mixed(uint64_t v)
+{
+    v += UINT64_C(0x9E3779B97F4A7C15);
+    v = (v ^ (v >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    v = (v ^ (v >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return v ^ (v >> 31);
+}
+
+/* A permutation of 0..n-1 into every eighth place of out: the last of i + 1 places so far is swapped with place j. */
+static void shuffle(const uint32_t *drawn, int64_t n, int32_t *out)
+{
+    for (int64_t i = 0; i < n; i++) {
+        int64_t j = (int64_t)((uint64_t)drawn[i] * (uint64_t)(i + 1) >> 32);
+        out[8 * i] = out[8 * j];
+        out[8 * j] = (int32_t)i;
+    }
+}
+
+static void tau_weights(int64_t n, int v_form, double *weight)
+{
+    double scale = 2.0 / (double)n;
+    for (int64_t left = 1; left < n; left++) {
+        double a = (double)(n - left) * form_weight(left, v_form), b = (double)left * form_weight(n - left, v_form);
+        weight[3 * left] = scale * (1.0 + b);
+        weight[3 * left + 1] = scale * b;
+        weight[3 * left + 2] = scale * (2.0 + a + b);
+    }
+}
+
+struct cluster {
+    int64_t first, n;
+    const double *sorted, *r;
+    double *weight;
+    double all;
+};
+
+int64_t kp_permute(const double *sorted, const int64_t *bounds, int64_t clusters, double alpha, int v_form, int both,
+                   int64_t least, uint64_t seed, uint64_t round, int64_t first, int64_t count, double reach,
+                   int64_t allowed, double *tops, int64_t *exceeded)
+{
+    enum { TREE_FROM = 300 };
+    int way = way_of(alpha);
+    const struct divisive *level = kp_divisive();
+    int64_t longest = 0, total = bounds[clusters] - bounds[0];
+    for (int64_t c = 0; c < clusters; c++)
+        longest = bounds[c + 1] - bounds[c] > longest ? bounds[c + 1] - bounds[c] : longest;
+    struct tree tree;
+    size_t lanes = (size_t)(8 * (longest + 1)) * sizeof(double);
+    size_t sizes[] = {lanes, lanes, 2 * lanes + lanes / 4 + 64, tree_layout(&tree, longest, NULL),
+                      (size_t)(3 * (longest + 10)) * sizeof(double), (size_t)(total + 1) * sizeof(double),
+                      (size_t)(total + 1) * sizeof(double), (size_t)(3 * (total + 1)) * sizeof(double),
+                      (size_t)(8 * (longest + 1)) * sizeof(int32_t), (size_t)(longest + 1) * sizeof(uint32_t),
+                      (size_t)clusters * sizeof(struct cluster)};
+    enum { PARTS = sizeof sizes / sizeof *sizes };
+    char *parts[PARTS];
+    size_t size = 64;
+    for (int i = 0; i < PARTS; i++)
+        size += (sizes[i] + 63) / 64 * 64;
+    char *block = malloc(size);
+    if (!block)
+        return -1;
+    char *next = block + (64 - (uintptr_t)block % 64) % 64;
+    for (int i = 0; i < PARTS; i++) {
+        parts[i] = next;
+        next += (sizes[i] + 63) / 64 * 64;
+    }
+    double *x = (double *)parts[0], *row = (double *)parts[1], *work = (double *)parts[2];
+    double *inverse = (double *)parts[4], *centred = (double *)parts[5], *r = (double *)parts[6];
+    double *weights = (double *)parts[7];
+    int32_t *order = (int32_t *)parts[8];
+    uint32_t *drawn = (uint32_t *)parts[9];
+    struct cluster *part = (struct cluster *)parts[10];
+
+    int64_t used = 0;
+    for (int64_t c = 0; c < clusters; c++) {
+        int64_t n = bounds[c + 1] - bounds[c], at = bounds[c] - bounds[0];
+        const double *own = sorted + bounds[c];
+        if (n < 2 * least || own[0] == own[n - 1])
+            continue;
+        for (int64_t i = 0; i < n; i++)
+            centred[at + i] = own[i] - own[n / 2];
+        struct cluster fresh = {bounds[c], n, centred + at, r + at, weights + 3 * at, 0.0};
+        if (!both) {
+            if (way == FAR_ABSOLUTE)
+                row_sums(centred + at, n, r + at);
+            else
+                row_sums_pairs(centred + at, n, way, alpha, r + at);
+            tau_weights(n, v_form, fresh.weight);
+            for (int64_t i = 0; i < n; i++)
+                fresh.all += 0.5 * r[at + i];
+        }
+        part[used++] = fresh;
+    }
+    if (both)
+        kp_tables(longest, v_form, inverse, inverse + longest + 10, inverse + 2 * (longest + 10));
+
+    int64_t done = 0, hits = 0, stop = 0;
+    uint64_t base = mixed(seed ^ mixed(round));
+    while (done < count && !stop) {
+        int64_t batch = count - done < 8 ? count - done : 8;
+        double top[8] = {KP_EIGHT(-INFINITY)};
+        for (int64_t c = 0; c < used; c++) {
+            int64_t n = part[c].n, waiting = 0;
+            for (int64_t l = 0; l < batch; l++)
+                waiting += top[l] < reach;
+            if (!waiting)
+                break;
+            for (int64_t l = 0; l < 8; l++) {
+                uint64_t number = (uint64_t)(first + done + (l < batch ? l : 0));
+                level->draw(mixed(base + number), part[c].first, n, drawn);
+                shuffle(drawn, n, order + l);
+            }
+            if (!both && way == FAR_ABSOLUTE && n >= TREE_FROM) {
+                tree_layout(&tree, n, parts[3]);
+                for (int64_t l = 0; l < batch; l++)
+                    if (top[l] < reach) {
+                        tree_clear(&tree);
+                        level->permuted_tree(part[c].sorted, part[c].r, order + l, n, least, part[c].weight,
+                                             part[c].all, &tree, top + l);
+                    }
+                continue;
+            }
+            for (int64_t i = 0; i < 8 * n; i++)
+                x[i] = part[c].sorted[order[i]];
+            if (both) {
+                level->permuted_both(x, n, least, inverse, way, alpha, work, top);
+                continue;
+            }
+            for (int64_t i = 0; i < 8 * n; i++)
+                row[i] = part[c].r[order[i]];
+            level->permuted_tau(x, row, n, least, part[c].weight, part[c].all, way, alpha, top);
+        }
+        for (int64_t l = 0; l < batch && !stop; l++) {
+            if (tops)
+                tops[done] = top[l];
+            hits += top[l] >= reach;
+            done++;
+            stop = allowed >= 0 && (hits > allowed || hits + count - done <= allowed);
+        }
+    }
+    *exceeded = hits;
+    free(block);
+    return done;
+}
