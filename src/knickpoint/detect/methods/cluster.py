@@ -1,0 +1,209 @@
+"""Cluster traces by shape, and fit a step to the centroid of each cluster.
+
+The method of Skia Perf: normalise, k-means with Euclidean distance, step fit of the centroid. See
+``docs/guide/detect/cluster.md``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from knickpoint import native
+from knickpoint.detect.batch import available_threads
+from knickpoint.detect.methods.fit import fit_steps
+from knickpoint.detect.methods.kmeans import automatic_k, random_start, skia_iterations, spread_start
+from knickpoint.detect.methods.normalise import normalise
+from knickpoint.detect.parameters import Value
+from knickpoint.detect.regions import build_step
+from knickpoint.model.cluster import Cluster, ParamCount
+from knickpoint.model.errors import InputError, ParamsError
+from knickpoint.model.frame import Frame
+from knickpoint.model.params import decode_key
+from knickpoint.model.step import Check
+
+__all__ = ["PRESETS", "cluster", "count_params"]
+
+PRESETS: Final[dict[str, dict[str, Value]]] = {
+    "skia": {"compatible": True, "interesting": 50.0, "floor": 0.001, "minimum_measured": 0.0}
+}
+"""``skia``: its start (with a seed), its end of the iterations, its fit at the middle commit."""
+
+_NOISELESS: Final = 1e-3
+"""Errors of fit below this share of a standard deviation are rounding of single precision."""
+
+
+def count_params(keys: Iterable[str]) -> tuple[ParamCount, ...]:
+    """Count each key=value among ``keys``, trace keys; one that is no trace key has no params.
+
+    Values of one name stay together, the most common first; names come by the share of their most common
+    value, and then by name.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    total = 0
+    for key in keys:
+        total += 1
+        try:
+            counts.update(decode_key(key).items())
+        except ParamsError:
+            continue
+    by_name: dict[str, list[ParamCount]] = {}
+    for (name, value), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        by_name.setdefault(name, []).append(ParamCount(name, value, count, 100 * count // total))
+    groups = sorted(by_name.values(), key=lambda group: (-group[0].percent, group[0].name))
+    return tuple(entry for group in groups for entry in group)
+
+
+def _best_step(centroid: NDArray[np.float64], edge: int) -> tuple[int, float]:
+    """Return the place that divides ``centroid`` best, at least ``edge`` from both ends, and size / error there."""
+    count = centroid.size
+    places = np.arange(max(edge, 1), count - max(edge, 1) + 1)
+    if not places.size:
+        return 0, 0.0
+    sums = np.cumsum(centroid)
+    before = sums[places - 1] / places
+    after = (sums[-1] - sums[places - 1]) / (count - places)
+    step = after - before
+    spread = float(np.square(centroid - centroid.mean()).sum())
+    explained = step * step * places * (count - places) / count
+    error = np.sqrt(np.maximum(spread - explained, 0.0) / count)
+    ratio = step / np.maximum(error, _NOISELESS)
+    best = int(np.argmax(np.abs(ratio)))
+    return int(places[best]), float(ratio[best])
+
+
+def _step_of(centroid: NDArray[np.float32], edge: int, floor: float, *, compatible: bool) -> tuple[int, float]:
+    if not compatible:
+        return _best_step(centroid.astype(np.float64), edge)
+    fit = fit_steps(centroid[None, :], "original", 0.0, floor=floor, compatible=True)
+    return (fit.turning, float(fit.value[0])) if fit.judged[0] else (0, 0.0)
+
+
+def _assemble(
+    rows: NDArray[np.int64],
+    distances: NDArray[np.float64],
+    centroid: NDArray[np.float32],
+    keys: Sequence[str],
+    *,
+    edge: int,
+    floor: float,
+    interesting: float,
+    minimum_members: int,
+    compatible: bool,
+) -> Cluster:
+    """Build the cluster of ``rows``, which are members at ``distances``."""
+    order = np.lexsort((rows, distances))
+    members = tuple(rows[order].tolist())
+    own_keys = tuple(keys[row] for row in members) if keys else ()
+    place, regression = _step_of(centroid, edge, floor, compatible=compatible)
+    evidence = (
+        Check("step / error of the fit", abs(regression), ">=", interesting, passed=abs(regression) >= interesting),
+        Check("traces", float(len(members)), ">=", float(minimum_members), passed=len(members) >= minimum_members),
+    )
+    step = None
+    if place:
+        step = build_step(
+            centroid.astype(np.float64), place, method="cluster", score=abs(regression), evidence=evidence
+        )
+    return Cluster(
+        centroid=centroid,
+        members=members,
+        distances=tuple(distances[order].tolist()),
+        keys=own_keys,
+        params=count_params(own_keys),
+        step=step,
+        regression=regression,
+        interesting=step is not None and all(check.passed for check in evidence),
+        evidence=evidence,
+    )
+
+
+def _k_means(
+    shapes: NDArray[np.float32], k: int, seed: int, threads: int, *, compatible: bool
+) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.float64]]:
+    """Return centroids, the centroid of each row, and its distance to it."""
+    if compatible:
+        centroids = skia_iterations(shapes, random_start(shapes, k, seed))[-1].centroids
+        found = native.lloyd(shapes, centroids, iterations=0, threads=threads)
+    else:
+        found = native.lloyd(shapes, spread_start(shapes, k, seed), threads=threads)
+    return found.centroids, found.labels, found.distances
+
+
+def _given(frame: ArrayLike | Frame, keys: Sequence[str] | None) -> tuple[NDArray[np.floating], Sequence[str]]:
+    if isinstance(frame, Frame):
+        return frame.values, [trace.key for trace in frame.traces] if keys is None else keys
+    values = np.asarray(frame)
+    if keys is not None and len(keys) != len(values):
+        raise InputError(f"there are {len(keys)} keys for {len(values)} traces", remedy="Give one key for each row.")
+    return values, keys or ()
+
+
+def cluster(
+    frame: ArrayLike | Frame,
+    keys: Sequence[str] | None = None,
+    *,
+    k: int = 0,
+    seed: int = 0,
+    interesting: float = 4.0,
+    minimum_members: int = 1,
+    minimum_measured: float = 0.5,
+    edge: int = 5,
+    floor: float = 1e-4,
+    threads: int | None = None,
+    compatible: bool = False,
+) -> list[Cluster]:
+    """Return the clusters of traces of one shape, those with the strongest step first.
+
+    Args:
+        frame: traces x commits, ``nan`` for missing.
+        keys: the trace keys of the rows, for the summary of params; those of the frame by default.
+        k: how many clusters to look for, 0 to choose by the number of traces (:func:`automatic_k`).
+            Fewer come back when fewer shapes differ, or a cluster loses all its members.
+        seed: of the start; the same seed gives the same clusters.
+        interesting: smallest |step / error of the fit| of the centroid that counts as a step.
+        minimum_members: smallest number of traces that have to move together.
+        minimum_measured: traces with a smaller share of measured commits belong to no cluster.
+        edge: commits on either side in which no step is looked for.
+        floor: a standard deviation below this share of the level counts as no noise.
+        threads: how many to use, None for every core; the answer is the same.
+        compatible: start, stop and fit as Skia Perf does; ``floor`` is then absolute.
+
+    Raises:
+        SeriesError: not a matrix of finite or missing numbers.
+        InputError: a number of keys that is not that of the traces, or parameters that cannot be.
+    """
+    if k < 0 or edge < 1 or minimum_members < 1:
+        raise InputError(
+            f"k is {k}, edge {edge} and minimum_members {minimum_members}",
+            remedy="Give k of 0 or more, and edge and minimum_members of 1 or more.",
+        )
+    values, names = _given(frame, keys)
+    shapes = normalise(values, floor=floor, compatible=compatible)
+    if not shapes.size:
+        return []
+    rows = np.flatnonzero((~np.isnan(values)).mean(axis=1) >= minimum_measured).astype(np.int64)
+    if not rows.size:
+        return []
+    shapes = shapes[rows]
+    wanted = min(k or automatic_k(len(rows), compatible=compatible), len(rows))
+    centroids, labels, distances = _k_means(shapes, wanted, seed, threads or available_threads(), compatible=compatible)
+    found = [
+        _assemble(
+            rows[labels == label],
+            distances[labels == label],
+            centroids[label],
+            names,
+            edge=edge,
+            floor=floor,
+            interesting=interesting,
+            minimum_members=minimum_members,
+            compatible=compatible,
+        )
+        for label in np.unique(labels)
+    ]
+    return sorted(found, key=lambda each: (-abs(each.regression), each.members[0]))

@@ -1,0 +1,94 @@
+"""Where k-means begins, how many clusters it looks for, and its iterations as Skia Perf makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Iteration", "automatic_k", "random_start", "skia_iterations", "spread_start"]
+
+_SKIA_EPSILON: Final = 1.0
+_SKIA_ITERATIONS: Final = 100
+_BLOCK: Final = 2048
+
+Rows = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """Hold the centroids after an iteration, and the sum of the distances to the nearest of them."""
+
+    centroids: Rows
+    total_error: float
+
+
+def automatic_k(traces: int, *, compatible: bool = False) -> int:
+    """Return how many clusters to look for among ``traces``: 10, and 40 more for 30,000 traces.
+
+    Never more than one for five traces, so that clusters have members, and never more than 200. Skia
+    knows the first of these rules only.
+    """
+    wanted = 10 + 40 * traces // 30_000
+    return max(1, min(wanted, traces) if compatible else min(wanted, 200, -(-traces // 5)))
+
+
+def _squares(rows: Rows, centroid: Rows) -> NDArray[np.float64]:
+    """Return the squared distance of each row to ``centroid``."""
+    found = np.empty(len(rows))
+    for first in range(0, len(rows), _BLOCK):
+        distance = rows[first : first + _BLOCK] - centroid
+        found[first : first + _BLOCK] = np.einsum("ij,ij->i", distance, distance)
+    return found
+
+
+def spread_start(rows: Rows, k: int, seed: int) -> Rows:
+    """Choose ``k`` different rows as starting centroids by k-means++, the same ones for the same ``seed``.
+
+    The first is drawn evenly, each further one with a probability that grows with the squared distance to
+    the nearest one chosen, so no row is chosen twice; fewer come back when fewer rows differ.
+    """
+    random = np.random.default_rng(seed)
+    chosen = [int(random.integers(len(rows)))]
+    nearest = _squares(rows, rows[chosen[0]])
+    while len(chosen) < k:
+        weights = np.cumsum(nearest)
+        if not weights[-1] > 0:
+            break
+        place = int(np.searchsorted(weights, random.random() * weights[-1], side="right"))
+        chosen.append(min(place, len(rows) - 1))
+        nearest = np.minimum(nearest, _squares(rows, rows[chosen[-1]]))
+        nearest[chosen[-1]] = 0.0
+    return rows[chosen]
+
+
+def random_start(rows: Rows, k: int, seed: int) -> Rows:
+    """Choose ``k`` rows evenly and with replacement, as Skia does, but with a seed."""
+    return rows[np.random.default_rng(seed).integers(len(rows), size=k)]
+
+
+def _distances(rows: Rows, centroids: Rows) -> NDArray[np.float64]:
+    distances: NDArray[np.float64] = np.sqrt(np.array([_squares(rows, centroid) for centroid in centroids]))
+    return distances
+
+
+def skia_iterations(rows: Rows, start: Rows) -> list[Iteration]:
+    """Iterate as Skia does: drop centroids without rows, stop when the total error changes by less than 1.
+
+    The error counts from 0, so that small data stops after one pass. At most 100 iterations.
+    """
+    found: list[Iteration] = []
+    centroids, error = start, 0.0
+    for _ in range(_SKIA_ITERATIONS):
+        labels = _distances(rows, centroids).argmin(axis=0)
+        centroids = np.array(
+            [rows[labels == label].mean(axis=0) for label in range(len(centroids)) if (labels == label).any()]
+        )
+        total = float(_distances(rows, centroids).min(axis=0).sum())
+        found.append(Iteration(centroids, total))
+        if abs(total - error) < _SKIA_EPSILON:
+            break
+        error = total
+    return found

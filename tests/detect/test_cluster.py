@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.cluster import vq
+
+from knickpoint.detect import cluster
+from knickpoint.detect.methods.cluster import PRESETS, count_params
+from knickpoint.detect.methods.kmeans import automatic_k, skia_iterations, spread_start
+from knickpoint.detect.methods.normalise import fill, normalise
+from knickpoint.model.errors import InputError, SeriesError
+
+
+@pytest.fixture(scope="module")
+def vectors(reference: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((reference / "vectors" / "skia_ctrace_kmeans.json").read_text())
+    return found
+
+
+def _frame(seed: int = 1, *, rows: int = 60, columns: int = 80) -> NDArray[np.float64]:
+    """Return noise in which the first third of the traces steps up at 50."""
+    frame = 100 + np.random.default_rng(seed).normal(0, 1, (rows, columns))
+    frame[: rows // 3, 50:] += 4
+    return frame
+
+
+def test_traces_are_normalised_as_skia_does(vectors: dict[str, Any]) -> None:
+    for case in vectors["new_full_trace"]:
+        values = np.array([case["in"]], dtype=np.float64)
+        values[values > 1e31] = np.nan
+        shape = normalise(values, floor=case["min_stddev"], compatible=True)[0]
+        assert shape.tolist() == pytest.approx(case["out"], rel=1e-6, abs=1e-7)
+
+
+def test_iterations_are_those_of_skia(vectors: dict[str, Any]) -> None:
+    for case in vectors["kmeans"]:
+        rows = np.array(case["observations"], dtype=np.float32)
+        found = skia_iterations(rows, np.array(case["start_centroids"], dtype=np.float32))
+        for iteration, expected in zip(found, case["iterations"], strict=False):
+            np.testing.assert_allclose(iteration.centroids, expected["centroids"], rtol=1e-5, atol=1e-6)
+            assert iteration.total_error == pytest.approx(expected["total_error"], rel=1e-5)
+        if case["stopped_at_iteration_index"] >= 0:
+            assert len(found) == case["stopped_at_iteration_index"] + 1
+        last = found[len(case["iterations"]) - 1].centroids
+        labels = np.square(rows[:, None, :] - last[None, :, :]).sum(axis=2).argmin(axis=1)
+        members = [[str(row) for row in np.flatnonzero(labels == label)] for label in range(len(last))]
+        assert sorted(members) == sorted(case["final_members"])
+
+
+def test_params_are_counted_as_skia_does(vectors: dict[str, Any]) -> None:
+    for case in vectors["param_summaries"]:
+        found = [{"value": f"{each.name}={each.value}", "percent": each.percent} for each in count_params(case["keys"])]
+        assert found == case["expected"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_shapes_are_the_two_clusters_of_skia(vectors: dict[str, Any], seed: int) -> None:
+    case = vectors["cluster_summaries_two_shapes"]
+    frame = np.array(list(case["traceset"].values()), dtype=np.float64)
+    parameters: dict[str, Any] = PRESETS["skia"] | {"floor": case["stddev_threshold"], "k": case["k"]}
+    found = cluster(frame, list(case["traceset"]), seed=seed, **parameters)
+    expected = case["expected_clusters_in_order"]
+    if len(found) < len(expected):
+        pytest.skip("the random start with replacement drew one shape only")
+    for one, other in zip(found, expected, strict=True):
+        assert sorted(one.keys) == other["keys_sorted"]
+        assert one.centroid.tolist() == pytest.approx(other["centroid"], rel=1e-6)
+        assert -one.regression == pytest.approx(other["step_fit"]["regression"], rel=1e-5, abs=1e-6)
+        assert one.step is not None
+        assert one.step.index == other["step_fit"]["turning_point"]
+        assert one.interesting == (other["step_fit"]["status"] != "Uninteresting")
+
+
+def test_traces_that_move_together_come_first_with_their_step() -> None:
+    strongest = cluster(_frame())[0]
+    assert set(strongest.members) <= set(range(20))
+    assert strongest.interesting
+    assert strongest.step is not None
+    assert strongest.step.index == 50
+    assert strongest.regression > 0
+
+
+def test_noise_has_no_interesting_cluster() -> None:
+    noise = np.random.default_rng(3).normal(100, 1, (100, 120))
+    assert not any(each.interesting for each in cluster(noise))
+
+
+def test_every_trace_is_in_one_cluster_and_members_come_by_distance() -> None:
+    found = cluster(_frame())
+    members = sorted(row for each in found for row in each.members)
+    assert members == list(range(60))
+    for each in found:
+        assert list(each.distances) == sorted(each.distances)
+        own = normalise(_frame())[list(each.members)]
+        np.testing.assert_allclose(each.centroid, own.mean(axis=0), atol=1e-5)
+        np.testing.assert_allclose(each.distances, np.linalg.norm(own - each.centroid, axis=1), atol=1e-3)
+
+
+def test_the_fingerprint_is_the_twenty_nearest_keys() -> None:
+    frame = np.tile(np.r_[np.zeros(20), np.ones(20)], (40, 1)) + np.random.default_rng(1).normal(0, 0.05, (40, 40))
+    (only,) = cluster(frame, [f",test=t{row}," for row in range(40)], k=1)
+    assert len(only.fingerprint) == 20
+    assert only.fingerprint == only.keys[:20]
+    assert only.params[0].percent == 2
+
+
+def test_params_say_what_the_members_share() -> None:
+    keys = [f",arch={'arm' if row < 20 else 'x86'},test=t{row}," for row in range(60)]
+    strongest = cluster(_frame(), keys)[0]
+    assert (strongest.params[0].name, strongest.params[0].value, strongest.params[0].percent) == ("arch", "arm", 100)
+
+
+def test_the_same_seed_and_any_number_of_threads_give_the_same_clusters() -> None:
+    runs = [cluster(_frame(), seed=7, threads=threads) for threads in (1, 1, 2)]
+    described = [[(each.members, each.distances, each.regression) for each in run] for run in runs]
+    assert described[0] == described[1] == described[2]
+
+
+def test_k_means_ends_where_no_trace_is_nearer_to_another_centroid() -> None:
+    frame = _frame()
+    found = cluster(frame, k=6)
+    centroids = np.array([each.centroid for each in found])
+    labels, _ = vq.vq(normalise(frame), centroids)
+    for label, each in enumerate(found):
+        assert sorted(each.members) == np.flatnonzero(labels == label).tolist()
+
+
+def test_starting_centroids_are_different_rows() -> None:
+    rows = np.repeat(np.eye(4, dtype=np.float32), 5, axis=0)
+    start = spread_start(rows, 10, seed=2)
+    assert sorted(start.tolist()) == sorted(np.eye(4).tolist())
+
+
+@pytest.mark.parametrize(("traces", "k"), [(1, 1), (12, 3), (100, 10), (30_000, 50), (40_000, 63), (10**6, 200)])
+def test_the_number_of_clusters_grows_with_that_of_the_traces(traces: int, k: int) -> None:
+    assert automatic_k(traces) == k
+
+
+def test_missing_values_take_the_next_one_and_the_end_the_last() -> None:
+    frame = np.array([[np.nan, 2, np.nan, 3, np.nan], [np.nan] * 5])
+    assert fill(frame).tolist() == [[2, 2, 3, 3, 3], [0] * 5]
+
+
+def test_a_mostly_missing_trace_belongs_to_no_cluster() -> None:
+    frame = _frame()
+    frame[3, 10:] = np.nan
+    assert 3 not in {row for each in cluster(frame) for row in each.members}
+
+
+def test_a_nearly_constant_trace_is_not_blown_up() -> None:
+    frame = 1e6 + np.random.default_rng(0).normal(0, 1e-3, (1, 50))
+    assert np.abs(normalise(frame)).max() < 1e-3
+
+
+def test_the_floor_follows_the_unit() -> None:
+    frame = _frame()
+    np.testing.assert_allclose(normalise(frame), normalise(frame * 1e-9), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 5), (5, 0)])
+def test_an_empty_frame_has_no_clusters(shape: tuple[int, int]) -> None:
+    assert cluster(np.empty(shape)) == []
+
+
+def test_a_single_constant_trace_is_a_cluster_without_interest() -> None:
+    (only,) = cluster(np.full((1, 30), 5.0))
+    assert (only.members, only.interesting) == ((0,), False)
+
+
+def test_all_missing_is_no_cluster_and_short_frames_have_no_step() -> None:
+    assert cluster(np.full((3, 9), np.nan)) == []
+    (only,) = cluster(np.array([[1.0, 2.0]]))
+    assert (only.step, only.regression) == (None, 0.0)
+
+
+def test_an_infinity_is_named_by_its_place() -> None:
+    frame = np.zeros((3000, 9))
+    frame[2500, 7] = np.inf
+    with pytest.raises(SeriesError, match="2500, 7"):
+        cluster(frame)
+
+
+def test_keys_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(InputError, match="2 keys for 60 traces"):
+        cluster(_frame(), [",a=b,", ",a=c,"])
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), scale=st.sampled_from([2.0**-20, 2.0**10]))
+def test_scale_changes_no_cluster(seed: int, scale: float) -> None:
+    frame = _frame(seed, rows=30, columns=70)
+    one, other = cluster(frame), cluster(frame * scale)
+    assert [each.members for each in one] == [each.members for each in other]
