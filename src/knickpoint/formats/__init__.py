@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from knickpoint.formats.format import Format
+from knickpoint.formats.mapping import read_mapped
 from knickpoint.formats.reading import find_format, read_report, sniff
 from knickpoint.formats.registry import FORMATS
 
-__all__ = ["FORMATS", "Format", "find_format", "read_report", "sniff"]
+__all__ = ["FORMATS", "Format", "find_format", "read_mapped", "read_report", "sniff"]

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final
 
 from knickpoint.formats.columns import numeral, read_table, roles
+from knickpoint.formats.criterion import RAW_HEADER
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.source import Source
 from knickpoint.model.errors import FormatError
@@ -21,7 +22,7 @@ _DELIMITERS: Final = (",", "\t", ";", "|")
 def fits(source: Source) -> bool:
     """Tell whether the first line is a header that has values and says of what."""
     text = source.readable[:65536]
-    if text.lstrip()[:1] in ("{", "[", "<", ""):
+    if text.lstrip()[:1] in ("{", "[", "<", "") or text.startswith(RAW_HEADER):
         return False
     header = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
     names = _cells(header, _delimiter(header))

@@ -34,6 +34,8 @@ class Format:
         verified: the tool and its version that wrote the files our tests read, "" where we could get none.
         note: what to know before using it: what is main, what stays out.
         module: the module of this package that reads it, loaded when first needed.
+        companions: files beside it that tell more about it, as paths from where it stands; whoever reads files
+            hands them over by their last name.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Format:
     verified: str
     note: str
     module: str
+    companions: tuple[str, ...] = ()
 
     def fits(self, source: Source) -> bool:
         """Tell whether ``source`` looks like this format. Never raises."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 from knickpoint.formats.format import Format, Parsed
 from knickpoint.formats.registry import FORMATS
@@ -34,19 +35,26 @@ def _fitting(source: Source) -> tuple[Format, ...]:
     return tuple(known for known in FORMATS if known.fits(source))
 
 
-def read_report(data: bytes, *, name: str = "", format: str = "") -> Parsed:  # noqa: A002 - the word of the command line
+def read_report(
+    data: bytes,
+    *,
+    name: str = "",
+    format: str = "",  # noqa: A002 - the word of the command line
+    companions: Mapping[str, bytes] | None = None,
+) -> Parsed:
     """Return what the results file ``data`` says, and the warnings that came with it.
 
     Args:
         data: the whole file, plain or gzip.
         name: of the file, for messages.
         format: name of the format; "" to find it by looking.
+        companions: files beside it that its format asks for (:attr:`Format.companions`), by their last name.
 
     Raises:
         FormatError: the file is empty or was cut short, no format or more than one fits, or something in it is
             not as its format has it. Nothing of such a file is to be kept.
     """
-    source = Source(data, name)
+    source = Source(data, name, companions or {})
     if not source.content.strip():
         raise FormatError(
             "the file is empty",

@@ -7,7 +7,8 @@ import json
 import re
 import zlib
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from json import JSONDecodeError
 from typing import Final
@@ -30,10 +31,15 @@ _CUT: Final = re.compile(r'[\w.+-]{0,9}|"[^"]*', re.DOTALL)
 
 @dataclass(frozen=True)
 class Source:
-    """One results file as it came; ``name`` is for messages only."""
+    """One results file as it came.
+
+    ``name`` is for messages; only files of Criterion, which do not say what they belong to, are named by their
+    path. ``companions`` are the files beside it that its format asks for, by their last name.
+    """
 
     data: bytes
     name: str = ""
+    companions: Mapping[str, bytes] = field(default_factory=dict)
 
     @cached_property
     def content(self) -> bytes:

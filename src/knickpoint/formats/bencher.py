@@ -1,0 +1,59 @@
+"""Read the Bencher Metric Format."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.node import Node
+from knickpoint.formats.rows import Rows
+from knickpoint.formats.source import Source
+from knickpoint.model.report import Report, RunReport
+from knickpoint.model.unit import Better
+
+__all__ = ["fits", "read"]
+
+_NAME: Final = "bencher"
+_IGNORED: Final = re.compile(r"[-_]bencher[-_]ignore$|BencherIgnore$")
+_MEASURES: Final = {
+    "latency": ("ns", Better.LOWER),
+    "throughput": ("ops/s", Better.HIGHER),
+    "build-time": ("s", Better.LOWER),
+    "file-size": ("B", Better.LOWER),
+    "instructions": ("instructions", Better.LOWER),
+    "estimated-cycles": ("cycles", Better.LOWER),
+    "total-cycles": ("cycles", Better.LOWER),
+}
+"""Units of the measures that Bencher itself defines; of others it keeps the unit on its server."""
+
+
+def fits(source: Source) -> bool:
+    """Tell whether this is an object of benchmarks, each an object of measures with a value."""
+    document = source.document
+    return (
+        isinstance(document, dict)
+        and bool(document)
+        and all(
+            isinstance(measures, dict)
+            and bool(measures)
+            and all(isinstance(measure, dict) and "value" in measure for measure in measures.values())
+            for measures in document.values()
+        )
+    )
+
+
+def read(source: Source) -> Parsed:
+    """Read one run: a series for every benchmark and measure, the bounds in its summary."""
+    rows = Rows()
+    for name, measures in Node(source.strict_json).members():
+        for measure, node in measures.members():
+            unit, better = _MEASURES.get(measure, ("", Better.UNKNOWN))
+            bounds = {
+                bound.removesuffix("_value"): node[bound].number(name)
+                for bound in ("lower_value", "upper_value")
+                if bound in node
+            }
+            params = {"benchmark": _IGNORED.sub("", name), "metric": measure}
+            rows.add(params, (node["value"].number(name),), unit, better, summary=bounds)
+    return Report(_NAME, (RunReport(rows.table()),)), ()

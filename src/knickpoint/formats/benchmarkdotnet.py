@@ -1,0 +1,87 @@
+"""Read what BenchmarkDotNet's JSON exporters write, brief or full."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.node import Node
+from knickpoint.formats.rows import Rows
+from knickpoint.formats.source import Source
+from knickpoint.model.report import Report, RunReport
+from knickpoint.model.unit import Better
+
+__all__ = ["fits", "read"]
+
+_NAME: Final = "benchmarkdotnet"
+_JOB: Final = re.compile(r": (?P<name>[\w .+-]+?)(?:\((?P<facts>[^()]*)\))?(?: \[|$)")
+_STATISTICS: Final = {"Mean": "mean", "Min": "min", "Max": "max"}
+
+
+def fits(source: Source) -> bool:
+    """Tell whether this is an object with host facts and benchmarks."""
+    document = source.document
+    return (
+        isinstance(document, dict)
+        and "HostEnvironmentInfo" in document
+        and isinstance(document.get("Benchmarks"), list)
+    )
+
+
+def read(source: Source) -> Parsed:
+    """Read one run: times in nanoseconds, allocated bytes, and hardware counters."""
+    root = Node(source.json)
+    host = root.maybe("HostEnvironmentInfo")
+    rows = Rows()
+    for benchmark in root["Benchmarks"].elements():
+        _add(rows, _params(benchmark), benchmark)
+    environment = host.facts() if host is not None else {}
+    return Report(_NAME, (RunReport(rows.table(), environment=environment),)), ()
+
+
+def _params(benchmark: Node) -> dict[str, str]:
+    parts = [benchmark.words(part) for part in ("Namespace", "Type", "Method")]
+    params = {"benchmark": ".".join(filter(None, parts)) if parts[2] else benchmark["FullName"].text()}
+    for pair in filter(None, benchmark.words("Parameters").split("&")):
+        name, _, value = pair.partition("=")
+        params[name] = value
+    job = _JOB.search(benchmark.words("DisplayInfo"))
+    if job and job["name"] != "DefaultJob":
+        params["job"] = job["facts"] if job["facts"] and job["name"].startswith("Job-") else job["name"]
+    return params
+
+
+def _add(rows: Rows, params: dict[str, str], benchmark: Node) -> None:
+    name = params["benchmark"]
+    timed = {**params, "metric": "time"}
+    statistics = benchmark.maybe("Statistics")
+    if statistics is None:
+        rows.fail(timed, "BenchmarkDotNet has no statistics: the benchmark failed")
+        return
+    values = statistics.maybe("OriginalValues")
+    if values is not None and values.value:
+        rows.add(timed, values.numbers(name), "ns", Better.LOWER)
+    else:
+        summary = {"stddev": statistics["StandardDeviation"].number(name)} if "StandardDeviation" in statistics else {}
+        rows.add(timed, (statistics["Median"].number(name),), "ns", Better.LOWER, summary=summary)
+        for member, stat in _STATISTICS.items():
+            if member in statistics:
+                rows.add({**timed, "stat": stat}, (statistics[member].number(name),), "ns", Better.LOWER)
+    memory = benchmark.maybe("Memory")
+    if memory is not None and "BytesAllocatedPerOperation" in memory:
+        allocated = memory["BytesAllocatedPerOperation"].number(name)
+        rows.add({**params, "metric": "allocated"}, (allocated,), "B", Better.LOWER)
+    metrics = benchmark.maybe("Metrics")
+    for metric in metrics.elements() if metrics is not None else ():
+        _add_metric(rows, params, metric)
+
+
+def _add_metric(rows: Rows, params: dict[str, str], metric: Node) -> None:
+    descriptor = metric["Descriptor"]
+    told = descriptor.maybe("TheGreaterTheBetter")
+    better = Better.UNKNOWN if told is None else Better.HIGHER if told.value is True else Better.LOWER
+    named = {**params, "metric": descriptor["Id"].text()}
+    if named["metric"] == "Allocated Memory":
+        return
+    rows.add(named, (metric["Value"].number(params["benchmark"]),), descriptor.words("Unit"), better)

@@ -1,0 +1,86 @@
+"""Read what Catch2 writes with its XML reporter, versions 2 and 3."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from knickpoint.formats.columns import numeral
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.markup import Element, read_markup, root_name
+from knickpoint.formats.rows import Rows
+from knickpoint.formats.source import Source
+from knickpoint.model.errors import FormatError
+from knickpoint.model.report import Report, RunReport
+from knickpoint.model.unit import Better
+
+__all__ = ["fits", "read"]
+
+_NAME: Final = "catch2"
+_ROOTS: Final = ("Catch", "Catch2TestRun")
+
+
+def fits(source: Source) -> bool:
+    """Tell whether the root element is Catch2's."""
+    return root_name(source) in _ROOTS
+
+
+def read(source: Source) -> Parsed:
+    """Read one run: the mean of every benchmark in nanoseconds, by test case and section.
+
+    Deviation and confidence interval go into the summary; Catch2 writes no samples and no median.
+    """
+    root = read_markup(source)
+    rows = Rows()
+    _walk(rows, root, {})
+    version = root.attributes.get("catch2-version", "")
+    return Report(_NAME, (RunReport(rows.table(), environment={"tool": f"Catch2 {version}"} if version else {}),)), ()
+
+
+def _walk(rows: Rows, element: Element, params: dict[str, str]) -> None:
+    for child in element.children:
+        if child.name == "TestCase":
+            _walk(rows, child, {**params, "case": child.attributes.get("name", "")})
+        elif child.name == "Section":
+            outer = params.get("section", "")
+            name = child.attributes.get("name", "")
+            _walk(rows, child, {**params, "section": f"{outer}/{name}" if outer else name})
+        elif child.name == "BenchmarkResults":
+            _add(rows, child, {**params, "benchmark": child.attributes.get("name", "")})
+        else:
+            _walk(rows, child, params)
+
+
+def _add(rows: Rows, result: Element, params: dict[str, str]) -> None:
+    failed = result.find("failed")
+    if failed is not None:
+        rows.fail(params, failed.attributes.get("message", ""))
+        return
+    mean = result.find("mean")
+    if mean is None:
+        raise FormatError(
+            f"benchmark {params['benchmark']!r} has neither a mean nor a failure",
+            where=f"line {result.line}",
+            remedy="Write the file again.",
+        )
+    summary = {
+        "confidence_low": _number(mean, "lowerBound", params),
+        "confidence_high": _number(mean, "upperBound", params),
+    }
+    deviation = result.find("standardDeviation")
+    if deviation is not None:
+        summary["stddev"] = _number(deviation, "value", params)
+    if "samples" in result.attributes:
+        summary["samples"] = _number(result, "samples", params)
+    rows.add(params, (_number(mean, "value", params),), "ns", Better.LOWER, summary=summary)
+
+
+def _number(element: Element, name: str, params: dict[str, str]) -> float:
+    text = element.attributes.get(name, "")
+    value = numeral(text)
+    if value is None:
+        raise FormatError(
+            f"{text!r} stands where a number is needed: {name} of {element.name} (benchmark {params['benchmark']!r})",
+            where=f"line {element.line}",
+            remedy="Write the file again.",
+        )
+    return value

@@ -1,0 +1,155 @@
+"""Read what Criterion.rs and cargo-criterion write, but for the lines that look like libtest's.
+
+Three surfaces are read here: the text for people, the messages of ``cargo criterion --message-format=json``, and
+the files that a run leaves in ``target/criterion``. All name a benchmark by its full id, so they make one series.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from typing import Final
+
+from knickpoint.formats.columns import numeral
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.node import Node
+from knickpoint.formats.rows import Rows
+from knickpoint.formats.source import Source
+from knickpoint.formats.terminal import plain
+from knickpoint.model.errors import FormatError
+from knickpoint.model.report import Report, RunReport
+from knickpoint.model.unit import Better
+
+__all__ = ["RAW_HEADER", "fits", "read"]
+
+_NAME: Final = "criterion"
+RAW_HEADER: Final = "group,function,value,throughput_num,throughput_type,sample_measured_value,unit,iteration_count"
+_TIME: Final = re.compile(
+    r"^(?P<name>.*?)\s+time:\s+\[(?P<low>\S+) (?P<low_unit>[^\s%\]]+) (?P<value>\S+) (?P<unit>[^\s%\]]+) "
+    r"(?P<high>\S+) (?P<high_unit>[^\s%\]]+)\]\s*$",
+    re.MULTILINE,
+)
+_CUT_TIME: Final = re.compile(r"\s+time:\s+\[[^\]%]*$")
+_MESSAGE: Final = re.compile(r'^\{[^\n]*"reason":\s*"(?:benchmark|group)-complete"', re.MULTILINE)
+_ESTIMATES: Final = {"mean", "median", "std_dev"}
+_DIRECTORIES: Final = re.compile(r"(?:^|/)criterion/(?P<id>.+)/(?:new|base)/(?:sample|estimates)\.json$")
+
+
+def fits(source: Source) -> bool:
+    """Tell whether this is one of the surfaces."""
+    document = source.document
+    if isinstance(document, dict):
+        return (
+            document.get("reason") in ("benchmark-complete", "group-complete")
+            or {"iters", "times"} <= document.keys()
+            or (document.keys() >= _ESTIMATES and "median_abs_dev" in document)
+        )
+    text = source.readable
+    return text.startswith(RAW_HEADER) or _MESSAGE.match(text.lstrip()) is not None or _TIME.search(text) is not None
+
+
+def read(source: Source) -> Parsed:
+    """Read one run: samples where the surface has them, else the median, else Criterion's typical time."""
+    rows = Rows()
+    document = source.document
+    if isinstance(document, dict) and "reason" not in document:
+        name = _name_of(source)
+        if "iters" in document:
+            _add_samples(rows, name, Node(document)["iters"], Node(document)["times"], "ns")
+        else:
+            _add_estimates(rows, name, Node(document))
+    elif source.text.startswith(RAW_HEADER):
+        _add_raw(rows, source)
+    elif source.text.lstrip().startswith("{"):
+        _add_messages(rows, source)
+    else:
+        _add_text(rows, source)
+    return Report(_NAME, (RunReport(rows.table()),)), ()
+
+
+def _name_of(source: Source) -> str:
+    """Return the benchmark's id from ``benchmark.json`` beside the file, else from its path."""
+    beside = source.companions.get("benchmark.json")
+    if beside is not None:
+        return Node(Source(beside, "benchmark.json").json)["full_id"].text()
+    found = _DIRECTORIES.search(source.name.replace("\\", "/"))
+    if found is None:
+        raise FormatError(
+            "this file of Criterion does not say which benchmark it belongs to",
+            where=source.name,
+            remedy="Import it under its path, as in target/criterion/GROUP/NAME/new/sample.json.",
+        )
+    return found["id"]
+
+
+def _add_samples(rows: Rows, name: str, counts: Node, times: Node, unit: str) -> None:
+    measured, iterations = times.numbers(name), counts.numbers(name)
+    if len(measured) != len(iterations) or not all(count > 0 for count in iterations):
+        raise counts.refuse(f"{len(iterations)} counts of iterations do not go with {len(measured)} times", of=name)
+    samples = [time / count for time, count in zip(measured, iterations, strict=True)]
+    rows.add({"benchmark": name}, samples, unit, Better.LOWER)
+
+
+def _add_estimates(rows: Rows, name: str, root: Node) -> None:
+    summary = {"stddev": root["std_dev"]["point_estimate"].number(name)}
+    interval = root["median"].maybe("confidence_interval")
+    if interval is not None:
+        summary["confidence_low"] = interval["lower_bound"].number(name)
+        summary["confidence_high"] = interval["upper_bound"].number(name)
+    median = root["median"]["point_estimate"].number(name)
+    rows.add({"benchmark": name}, (median,), "ns", Better.LOWER, summary=summary)
+    mean = root["mean"]["point_estimate"].number(name)
+    rows.add({"benchmark": name, "stat": "mean"}, (mean,), "ns", Better.LOWER)
+
+
+def _add_raw(rows: Rows, source: Source) -> None:
+    lines = source.whole_lines()
+    for number, cells in enumerate(csv.reader(lines), 1):
+        if number == 1 or not cells:
+            continue
+        if len(cells) != RAW_HEADER.count(",") + 1:
+            raise FormatError(f"the row has {len(cells)} cells", where=f"line {number}", remedy="Write the file again.")
+        name = "/".join(filter(None, cells[:3]))
+        time, count = numeral(cells[5]), numeral(cells[7])
+        if time is None or not count:
+            raise FormatError(
+                f"{cells[5]!r} over {cells[7]!r} is no time (benchmark {name!r})",
+                where=f"line {number}",
+                remedy="Write the file again.",
+            )
+        rows.add({"benchmark": name}, (time / count,), cells[6], Better.LOWER)
+
+
+def _add_messages(rows: Rows, source: Source) -> None:
+    for number, line in enumerate(source.lines, 1):
+        if not line.strip().startswith("{"):
+            continue
+        message = Node(source.parse_json(line, first_line=number), step=f"line {number}: ")
+        if message.words("reason") == "benchmark-complete":
+            name = message["id"].text()
+            _add_samples(
+                rows, name, message["iteration_count"], message["measured_values"], message.words("unit") or "ns"
+            )
+
+
+def _add_text(rows: Rows, source: Source) -> None:
+    before = ""
+    for number, raw in enumerate(source.whole_lines(), 1):
+        line = plain(raw)
+        found = _TIME.match(line)
+        if found:
+            name = found["name"].strip() or before
+            low, value, high = (numeral(found[part]) for part in ("low", "value", "high"))
+            if value is None or low is None or high is None or not name:
+                raise FormatError(
+                    f"{line.strip()!r} has no name or no number", where=f"line {number}", remedy="Write the file again."
+                )
+            same = found["unit"] == found["low_unit"] == found["high_unit"]
+            summary = {"confidence_low": low, "confidence_high": high} if same else {}
+            rows.add({"benchmark": name}, (value,), found["unit"], Better.LOWER, summary=summary)
+        elif _CUT_TIME.search(line):
+            raise FormatError(
+                f"{line.strip()!r} is no whole result", where=f"line {number}", remedy="Run the benchmark again."
+            )
+        elif line.strip():
+            before = line.strip()

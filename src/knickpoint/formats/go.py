@@ -1,0 +1,215 @@
+"""Read Go's benchmark text, the events of ``go test -json`` around it, and benchfmt files."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.moment import read_moment
+from knickpoint.formats.node import Node
+from knickpoint.formats.rows import Rows
+from knickpoint.formats.source import Source
+from knickpoint.formats.terminal import plain
+from knickpoint.model.errors import FormatError
+from knickpoint.model.report import Report, RunReport
+from knickpoint.model.unit import Better
+
+__all__ = ["fits", "read"]
+
+_NAME: Final = "go"
+_RESULT: Final = re.compile(r"^(?P<name>Benchmark\S*)\s+(?P<count>\d+)\s+(?P<rest>\S.*)$", re.MULTILINE)
+_LOOK: Final = re.compile(r"^Benchmark\S*\s+\d+\s+[\d.eE+]+ [^\s\d]\S*", re.MULTILINE)
+_EVENT: Final = re.compile(r'^\{"(?:Time|Action|ImportPath)":')
+_CONFIG: Final = re.compile(r"^(?P<key>[a-z][^\sA-Z:]*):(?:[ \t]+(?P<value>.*))?$")
+_UNIT: Final = re.compile(r"^Unit\s+(?P<unit>\S+)\s+(?P<pairs>.+)$")
+_OUTCOME: Final = re.compile(r"^\s*--- (?P<what>FAIL|SKIP): (?P<name>Benchmark\S*)")
+_PROCESSORS: Final = re.compile(r"^(?P<name>.+)-(?P<count>[1-9]\d*)$")
+_METRICS: Final = {"ns/op": "time", "sec/op": "time", "B/op": "memory", "allocs/op": "allocs", "MB/s": "throughput"}
+_LOWER: Final = ("ns/op", "sec/op", "B/op", "allocs/op")
+_SERIES_CONFIG: Final = ("goos", "goarch", "pkg")
+_REVISION: Final = ("commit", "revision", "git-commit")
+_TIME: Final = ("date", "time", "timestamp", "commit-time", "upload-time")
+_RESERVED: Final = ("benchmark", "metric", "stat", "procs", *_SERIES_CONFIG)
+
+
+@dataclass
+class _Line:
+    """A result line, or a benchmark that failed or was skipped, with the configuration in force there."""
+
+    name: str
+    number: int
+    config: dict[str, str]
+    values: list[tuple[float, str]] = field(default_factory=list)
+    outcome: str = ""
+
+
+def fits(source: Source) -> bool:
+    """Tell whether any line is a result of a Go benchmark."""
+    text = source.readable
+    if _EVENT.match(text.lstrip()):
+        return '"Output":"' in text and "Benchmark" in text
+    return _LOOK.search(text) is not None
+
+
+def read(source: Source) -> Parsed:
+    """Read a run for every commit that the file names: every unit is a metric, repeated lines are samples.
+
+    The number of processors at a name's end is a param only where the file has one benchmark with several.
+    """
+    units: dict[str, Better] = {}
+    found = [line for text in _outputs(source) for line in _lines(text, units)]
+    processors = _processors(found)
+    varying = _varying(found, processors)
+    runs: dict[tuple[str, str], tuple[Rows, dict[str, str]]] = {}
+    for line in found:
+        config = line.config
+        place = (next((config[key] for key in _REVISION if key in config), ""), config.get("branch", ""))
+        rows, facts = runs.setdefault(place, (Rows(), {}))
+        params = {key: config[key] for key in (*_SERIES_CONFIG, *varying) if config.get(key)}
+        params.update(_name_params(line.name, processors, facts))
+        facts.update({key: value for key, value in config.items() if key not in params})
+        _add(rows, params, line, units)
+    reports = tuple(
+        RunReport(
+            rows.table(),
+            entry="/".join(filter(None, (branch, revision))) if len(runs) > 1 else "",
+            revision=revision,
+            branch=branch,
+            time=next((moment for key in _TIME if (moment := read_moment(facts.get(key))) is not None), None),
+            environment={key: value for key, value in facts.items() if key not in (*_REVISION, "branch")},
+        )
+        for (revision, branch), (rows, facts) in runs.items()
+    )
+    return Report(_NAME, reports or (RunReport(Rows().table()),)), ()
+
+
+def _outputs(source: Source) -> Iterator[list[tuple[int, str]]]:
+    """Yield the numbered lines of each stream: the file, or every package's output within events."""
+    lines = source.whole_lines() if not _EVENT.match(source.text.lstrip()) else source.lines
+    if not _EVENT.match(source.text.lstrip()):
+        yield list(enumerate(map(plain, lines), 1))
+        return
+    streams: dict[str, list[tuple[int, str]]] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.startswith("{"):
+            continue
+        event = Node(source.parse_json(line, first_line=number))
+        if event.words("Action") == "output" and "Output" in event:
+            stream = streams.setdefault(event.words("Package"), [(number, "")])
+            first, *more = event["Output"].text().split("\n")
+            stream[-1] = (stream[-1][0] if stream[-1][1] else number, stream[-1][1] + first)
+            stream.extend((number, part) for part in more)
+    for stream in streams.values():
+        if _RESULT.match(stream[-1][1]):
+            raise FormatError(
+                f"the output ends within the line {stream[-1][1]!r}",
+                where=f"line {stream[-1][0]}",
+                remedy="The file was cut short; write it again.",
+            )
+        yield [(number, plain(text)) for number, text in stream]
+
+
+def _lines(text: list[tuple[int, str]], units: dict[str, Better]) -> Iterator[_Line]:
+    config: dict[str, str] = {}
+    for number, line in text:
+        result = _RESULT.match(line)
+        if result:
+            yield _Line(result["name"], number, config, _values(result, number))
+        elif outcome := _OUTCOME.match(line):
+            yield _Line(outcome["name"], number, config, outcome=outcome["what"])
+        elif unit := _UNIT.match(line):
+            pairs = dict(pair.partition("=")[::2] for pair in unit["pairs"].split())
+            units[unit["unit"]] = {"higher": Better.HIGHER, "lower": Better.LOWER}.get(
+                pairs.get("better", ""), units.get(unit["unit"], Better.UNKNOWN)
+            )
+        elif setting := _CONFIG.match(line):
+            config = {key: value for key, value in config.items() if key != setting["key"]}
+            if value := (setting["value"] or "").strip():
+                config[setting["key"]] = value
+
+
+def _values(result: re.Match[str], number: int) -> list[tuple[float, str]]:
+    words = result["rest"].split()
+    pairs = list(zip(words[::2], words[1::2], strict=False))
+    values = []
+    for text, unit in pairs:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or "_" in text:
+            raise FormatError(
+                f"{text!r} stands where a finite number is needed (benchmark {result['name']!r}, unit {unit!r})",
+                where=f"line {number}",
+                remedy="A line reads 'BenchmarkName-8 100 1234 ns/op'; take out what else was printed into it.",
+            )
+        values.append((value, unit))
+    if len(words) % 2:
+        raise FormatError(
+            f"{words[-1]!r} has no unit (benchmark {result['name']!r})",
+            where=f"line {number}",
+            remedy="The line was cut short, or something was printed into it; run the benchmark again.",
+        )
+    return values
+
+
+def _processors(lines: list[_Line]) -> dict[str, set[str]]:
+    """Return base name → numbers of processors that its lines end with, for names that all end so."""
+    endings: dict[str, set[str]] = {}
+    for line in lines:
+        found = _PROCESSORS.match(line.name)
+        base, count = (found["name"], found["count"]) if found else (line.name, "")
+        if not line.outcome:
+            endings.setdefault(base, set()).add(count)
+    return endings
+
+
+def _varying(lines: list[_Line], processors: dict[str, set[str]]) -> tuple[str, ...]:
+    """Return the configuration keys of which one benchmark has several values: they tell series apart."""
+    seen: dict[tuple[str, str], set[str]] = {}
+    known = {*_SERIES_CONFIG, *_REVISION, *_TIME, "branch", "cpu"}
+    keys = {key for line in lines for key in line.config} - known
+    for line in lines:
+        for key in keys:
+            base, _ = _split_processors(line.name, processors)
+            seen.setdefault((base, key), set()).add(line.config.get(key, ""))
+    return tuple(sorted({key for (_, key), values in seen.items() if len(values) > 1}))
+
+
+def _split_processors(name: str, processors: dict[str, set[str]]) -> tuple[str, str]:
+    found = _PROCESSORS.match(name)
+    if found and found["name"] in processors:
+        return found["name"], found["count"]
+    return name, ""
+
+
+def _name_params(name: str, processors: dict[str, set[str]], facts: dict[str, str]) -> dict[str, str]:
+    base, count = _split_processors(name, processors)
+    params: dict[str, str] = {}
+    kept: list[str] = []
+    for part in base.split("/"):
+        key, sign, value = part.partition("=")
+        if kept and sign and key and value and key not in _RESERVED and key not in params:
+            params[key] = value
+        else:
+            kept.append(part)
+    params["benchmark"] = "/".join(kept)
+    if len(processors.get(base, ())) > 1:
+        params["procs"] = count or "1"
+    elif count:
+        facts["GOMAXPROCS"] = count
+    return params
+
+
+def _add(rows: Rows, params: dict[str, str], line: _Line, units: dict[str, Better]) -> None:
+    if line.outcome == "FAIL":
+        rows.fail({**params, "metric": "time"}, "the benchmark failed")
+    elif line.outcome == "SKIP":
+        rows.skip({**params, "metric": "time"}, "the benchmark was skipped")
+    for value, unit in line.values:
+        better = units.get(unit, Better.LOWER if unit in _LOWER else Better.UNKNOWN)
+        rows.add({**params, "metric": _METRICS.get(unit, unit)}, (value,), unit, better)

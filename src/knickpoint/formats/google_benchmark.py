@@ -1,0 +1,178 @@
+"""Read what Google Benchmark writes with ``--benchmark_format=json``."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.moment import read_moment
+from knickpoint.formats.node import Node
+from knickpoint.formats.rows import Rows
+from knickpoint.formats.source import Source
+from knickpoint.model.report import Problem, Report, RunReport, Severity
+from knickpoint.model.unit import Better
+
+__all__ = ["fits", "read", "split_name"]
+
+_NAME: Final = "google-benchmark"
+_TIMES: Final = ("real_time", "cpu_time")
+_UNITS: Final = {
+    "bytes_per_second": "B/s",
+    "items_per_second": "items/s",
+    "max_bytes_used": "B",
+    "total_allocated_bytes": "B",
+}
+_LOWER: Final = ("allocs_per_iter", "max_bytes_used", "total_allocated_bytes", "net_heap_growth")
+_NO_COUNTERS: Final = {
+    "family_index",
+    "per_family_instance_index",
+    "repetitions",
+    "repetition_index",
+    "threads",
+    "iterations",
+    "cpu_coefficient",
+    "real_coefficient",
+    "rms",
+    *_TIMES,
+}
+_AGGREGATE_ENDING: Final = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
+_ARGUMENT: Final = re.compile(r"(?P<name>[A-Za-z_][\w.-]*):(?P<value>[^:/]+)")
+_RUN_OPTIONS: Final = ("iterations", "repeats", "min_time", "min_warmup_time")
+_TIMERS: Final = ("real_time", "process_time", "manual_time")
+_SPREADS: Final = ("stddev", "cv")
+_RESERVED: Final = ("benchmark", "metric", "stat")
+
+
+def fits(source: Source) -> bool:
+    """Tell whether this has the context and the rows that Google Benchmark writes."""
+    document = source.document
+    if not isinstance(document, dict) or not isinstance(document.get("context"), dict):
+        return False
+    rows = document.get("benchmarks")
+    return isinstance(rows, list) and all(isinstance(row, dict) and "name" in row for row in rows)
+
+
+def read(source: Source) -> Parsed:
+    """Read one run: real and CPU time, throughputs and counters; repetitions are samples.
+
+    Aggregates of repetitions that are in the file make no series. Where the file has aggregates only, the median
+    is the value, mean and others are series with ``stat``, and the spreads go into the median's summary.
+    """
+    root = Node(source.json)
+    context = root["context"]
+    entries = list(root["benchmarks"].elements())
+    measured = {_run_name(entry) for entry in entries if not _aggregate(entry)}
+    rows = Rows()
+    spreads = _spreads(entries)
+    for entry in entries:
+        aggregate = _aggregate(entry)
+        if not aggregate:
+            _add(rows, entry)
+        elif _run_name(entry) not in measured:
+            _add_aggregate(rows, entry, aggregate, spreads)
+    run = RunReport(
+        rows.table(),
+        time=read_moment(context.words("date")),
+        environment=context.facts(),
+    )
+    return Report(_NAME, (run,)), _warnings(context)
+
+
+def split_name(name: str) -> dict[str, str]:
+    """Return the params that ``name`` holds: ``BM_Sort/64/order:up`` has an argument and a named one.
+
+    Options of the run (``repeats:3``) are left out; what says which clock is meant becomes ``clock``.
+    """
+    kept: list[str] = []
+    params: dict[str, str] = {}
+    unnamed = 0
+    for part in name.split("/"):
+        argument = _ARGUMENT.fullmatch(part)
+        if argument and argument["name"] in _RUN_OPTIONS:
+            continue
+        if kept and part in _TIMERS:
+            params["clock"] = "-".join(filter(None, (params.get("clock"), part.removesuffix("_time"))))
+        elif kept and argument and argument["name"] not in _RESERVED and argument["name"] not in params:
+            params[argument["name"]] = argument["value"]
+        elif kept and re.fullmatch(r"-?\d+", part):
+            unnamed += 1
+            params[f"arg{unnamed}"] = part
+        else:
+            kept.append(part)
+    return {"benchmark": "/".join(kept), **params}
+
+
+def _run_name(entry: Node) -> str:
+    return entry.words("run_name") or _AGGREGATE_ENDING.sub("", entry["name"].text())
+
+
+def _aggregate(entry: Node) -> str:
+    """Return the name of the aggregate that ``entry`` is, "" where it is an iteration."""
+    if "run_type" in entry:
+        return entry.words("aggregate_name") or "aggregate" if entry.words("run_type") == "aggregate" else ""
+    found = _AGGREGATE_ENDING.search(entry["name"].text())
+    return found[1] if found else ""
+
+
+def _metrics(entry: Node) -> list[tuple[str, float, str, Better]]:
+    """Return metric, value, unit and direction of everything that ``entry`` measured."""
+    name = entry["name"].text()
+    unit = entry.words("time_unit") or "ns"
+    found = [(time, entry[time].number(name), unit, Better.LOWER) for time in _TIMES if time in entry]
+    for counter, node in entry.members():
+        if counter not in _NO_COUNTERS and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+            better = Better.LOWER if counter in _LOWER else Better.UNKNOWN
+            found.append((counter, node.number(name), _UNITS.get(counter, ""), better))
+    return found
+
+
+def _add(rows: Rows, entry: Node) -> None:
+    params = split_name(_run_name(entry))
+    main = {**params, "metric": "real_time"}
+    if entry.words("error_occurred") == "true":
+        rows.fail(main, entry.words("error_message"))
+        return
+    if entry.words("skipped") == "true":
+        rows.skip(main, entry.words("skip_message"))
+        return
+    for metric, value, unit, better in _metrics(entry):
+        rows.add({**params, "metric": metric}, (value,), unit, better, message=entry.words("label"))
+
+
+def _spreads(entries: list[Node]) -> dict[tuple[str, str], dict[str, float]]:
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for entry in entries:
+        aggregate = _aggregate(entry)
+        if aggregate in _SPREADS:
+            for metric, value, _, _ in _metrics(entry):
+                found.setdefault((_run_name(entry), metric), {})[aggregate] = value
+    return found
+
+
+def _add_aggregate(rows: Rows, entry: Node, aggregate: str, spreads: dict[tuple[str, str], dict[str, float]]) -> None:
+    if aggregate in (*_SPREADS, "BigO", "RMS") or entry.words("aggregate_unit") == "percentage":
+        return
+    params = split_name(_run_name(entry))
+    if entry.words("error_occurred") == "true":
+        rows.fail({**params, "metric": "real_time"}, entry.words("error_message"))
+        return
+    for metric, value, unit, better in _metrics(entry):
+        named = {**params, "metric": metric}
+        if aggregate == "median":
+            summary = {"repetitions": entry["repetitions"].number()} if "repetitions" in entry else {}
+            summary.update(spreads.get((_run_name(entry), metric), {}))
+            rows.add(named, (value,), unit, better, summary=summary)
+        else:
+            rows.add({**named, "stat": aggregate}, (value,), unit, better)
+
+
+def _warnings(context: Node) -> tuple[Problem, ...]:
+    found = []
+    if context.words("library_build_type") == "debug":
+        found.append(("the benchmark library is a debug build", "context.library_build_type", "Build it for release."))
+    if context.words("cpu_scaling_enabled") == "true":
+        found.append(
+            ("CPU frequency scaling was on, so times vary more", "context.cpu_scaling_enabled", "Fix the frequency.")
+        )
+    return tuple(Problem(message, where, remedy, Severity.WARNING) for message, where, remedy in found)

@@ -1,0 +1,67 @@
+"""Read what hyperfine writes with ``--export-json``."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.node import Node
+from knickpoint.formats.rows import Rows
+from knickpoint.formats.source import Source
+from knickpoint.model.report import Report, RunReport
+from knickpoint.model.unit import Better
+
+__all__ = ["fits", "read"]
+
+_NAME: Final = "hyperfine"
+_STATISTICS: Final = ("mean", "min", "max")
+
+
+def fits(source: Source) -> bool:
+    """Tell whether this is an object of results, each with a command."""
+    document = source.document
+    results = document.get("results") if isinstance(document, dict) else None
+    return (
+        isinstance(results, list)
+        and bool(results)
+        and all(isinstance(result, dict) and "command" in result and "mean" in result for result in results)
+    )
+
+
+def read(source: Source) -> Parsed:
+    """Read one run: time, user and system time in seconds, and memory in bytes.
+
+    A command of which any execution ended with another exit code than 0 failed.
+    """
+    rows = Rows()
+    for result in Node(source.json)["results"].elements():
+        parameters = result.maybe("parameters")
+        params = parameters.facts() if parameters is not None else {}
+        _add(rows, {**params, "benchmark": result["command"].text()}, result)
+    return Report(_NAME, (RunReport(rows.table()),)), ()
+
+
+def _add(rows: Rows, params: dict[str, str], result: Node) -> None:
+    command = params["benchmark"]
+    timed = {**params, "metric": "time"}
+    codes = result.maybe("exit_codes")
+    wrong = [code.value for code in codes.elements() if code.value != 0] if codes is not None else []
+    if wrong:
+        said = "a signal" if wrong[0] is None else f"exit code {wrong[0]}"
+        rows.fail(timed, f"{len(wrong)} of {len(list(codes.elements())) if codes else 0} executions ended with {said}")
+        return
+    times = result.maybe("times")
+    if times is not None and times.value:
+        rows.add(timed, times.numbers(command), "s", Better.LOWER)
+    else:
+        summary = {"stddev": result["stddev"].number(command)} if "stddev" in result else {}
+        rows.add(timed, (result["median"].number(command),), "s", Better.LOWER, summary=summary)
+        for statistic in _STATISTICS:
+            if statistic in result:
+                rows.add({**timed, "stat": statistic}, (result[statistic].number(command),), "s", Better.LOWER)
+    for metric in ("user", "system"):
+        if metric in result:
+            rows.add({**params, "metric": metric}, (result[metric].number(command),), "s", Better.LOWER)
+    memory = result.maybe("memory_usage_byte")
+    if memory is not None:
+        rows.add({**params, "metric": "memory"}, memory.numbers(command), "B", Better.LOWER)

@@ -1,0 +1,107 @@
+"""Read k6's summaries: of ``handleSummary``, and the older ``--summary-export``."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.node import Node
+from knickpoint.formats.rows import Rows
+from knickpoint.formats.source import Source
+from knickpoint.model.report import Report, RunReport
+from knickpoint.model.unit import Better
+
+__all__ = ["fits", "read"]
+
+_NAME: Final = "k6"
+_BUILT_IN: Final = (
+    "http_req",
+    "iteration",
+    "vus",
+    "data_sent",
+    "data_received",
+    "checks",
+    "grpc_req",
+    "ws_",
+    "browser_",
+)
+_SUBMETRIC: Final = re.compile(r"(?P<name>[^{}]+)\{(?P<tags>[^{}]*)\}")
+_PERCENTILE: Final = re.compile(r"p\((?P<percent>[\d.]+)\)")
+_LOCATIONS: Final = {"avg": "mean", "min": "min", "max": "max"}
+_TIMES: Final = re.compile(r"(_duration|_blocked|_connecting|_handshaking|_sending|_waiting|_receiving|_session)(\{|$)")
+_BETTER: Final = {
+    "http_reqs": Better.HIGHER,
+    "iterations": Better.HIGHER,
+    "checks": Better.HIGHER,
+    "dropped_iterations": Better.LOWER,
+    "http_req_failed": Better.LOWER,
+}
+
+
+def fits(source: Source) -> bool:
+    """Tell whether this is an object of metrics that k6 collects."""
+    document = source.document
+    metrics = document.get("metrics") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or not isinstance(metrics, dict):
+        return False
+    return "root_group" in document or any(name.startswith(_BUILT_IN) for name in metrics)
+
+
+def read(source: Source) -> Parsed:
+    """Read one run: of trends the median, of counters the rate, and their other statistics with ``stat``."""
+    root = Node(source.strict_json)
+    rows = Rows()
+    for name, metric in root["metrics"].members():
+        _add(rows, name, metric)
+    state = root.maybe("state")
+    return Report(_NAME, (RunReport(rows.table(), environment=state.facts() if state is not None else {}),)), ()
+
+
+def _add(rows: Rows, name: str, metric: Node) -> None:
+    found = _SUBMETRIC.fullmatch(name)
+    params = {"metric": found["name"] if found else name}
+    for tag in found["tags"].split(",") if found else ():
+        key, _, value = tag.partition(":")
+        if key.strip():
+            params[key.strip()] = value.strip()
+    values = metric.maybe("values") or metric
+    kind = metric.words("type") or _kind(values)
+    base = params["metric"]
+    better = _BETTER.get(base, Better.UNKNOWN)
+    if kind == "trend":
+        _add_trend(rows, params, values, "ms" if metric.words("contains") == "time" or _TIMES.search(base) else "")
+    elif kind == "counter":
+        data = metric.words("contains") == "data" or base.startswith("data_")
+        unit = "B" if data else ""
+        rows.add(
+            params, (values["rate"].number(name),), f"{unit}/s" if data else "", Better.UNKNOWN if data else better
+        )
+        rows.add({**params, "stat": "count"}, (values["count"].number(name),), "", better)
+    elif kind == "rate":
+        rate = values.maybe("rate") or values["value"]
+        counts = {count: values[count].number(name) for count in ("passes", "fails") if count in values}
+        rows.add(params, (rate.number(name),), "", better, summary=counts)
+    else:
+        rows.add(params, (values["value"].number(name),), "", better)
+
+
+def _kind(values: Node) -> str:
+    """Tell the type of a metric of the older export, which does not."""
+    if "avg" in values or "med" in values:
+        return "trend"
+    if "count" in values:
+        return "counter"
+    return "rate" if "passes" in values else "gauge"
+
+
+def _add_trend(rows: Rows, params: dict[str, str], values: Node, unit: str) -> None:
+    better = Better.LOWER if unit else Better.UNKNOWN
+    summary = {"count": values["count"].number()} if "count" in values else {}
+    for name, node in values.members():
+        percentile = _PERCENTILE.fullmatch(name)
+        if name == "med":
+            rows.add(params, (node.number(params["metric"]),), unit, better, summary=summary)
+        elif percentile or name in _LOCATIONS:
+            stat = f"p{percentile['percent']}" if percentile else _LOCATIONS[name]
+            rows.add({**params, "stat": stat}, (node.number(params["metric"]),), unit, better)

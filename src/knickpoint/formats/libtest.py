@@ -1,0 +1,69 @@
+"""Read the lines of Rust's built-in benchmarks, which Criterion.rs writes too with ``--output-format bencher``."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.rows import Rows
+from knickpoint.formats.source import Source
+from knickpoint.formats.terminal import plain
+from knickpoint.model.errors import FormatError
+from knickpoint.model.report import Report, RunReport
+from knickpoint.model.unit import Better
+
+__all__ = ["fits", "read"]
+
+_NAME: Final = "libtest"
+_BENCH: Final = re.compile(r"^[.iFa]*test (?P<name>.+?)\s+\.\.\. bench:\s*(?P<rest>.*)$", re.MULTILINE)
+_RESULT: Final = re.compile(r"(?P<value>[\d,.]+)\s+(?P<unit>\S+)/iter(?:\s+\(\+/- (?P<spread>[\d,.]+)\))?(?:\s+= .*)?")
+_OTHER: Final = re.compile(r"^[.iFa]*test (?P<name>.+?)\s+\.\.\. (?P<what>ignored|FAILED)(?:, (?P<why>.*))?\s*$")
+
+
+def fits(source: Source) -> bool:
+    """Tell whether any line is a benchmark's."""
+    return _BENCH.search(source.readable) is not None
+
+
+def read(source: Source) -> Parsed:
+    """Read one run: the median time of each benchmark, with its spread (largest minus smallest) in the summary."""
+    rows = Rows()
+    for number, raw in enumerate(source.whole_lines(), 1):
+        line = plain(raw)
+        found = _BENCH.match(line)
+        if found:
+            _add(rows, found["name"], found["rest"].strip(), number)
+            continue
+        other = _OTHER.match(line)
+        if other and other["what"] == "ignored":
+            rows.skip({"benchmark": other["name"]}, other["why"] or "")
+        elif other:
+            rows.fail({"benchmark": other["name"]})
+    return Report(_NAME, (RunReport(rows.table()),)), ()
+
+
+def _add(rows: Rows, name: str, rest: str, number: int) -> None:
+    result = _RESULT.fullmatch(rest)
+    if result is None:
+        raise FormatError(
+            f"{rest!r} is no result (benchmark {name!r})",
+            where=f"line {number}",
+            remedy="A line reads 'test NAME ... bench: 1,234 ns/iter (+/- 56)'; write the file again.",
+        )
+    spread = {"spread": _grouped(result["spread"], number)} if result["spread"] else {}
+    rows.add(
+        {"benchmark": name},
+        (_grouped(result["value"], number),),
+        f"{result['unit']}/iter",
+        Better.LOWER,
+        summary=spread,
+    )
+
+
+def _grouped(text: str, number: int) -> float:
+    """Return the number that ``text`` writes with commas between thousands."""
+    try:
+        return float(text.replace(",", ""))
+    except ValueError as error:
+        raise FormatError(f"{text!r} is no number", where=f"line {number}", remedy="Write the file again.") from error

@@ -1,0 +1,74 @@
+"""Read LNT's report format, version 2."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.moment import read_moment
+from knickpoint.formats.node import Node
+from knickpoint.formats.rows import Rows
+from knickpoint.formats.source import Source
+from knickpoint.model.report import Report, RunReport
+from knickpoint.model.unit import Better
+
+__all__ = ["fits", "read"]
+
+_NAME: Final = "lnt"
+_REVISIONS: Final = ("commit", "git_sha", "git_commit", "llvm_project_revision", "revision", "run_order", "order")
+_UNITS: Final = {
+    "execution_time": "s",
+    "exec_time": "s",
+    "compile_time": "s",
+    "link_time": "s",
+    "code_size": "B",
+    "mem_bytes": "B",
+    "size": "B",
+}
+_HIGHER: Final = ("score",)
+_STATUSES: Final = {0: "", 1: "failed", 2: "failed as expected", 3: "not run"}
+
+
+def fits(source: Source) -> bool:
+    """Tell whether this is a report of version 2."""
+    document = source.document
+    return (
+        isinstance(document, dict)
+        and str(document.get("format_version")) == "2"
+        and isinstance(document.get("tests"), list)
+        and "machine" in document
+    )
+
+
+def read(source: Source) -> Parsed:
+    """Read one run: every number of a test is a metric, a list its samples, ``METRIC_status`` its outcome."""
+    root = Node(source.json)
+    run = root["run"]
+    machine = root["machine"]
+    rows = Rows()
+    for test in root["tests"].elements():
+        _add(rows, {"machine": machine.words("name"), "benchmark": test["name"].text()}, test)
+    facts = {f"run.{name}": text for name, text in run.facts().items() if name not in ("start_time", "end_time")}
+    report = RunReport(
+        rows.table(),
+        revision=next((run.words(name) for name in _REVISIONS if name in run), ""),
+        time=read_moment(run.words("start_time")),
+        environment={**machine.facts(), **facts},
+    )
+    return Report(_NAME, (report,)), ()
+
+
+def _add(rows: Rows, params: dict[str, str], test: Node) -> None:
+    name = params["benchmark"]
+    for metric, node in test.members():
+        named = {**params, "metric": metric}
+        if metric == "name" or metric.endswith("_status") or isinstance(node.value, str) or node.value is None:
+            continue
+        status = test.maybe(f"{metric}_status")
+        said = _STATUSES.get(int(status.number(name)), "failed") if status is not None else ""
+        if said:
+            (rows.skip if said == "not run" else rows.fail)(named, said)
+            continue
+        values = node.numbers(name) if isinstance(node.value, list) else (node.number(name),)
+        better = Better.HIGHER if metric in _HIGHER else Better.LOWER if metric in _UNITS else Better.UNKNOWN
+        rows.add(named, values, _UNITS.get(metric, ""), better)

@@ -1,0 +1,97 @@
+"""Read the JSON of Nyrkiö: results of one commit after another, with attributes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.moment import read_moment
+from knickpoint.formats.node import Node
+from knickpoint.formats.rows import Rows
+from knickpoint.formats.source import Source
+from knickpoint.model.commit import Commit
+from knickpoint.model.errors import FormatError
+from knickpoint.model.report import Report, ResultTable, RunReport
+from knickpoint.model.unit import Better
+
+__all__ = ["fits", "read"]
+
+_NAME: Final = "nyrkio"
+_BETTER: Final = {"higher_is_better": Better.HIGHER, "lower_is_better": Better.LOWER}
+_NO_FACTS: Final = ("git_repo", "git_commit", "branch", "test_name")
+
+
+def fits(source: Source) -> bool:
+    """Tell whether this is a list of entries with metrics and attributes."""
+    document = source.document
+    return (
+        isinstance(document, list)
+        and bool(document)
+        and all(
+            isinstance(entry, dict)
+            and isinstance(entry.get("metrics"), list)
+            and isinstance(entry.get("attributes"), dict)
+            for entry in document
+        )
+    )
+
+
+def read(source: Source) -> Parsed:
+    """Read a run for every entry; its timestamp, in seconds, is the commit's."""
+    entries = list(Node(source.json).elements())
+    names = Rows()
+    runs: list[RunReport] = []
+    commits: dict[str, Commit] = {}
+    repositories: dict[str, None] = {}
+    places: Counter[str] = Counter()
+    for entry in entries:
+        attributes = entry["attributes"]
+        revision, branch = _first(attributes, "git_commit"), _first(attributes, "branch")
+        stamp = entry["timestamp"].number()
+        time = read_moment(stamp)
+        if repository := _first(attributes, "git_repo"):
+            repositories[repository] = None
+        if revision and time:
+            commits.setdefault(revision, Commit(revision, "", "", time, ""))
+        place = f"{revision or 'unknown'}/{stamp:.0f}"
+        places[place] += 1
+        if places[place] > 1:
+            place = f"{place}~{places[place]}"
+        runs.append(
+            RunReport(
+                _table(entry, Rows(like=names)),
+                entry=place if len(entries) > 1 else "",
+                revision=revision,
+                branch=branch,
+                time=time,
+                environment={name: text for name, text in attributes.facts().items() if name not in _NO_FACTS},
+            )
+        )
+    if len(repositories) > 1:
+        raise FormatError(
+            f"the entries belong to {len(repositories)} repositories: {', '.join(repositories)}",
+            remedy="Split the file, one a repository.",
+        )
+    ordered = sorted(commits.values(), key=lambda commit: commit.time)
+    return Report(_NAME, tuple(runs), tuple(ordered), next(iter(repositories), "")), ()
+
+
+def _table(entry: Node, rows: Rows) -> ResultTable:
+    test = _first(entry["attributes"], "test_name")
+    for metric in entry["metrics"].elements():
+        name = metric["name"].text()
+        params = {"metric": name, "benchmark": test}
+        better = _BETTER.get(metric.words("direction"), Better.UNKNOWN)
+        rows.add(params, (metric["value"].number(name),), metric.words("unit"), better)
+    return rows.table()
+
+
+def _first(attributes: Node, name: str) -> str:
+    """Return an attribute, which may stand in a list."""
+    found = attributes.maybe(name)
+    if found is None:
+        return ""
+    if isinstance(found.value, list):
+        return next((element.word() for element in found.elements()), "")
+    return found.word()

@@ -1,0 +1,96 @@
+"""Read Perfherder data: an artefact, or a log with ``PERFHERDER_DATA:`` lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.moment import read_moment
+from knickpoint.formats.node import Node
+from knickpoint.formats.rows import Rows
+from knickpoint.formats.source import Source
+from knickpoint.model.report import Report, RunReport
+from knickpoint.model.unit import Better
+
+__all__ = ["fits", "read"]
+
+_NAME: Final = "perfherder"
+_LINE: Final = re.compile(r"PERFHERDER_DATA:[ \t]*(?=\{)")
+
+
+def fits(source: Source) -> bool:
+    """Tell whether this is an object with framework and suites, or has a line with one."""
+    document = source.document
+    if isinstance(document, dict):
+        return isinstance(document.get("framework"), dict) and isinstance(document.get("suites"), list)
+    return _LINE.search(source.readable) is not None
+
+
+def read(source: Source) -> Parsed:
+    """Read one run: a series for each suite with a value of its own, and for each subtest.
+
+    Lower is better unless the file says otherwise. Options are part of the series, tags are not.
+    """
+    rows = Rows()
+    environment: dict[str, str] = {}
+    times: list[float] = []
+    for root in _blobs(source):
+        common = {"framework": root["framework"]["name"].text()}
+        application = root.maybe("application")
+        if application is not None:
+            common["application"] = application.words("name")
+            environment["application.version"] = application.words("version")
+        system = root.maybe("os")
+        environment.update(
+            {f"os.{name}": text for name, text in (system.facts() if system is not None else {}).items()}
+        )
+        if "pushTimestamp" in root:
+            times.append(root["pushTimestamp"].number())
+        for suite in root["suites"].elements():
+            _add_suite(rows, common, suite, environment)
+    run = RunReport(
+        rows.table(),
+        time=read_moment(min(times, default=None)),
+        environment={name: text for name, text in environment.items() if text},
+    )
+    return Report(_NAME, (run,)), ()
+
+
+def _blobs(source: Source) -> Iterator[Node]:
+    if isinstance(source.document, dict):
+        yield Node(source.document)
+        return
+    for number, line in enumerate(source.lines, 1):
+        found = _LINE.search(line)
+        if found:
+            yield Node(source.parse_json(line[found.end() :].rstrip(), first_line=number), step=f"line {number}")
+
+
+def _add_suite(rows: Rows, common: dict[str, str], suite: Node, environment: dict[str, str]) -> None:
+    params = {**common, "benchmark": suite["name"].text()}
+    options = suite.maybe("extraOptions")
+    if options is not None and options.value:
+        params["options"] = " ".join(sorted(option.text() for option in options.elements()))
+    tags = suite.maybe("tags")
+    if tags is not None and tags.value:
+        environment[f"tags.{params['benchmark']}"] = " ".join(sorted(tag.text() for tag in tags.elements()))
+    if "value" in suite or "replicates" in suite:
+        _add(rows, params, suite)
+    subtests = suite.maybe("subtests")
+    for subtest in subtests.elements() if subtests is not None else ():
+        _add(rows, {**params, "test": subtest["name"].text()}, subtest)
+
+
+def _add(rows: Rows, params: dict[str, str], node: Node) -> None:
+    name = node["name"].text()
+    higher = "lowerIsBetter" in node and node["lowerIsBetter"].value is False
+    better = Better.HIGHER if higher else Better.LOWER
+    replicates = node.maybe("replicates")
+    unit = node.words("unit")
+    if replicates is None or not replicates.value:
+        rows.add(params, (node["value"].number(name),), unit, better)
+        return
+    summary = {"value": node["value"].number(name)} if "value" in node else {}
+    rows.add(params, replicates.numbers(name), unit, better, summary=summary)

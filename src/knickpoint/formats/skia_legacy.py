@@ -1,0 +1,79 @@
+"""Read the older format of Skia Perf, which nanobench writes."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.node import Node
+from knickpoint.formats.rows import Rows
+from knickpoint.formats.source import Source
+from knickpoint.model.report import Problem, Report, RunReport, Severity
+from knickpoint.model.unit import read_unit
+
+__all__ = ["fits", "read"]
+
+_NAME: Final = "skia-legacy"
+_ENDING: Final = re.compile(r".*_(?P<unit>[a-z]+)")
+_UNITS: Final = {"mb": "MB", "kb": "kB", "bytes": "bytes"}
+_SAMPLED: Final = "min_ms"
+"""The metric that ``samples`` belong to."""
+
+
+def fits(source: Source) -> bool:
+    """Tell whether this is an object with a commit and results by test and configuration."""
+    document = source.document
+    return isinstance(document, dict) and "gitHash" in document and isinstance(document.get("results"), dict)
+
+
+def read(source: Source) -> Parsed:
+    """Read one run: a trace per test, configuration and metric; the metric is the param ``sub_result``.
+
+    Where nanobench kept samples, they are those of ``min_ms``.
+    """
+    root = Node(source.strict_json)
+    common: dict[str, str] = {}
+    for group in ("key", "options"):
+        given = root.maybe(group)
+        if given is not None:
+            common.update({name: node.text() for name, node in given.members()})
+    rows = Rows()
+    for test, configs in root["results"].members():
+        for config, metrics in configs.members():
+            _add(rows, {**common, "test": test, "config": config}, metrics)
+    problems: list[Problem] = []
+    issue = root.words("issue")
+    if issue:
+        said = f"these are results of patch {issue}, not of the commit alone"
+        problems.append(Problem(said, "issue", "Import them on a branch of their own with --branch.", Severity.WARNING))
+    environment = {name: text for name in ("issue", "patchset", "source") if (text := root.words(name))}
+    run = RunReport(rows.table(), revision=root["gitHash"].text(), environment=environment)
+    return Report(_NAME, (run,)), tuple(problems)
+
+
+def _add(rows: Rows, params: dict[str, str], metrics: Node) -> None:
+    own = metrics.maybe("options")
+    if own is not None:
+        params |= {
+            name: node.value
+            for name, node in own.members()
+            if isinstance(node.value, str) and not name.startswith("GL_")
+        }
+    samples = metrics.maybe("samples")
+    for metric, node in metrics.members():
+        if not isinstance(node.value, int | float) or isinstance(node.value, bool):
+            continue
+        named = {**params, "sub_result": metric}
+        value = node.number(f"{params['test']} {params['config']}")
+        if metric == _SAMPLED and samples is not None and samples.value:
+            rows.add(named, samples.numbers(params["test"]), "ms", summary={"value": value})
+        else:
+            rows.add(named, (value,), _unit(metric))
+
+
+def _unit(metric: str) -> str:
+    found = _ENDING.fullmatch(metric)
+    ending = found["unit"] if found else metric
+    known = _UNITS.get(ending, ending)
+    return "" if read_unit(known).dimension.startswith("?") else known

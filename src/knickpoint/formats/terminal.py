@@ -1,0 +1,15 @@
+"""Terminal: take out of captured output what was meant for a terminal only."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["plain"]
+
+_ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]|[\x00\x08]")
+
+
+def plain(line: str) -> str:
+    """Return ``line`` without colours, NULs, and what a carriage return had overwritten."""
+    return _ESCAPES.sub("", line).rpartition("\r")[2]
