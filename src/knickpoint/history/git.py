@@ -81,13 +81,17 @@ def web_address(location: str) -> str:
     return f"https://{found['host']}/{found['path']}"
 
 
-def _environment() -> dict[str, str]:
-    """Return our environment without what would redirect git, as inside a hook of another repository."""
+def _environment(*, network: bool) -> dict[str, str]:
+    """Return our environment without what would redirect git, as inside a hook of another repository.
+
+    Without ``network``, a clone without file contents does not fetch what it is asked for and does not have.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT_VARIABLES}
     return kept | {
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_ALLOW_PROTOCOL": _PROTOCOLS,
+        "GIT_ALLOW_PROTOCOL": _PROTOCOLS if network else "none",
+        "GIT_NO_LAZY_FETCH": "0" if network else "1",
         "LC_ALL": "C",
     }
 
@@ -112,7 +116,7 @@ def _remedy(reason: str) -> str:
 
 
 @contextmanager
-def _process(arguments: Sequence[str], where: str, stdin: bytes) -> Iterator[IO[bytes]]:
+def _process(arguments: Sequence[str], where: str, stdin: bytes, *, network: bool = False) -> Iterator[IO[bytes]]:
     """Run git and yield its standard output; raise when it fails.
 
     Input and errors go through files, so that no pipe can fill up while we read another.
@@ -126,7 +130,7 @@ def _process(arguments: Sequence[str], where: str, stdin: bytes) -> Iterator[IO[
                 stdin=given,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                env=_environment(),
+                env=_environment(network=network),
             )
         except FileNotFoundError as error:
             raise HistoryError(
@@ -145,13 +149,15 @@ def _process(arguments: Sequence[str], where: str, stdin: bytes) -> Iterator[IO[
             raise HistoryError(f"git says: {reason}", where=where, remedy=_remedy(reason))
 
 
-def run_git(arguments: Sequence[str], *, where: str = "", stdin: bytes = b"", limit: int = 1 << 24) -> bytes:
-    """Return what git prints.
+def run_git(
+    arguments: Sequence[str], *, where: str = "", stdin: bytes = b"", limit: int = 1 << 24, network: bool = False
+) -> bytes:
+    """Return what git prints; it may talk to other machines only with ``network``.
 
     Raises:
         HistoryError: git is missing, fails, or prints more than ``limit`` bytes.
     """
-    with _process(arguments, where, stdin) as output:
+    with _process(arguments, where, stdin, network=network) as output:
         printed = output.read(limit + 1)
         if len(printed) > limit:
             raise HistoryError(f"git {arguments[0]} printed more than {limit} bytes", where=where)
@@ -227,18 +233,22 @@ class Git:
                 run_git(
                     ["clone", "--quiet", "--bare", "--filter=blob:none", "--end-of-options", url, str(target)],
                     where=url,
+                    network=True,
                 )
                 target.rename(directory)
         return cls.at(directory, numbers=numbers, web=web)
 
-    def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
+    def run(self, *arguments: str, stdin: bytes = b"", network: bool = False) -> bytes:
         """Run git in this repository. Raises ``HistoryError`` as :func:`run_git` does."""
-        return run_git(["-C", str(self.directory), *arguments], where=str(self.directory), stdin=stdin)
+        where = str(self.directory)
+        return run_git(["-C", where, *arguments], where=where, stdin=stdin, network=network)
 
     def fetch(self) -> None:
         """Bring a clone made by :meth:`clone` up to date, its default branch included; force-pushes are taken over."""
-        self.run("fetch", "--quiet", "--prune", "--no-write-fetch-head", "origin", "+refs/heads/*:refs/heads/*")
-        told = self.run("ls-remote", "--symref", "origin", "HEAD").decode()
+        self.run(
+            "fetch", "--quiet", "--prune", "--no-write-fetch-head", "origin", "+refs/heads/*:refs/heads/*", network=True
+        )
+        told = self.run("ls-remote", "--symref", "origin", "HEAD", network=True).decode()
         found = re.match(r"ref: (refs/heads/\S+)\tHEAD", told)
         if found:
             self.run("symbolic-ref", "HEAD", found[1])

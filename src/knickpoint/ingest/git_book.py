@@ -183,10 +183,20 @@ class GitBook:
             self.store.commits.line(self.repository, self.branch) if known else Line(self.repository, self.branch, ())
         )
         last = self._hash(line.slots[-1]) if line.slots else ""
+        if line.slots and self._deepened(line.slots[0]):
+            line, last = Line(self.repository, self.branch, ()), ""
         if last != tip:
             self.store.commits.set_line(self.repository, self.branch, self._read(line, tip, last))
         if self.store.commits.lines(self.repository)[0] != self.branch:
             self.store.commits.set_default_line(self.repository, self.branch)
+
+    def _deepened(self, oldest: int) -> bool:
+        """Tell whether git now knows commits before the oldest one: a shallow clone was filled up."""
+        commit = self.store.commits.get(self.repository, [oldest])[0].commit
+        if commit.parents:
+            return False
+        read = self.git.commits([commit.hash]).get(commit.hash)
+        return read is not None and bool(read.parents)
 
     def _read(self, line: Line, tip: str, last: str) -> Sequence[int]:
         """Return the slots of the line that now ends at ``tip`` and ended at ``last``."""

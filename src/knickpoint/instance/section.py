@@ -20,7 +20,7 @@ Section = TypeVar("Section")
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _PLAIN: Final = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
-_NAME: Final = re.compile(r"[^\x00-\x1f\x7f\s/\\][^\x00-\x1f\x7f/\\]*")
+_NAME: Final = re.compile(r"[^\x00-\x1f\x7f\s](?:[^\x00-\x1f\x7f]*[^\x00-\x1f\x7f\s])?")
 
 
 def read_section(kind: type[Section], table: Mapping[str, Any], *, file: str, section: str = "") -> Section:
@@ -85,7 +85,7 @@ def _named(hint: Any, value: Any, place: str, file: str) -> dict[str, Any]:
     for name in value:
         if not _NAME.fullmatch(name):
             raise ConfigError(
-                f"{name!r} cannot be a name", where=f"{file}, [{place}]", remedy="Use a name without slashes."
+                f"{name!r} cannot be a name", where=f"{file}, [{place}]", remedy="Use a name without space around it."
             )
     takes_name = dataclasses.is_dataclass(hint) and any(field.name == "name" for field in dataclasses.fields(hint))
     if not takes_name:

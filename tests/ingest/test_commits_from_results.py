@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from tests.ingest.conftest import Lab
+from tests.ingest.test_importing import history
+
+A, B, C, D = ("abcd"[index] * 40 for index in range(4))
+
+
+def dated(lab: Lab, commit: str, minute: int) -> Path:
+    """Write a CSV file of one commit with its time."""
+    return lab.write(
+        f"{commit}.csv", f"commit,time,benchmark,value\n{commit},2026-01-01T00:{minute:02}:00Z,sort,{minute}\n"
+    )
+
+
+@pytest.mark.parametrize("arrival", list(itertools.permutations(range(3))))
+def test_single_commits_stand_in_order_of_time_whatever_the_order_of_arrival(
+    lab: Lab, arrival: tuple[int, ...]
+) -> None:
+    files = [dated(lab, A, 3), dated(lab, B, 1), dated(lab, C, 2)]
+    for index in arrival:
+        lab.take(files[index])
+    assert lab.line() == [B, C, A]
+
+
+@pytest.mark.parametrize("arrival", list(itertools.permutations(range(3))))
+def test_histories_keep_the_order_that_each_file_tells(lab: Lab, arrival: tuple[int, ...]) -> None:
+    files = [
+        lab.write("one.js", history((A, 1, 1), (C, 5, 1))),
+        lab.write("two.js", history((B, 3, 1), (C, 5, 1), (D, 6, 1))),
+        lab.write("three.js", history((A, 1, 2), (D, 6, 2))),
+    ]
+    for index in arrival:
+        lab.take(files[index])
+    assert lab.line("o/r") == [A, B, C, D]
+
+
+def test_numbers_stand_in_their_order(lab: Lab) -> None:
+    for number in ("100", "9", "23"):
+        lab.take(lab.skia(f"{number}.json", f"CP:{number}", sort=1))
+    assert lab.line() == ["9", "23", "100"]
+
+
+def test_a_prefix_of_a_known_commit_is_that_commit(lab: Lab) -> None:
+    lab.take(lab.skia("a.json", A, sort=1))
+    lab.take(lab.skia("b.json", A[:8], sort=3))
+    assert lab.values() == {A: {"sort": 2}}
+
+
+def test_a_branch_has_a_line_of_its_own(lab: Lab) -> None:
+    lab.take(dated(lab, A, 1), dated(lab, B, 2), dated(lab, C, 9))
+    lab.take(dated(lab, D, 5), branch="feature")
+    assert lab.line() == [A, B, C]
+    assert lab.line("main", "feature") == [A, B, D]
+
+
+def test_a_branch_that_is_merged_moves_to_the_default_line(lab: Lab) -> None:
+    lab.take(dated(lab, A, 1))
+    lab.take(dated(lab, B, 2), branch="feature")
+    lab.take(lab.skia("b.json", B, sort=7), branch="main")
+    assert lab.line() == [A, B]
+
+
+def test_the_only_branch_that_results_name_is_the_default_one(lab: Lab) -> None:
+    lab.take(dated(lab, A, 1), dated(lab, B, 2), branch="develop")
+    assert lab.line() == [A, B]
+
+
+def test_authors_and_subjects_come_from_the_results(lab: Lab, reference: Path) -> None:
+    lab.take(reference / "data" / "histories" / "hyper_data.js")
+    commits = lab.instance.store.commits
+    first = commits.get(commits.repository("hyperium/hyper"), [0])[0].commit
+    assert (first.author, first.subject) == ("Sean McArthur", "Use patched GH action")
+    assert first.url.endswith("/commit/af96ddf008540ca4799381efb16a74af4dc3db28")

@@ -1,0 +1,270 @@
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+from tests.ingest.conftest import Lab
+
+from knickpoint.ingest import ImportState
+from knickpoint.store import FileState
+
+A, B, C = "a" * 40, "b" * 40, "c" * 40
+
+
+def history(*entries: tuple[str, int, float]) -> str:
+    """Write a data.js: (commit, minute, value)."""
+    import json
+
+    told = [
+        {
+            "commit": {"id": commit, "message": f"Change {minute}", "timestamp": f"2026-01-01T00:{minute:02}:00Z"},
+            "date": 1_767_225_600_000 + 60_000 * minute,
+            "tool": "cargo",
+            "benches": [{"name": "sort", "value": value, "unit": "ns/iter"}],
+        }
+        for commit, minute, value in entries
+    ]
+    data = {"lastUpdate": 1, "repoUrl": "https://github.com/o/r", "entries": {"suite": told}}
+    return "window.BENCHMARK_DATA = " + json.dumps(data)
+
+
+def test_a_file_comes_in(lab: Lab) -> None:
+    summary = lab.take(lab.skia("a.json", A, sort=1.5, parse=2))
+    assert not summary.failed
+    assert lab.values() == {A: {"sort": 1.5, "parse": 2}}
+
+
+def test_the_same_file_again_changes_nothing_and_says_so(lab: Lab) -> None:
+    path = lab.skia("a.json", A, sort=1.5)
+    lab.take(path)
+    summary = lab.take(path)
+    assert (summary.changed, summary.files[0].state) == (False, ImportState.UNCHANGED)
+    assert "nothing new, its run is in already" in summary.lines()[0]
+
+
+def test_a_copy_of_a_file_changes_nothing(lab: Lab) -> None:
+    lab.take(lab.skia("a.json", A, sort=1.5))
+    assert not lab.take(lab.skia("copy.json", A, sort=1.5)).changed
+
+
+def test_a_correction_replaces_its_points_and_says_what_changed(lab: Lab) -> None:
+    lab.take(lab.skia("a.json", A, sort=1.5, parse=2))
+    summary = lab.take(lab.skia("a.json", A, sort=1.25, parse=2))
+    assert (summary.files[0].corrected, lab.values()) == (1, {A: {"sort": 1.25, "parse": 2}})
+    assert summary.lines()[1] == f"  changed: {A[:12]} benchmark=sort unit=ms: 1.5 → 1.25 ms"
+
+
+def test_a_file_that_goes_back_to_its_former_content_is_corrected_back(lab: Lab) -> None:
+    for value in (1.5, 1.25, 1.5):
+        lab.take(lab.skia("a.json", A, sort=value))
+    assert lab.values() == {A: {"sort": 1.5}}
+
+
+def test_another_run_of_the_same_commit_joins(lab: Lab) -> None:
+    lab.take(lab.skia("a.json", A, sort=1))
+    summary = lab.take(lab.skia("b.json", A, sort=3))
+    assert (summary.files[0].rerun, lab.values()) == (1, {A: {"sort": 2}})
+
+
+def test_the_next_commit_under_the_same_name_is_another_run(lab: Lab) -> None:
+    lab.take(lab.skia("a.json", A, sort=1))
+    lab.take(lab.skia("a.json", B, sort=3))
+    assert lab.values() == {A: {"sort": 1}, B: {"sort": 3}}
+
+
+def test_a_packed_file_is_read(lab: Lab) -> None:
+    plain = lab.skia("a.json", A, sort=1)
+    lab.take(lab.write("folder/a.json.gz", gzip.compress(plain.read_bytes())).parent)
+    assert lab.values() == {A: {"sort": 1}}
+
+
+def test_a_whole_history_comes_in_with_its_order(lab: Lab) -> None:
+    summary = lab.take(lab.write("data.js", history((A, 3, 10), (B, 1, 11), (C, 2, 12))))
+    assert summary.files[0].new == 3
+    assert lab.values("o/r") == {B: {"sort": 11}, C: {"sort": 12}, A: {"sort": 10}}
+
+
+def test_a_history_that_grew_brings_in_what_is_new(lab: Lab) -> None:
+    lab.take(lab.write("data.js", history((A, 1, 10))))
+    summary = lab.take(lab.write("data.js", history((A, 1, 10), (B, 2, 11))))
+    assert (summary.files[0].new, summary.files[0].same) == (1, 1)
+
+
+def test_a_history_from_elsewhere_is_the_same_history(lab: Lab) -> None:
+    lab.take(lab.write("data.js", history((A, 1, 10))))
+    summary = lab.take(lab.write("new/data.js", history((A, 1, 10), (B, 2, 11))))
+    assert (summary.files[0].new, summary.files[0].same, summary.files[0].rerun) == (1, 1, 0)
+
+
+def test_a_truncated_file_imports_nothing_and_says_where_it_ends(lab: Lab) -> None:
+    text = history((A, 1, 10), (B, 2, 11))
+    summary = lab.take(lab.write("data.js", text[: len(text) // 2]))
+    assert summary.files[0].state is ImportState.REFUSED
+    assert "line 1" in summary.lines()[0]
+    assert lab.instance.store.commits.repositories() == []
+
+
+@pytest.mark.parametrize("value", ['"fast"', "NaN", "1e400", "null", "true", "[1]"])
+def test_a_history_with_one_wrong_value_imports_nothing(lab: Lab, value: str) -> None:
+    text = history((A, 1, 10), (B, 2, 987654321))
+    summary = lab.take(lab.write("data.js", text.replace("987654321", value)))
+    assert summary.files[0].state is ImportState.REFUSED
+    assert lab.instance.store.commits.repositories() == []
+
+
+def test_a_refused_file_leaves_the_others_alone(lab: Lab) -> None:
+    summary = lab.take(lab.write("bad.json", "{"), lab.skia("good.json", A, sort=1))
+    assert [outcome.state for outcome in summary.files] == [ImportState.REFUSED, ImportState.IMPORTED]
+    assert summary.failed
+
+
+def test_a_refused_file_is_kept_in_quarantine_with_its_reason(lab: Lab) -> None:
+    lab.take(lab.write("bad.json", "{"))
+    (refused,) = lab.instance.store.ledger.quarantined()
+    assert refused.source == str(lab.directory / "bad.json")
+    assert refused.problems[0].message
+
+
+def test_a_refused_file_that_was_repaired_leaves_quarantine(lab: Lab) -> None:
+    lab.take(lab.write("a.json", "{"))
+    lab.take(lab.skia("a.json", A, sort=1))
+    assert lab.instance.store.ledger.quarantined() == []
+
+
+def test_quarantine_forgets_the_oldest(lab: Lab) -> None:
+    lab.configure("[ingest]\nquarantine_files = 2\n")
+    for name in ("1", "2", "3"):
+        lab.take(lab.write(f"{name}.json", "{" + name))
+    assert [Path(one.source).stem for one in lab.instance.store.ledger.quarantined()] == ["2", "3"]
+
+
+def test_results_without_a_commit_ask_for_one(lab: Lab) -> None:
+    path = lab.write("a.csv", "benchmark,value,unit\nsort,1,ms\n")
+    summary = lab.take(path)
+    assert "--commit" in summary.lines()[0]
+    assert not lab.take(path, revision=A).failed
+    assert lab.values() == {A: {"sort": 1}}
+
+
+def test_a_commit_for_a_history_of_several_is_refused(lab: Lab) -> None:
+    summary = lab.take(lab.write("data.js", history((A, 1, 10), (B, 2, 11))), revision=C)
+    assert "results of 2 commits" in summary.lines()[0]
+
+
+def test_a_missing_file_is_one_clear_line(lab: Lab) -> None:
+    summary = lab.take(lab.directory / "nowhere.json")
+    assert summary.failed
+    assert summary.lines() == [
+        f"{lab.directory}/nowhere.json: not read: there is no such file or folder. Correct the name."
+    ]
+
+
+def test_an_unreadable_folder_is_one_clear_line(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = lab.skia("folder/a.json", A, sort=1).parent
+
+    def refuse(path: str | os.PathLike[str]) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    summary = lab.take(folder)
+    assert summary.failed
+    assert summary.lines()[0] == f"{folder}: not read: you may not read it. Give yourself the right to read it."
+
+
+def test_an_empty_file_is_refused(lab: Lab) -> None:
+    assert "the file is empty" in lab.take(lab.write("a.json", "")).lines()[0]
+
+
+def test_a_pipe_is_not_waited_for(lab: Lab) -> None:
+    os.mkfifo(lab.directory / "pipe.json")
+    assert "neither a file nor a folder" in lab.take(lab.directory / "pipe.json").lines()[0]
+
+
+def test_a_file_that_is_too_large_is_refused(lab: Lab) -> None:
+    lab.configure("[ingest]\nlargest_megabytes = 1\n")
+    summary = lab.take(lab.write("a.json", b" " * 1_000_001))
+    assert "more than 1 MB" in summary.lines()[0]
+
+
+def test_folders_are_searched_for_results_only(lab: Lab) -> None:
+    lab.skia("folder/b/two.json", B, sort=2)
+    lab.skia("folder/one.json", A, sort=1)
+    lab.write("folder/README.md", "Read me")
+    lab.write("folder/.hidden/three.json", "{")
+    summary = lab.take(lab.directory / "folder")
+    assert (len(summary.files), summary.ignored) == (2, 1)
+    assert summary.lines()[-2:] == ["2 files: 2 imported", "1 file of other kinds left alone"]
+
+
+def test_a_dry_run_tells_everything_and_keeps_nothing(lab: Lab) -> None:
+    paths = [lab.skia("a.json", A, sort=1), lab.write("bad.json", "{")]
+    summary = lab.take(*paths, dry_run=True)
+    assert [outcome.state for outcome in summary.files] == [ImportState.IMPORTED, ImportState.REFUSED]
+    assert summary.lines()[-1] == "dry run: nothing was kept"
+    store = lab.instance.store
+    assert (store.commits.repositories(), store.ledger.files(), store.ledger.quarantined()) == ([], [], [])
+
+
+def test_params_from_outside_join_every_result(lab: Lab) -> None:
+    lab.take(lab.skia("a.json", A, sort=1), params={"machine": "m1"})
+    (trace,) = lab.instance.store.traces.find(
+        lab.instance.store.commits.repository("main"), ",benchmark=sort,machine=m1,unit=ms,"
+    )
+    assert trace.unit == "ms"
+
+
+def test_the_same_file_from_two_machines_is_two_runs(lab: Lab) -> None:
+    path = lab.skia("a.json", A, sort=1)
+    lab.take(path, params={"machine": "m1"})
+    assert lab.take(path, params={"machine": "m2"}).files[0].new_traces == 1
+
+
+def test_volatile_params_are_dropped_with_a_warning(lab: Lab) -> None:
+    lab.configure('[ingest]\ndrop_params = ["pid"]\n')
+    summary = lab.take(lab.write("a.csv", f"commit,benchmark,pid,value\n{A},sort,17,1\n{B},sort,18,2\n"))
+    assert lab.values() == {A: {"sort": 1}, B: {"sort": 2}}
+    assert "  the volatile param 'pid' was taken out" in summary.lines()
+
+
+def test_refused_params_refuse_the_file(lab: Lab) -> None:
+    lab.configure('[ingest]\nrefuse_params = ["pid"]\n')
+    summary = lab.take(lab.write("a.csv", f"commit,benchmark,pid,value\n{A},sort,17,1\n"))
+    assert summary.files[0].state is ImportState.REFUSED
+
+
+def test_params_that_look_volatile_are_named(lab: Lab) -> None:
+    summary = lab.take(lab.write("a.csv", f"commit,benchmark,started,value\n{A},sort,1767225600,1\n"))
+    assert any("'started' looks as if it changed with every run" in line for line in summary.lines())
+
+
+def test_a_renamed_benchmark_keeps_its_history(lab: Lab) -> None:
+    lab.configure('[[ingest.renames]]\nold = { benchmark = "sort" }\nnew = { benchmark = "quicksort" }\n')
+    lab.take(lab.skia("a.json", A, sort=1), lab.skia("b.json", B, quicksort=2))
+    assert lab.values() == {A: {"quicksort": 1}, B: {"quicksort": 2}}
+
+
+def test_every_file_is_noted(lab: Lab) -> None:
+    lab.take(lab.skia("a.json", A, sort=1))
+    entry = lab.instance.store.ledger.latest(str(lab.directory / "a.json"))
+    assert entry is not None
+    assert (entry.state, entry.format, entry.runs) == (FileState.STORED, "skia", 1)
+
+
+def test_progress_counts_files(lab: Lab) -> None:
+    told: list[tuple[int, int]] = []
+    lab.take(
+        lab.skia("a.json", A, sort=1),
+        lab.skia("b.json", B, sort=1),
+        progress=lambda done, total: told.append((done, total)),
+    )
+    assert told == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_real_histories_come_in_once(lab: Lab, reference: Path) -> None:
+    path = reference / "data" / "histories" / "hyper_data.js"
+    first, second = lab.take(path), lab.take(path)
+    assert (first.files[0].new, first.files[0].new_traces, first.files[0].commits) == (879, 27, 440)
+    assert not second.changed
+    assert len(lab.line("hyperium/hyper")) == 440
