@@ -31,9 +31,10 @@ from knickpoint.store.finding_list import Selection, Sort, count_regressions, li
 from knickpoint.store.finding_rows import change_point_of, known_point_of, sighting_of
 from knickpoint.store.finding_writes import Membership, apply_changes, refresh, set_groups
 from knickpoint.store.tables.findings import change_point, regression, sighting
+from knickpoint.store.ticket_book import Ticket, TicketBook
 from knickpoint.store.triage_log import Wish, decide, log, undo
 
-__all__ = ["AlertBook", "AlertRun", "Findings", "Membership", "Selection", "Sort"]
+__all__ = ["AlertBook", "AlertRun", "Findings", "Membership", "Selection", "Sort", "Ticket", "TicketBook"]
 
 _ALL = frozenset(Condition)
 
@@ -49,6 +50,7 @@ class Findings:
         self._database = database
         self._commits = Commits(database)
         self.alerts = AlertBook(database)
+        self.tickets = TicketBook(database)
 
     def regressions(
         self,
@@ -175,11 +177,14 @@ class Findings:
     def members(self, repository: Repository) -> list[dict[str, Any]]:
         """Return what grouping needs of every live change point, by id.
 
-        Columns: id, line, previous, slot, apart, together, regression_id.
+        Columns: id, trace_id, line, previous, slot, apart, together, regression_id, matched_ticket.
         """
         point = change_point.c
-        names = (point.id, point.line, point.previous, point.slot, point.apart, point.together, point.regression_id)
-        query = select(*names).where(point.repository_id == repository.id, point.condition != Condition.GONE.value)
+        place = (point.line, point.previous, point.slot)
+        decided = (point.apart, point.together, point.regression_id, point.matched_ticket)
+        query = select(point.id, point.trace_id, *place, *decided).where(
+            point.repository_id == repository.id, point.condition != Condition.GONE.value
+        )
         with self._database.reading() as connection:
             return [dict(row) for row in connection.execute(query.order_by(point.id)).mappings()]
 
@@ -210,6 +215,17 @@ class Findings:
         with self._database.transaction() as connection:
             seconds = datetime.now(UTC).timestamp()
             return set_groups(self._database, connection, repository.id, groups, left=left, seconds=seconds)
+
+    def repositories_of(self, ids: Collection[int]) -> list[Repository]:
+        """Return the repositories that the change points ``ids`` belong to, by name."""
+        rows = self._rows(change_point, change_point.c.id, ids, change_point.c.id)
+        keys = {row["repository_id"] for row in rows}
+        return [repository for repository in self._commits.repositories() if repository.id in keys]
+
+    def live_members(self, regression_id: int) -> list[ChangePoint]:
+        """Return the members of a regression that are not gone, by id."""
+        rows = self._rows(change_point, change_point.c.regression_id, [regression_id], change_point.c.id)
+        return [change_point_of(row) for row in rows if row["condition"] != Condition.GONE.value]
 
     def set_matched_tickets(self, matches: Mapping[int, str]) -> None:
         """Say which ticket covers which change point, "" for none."""

@@ -189,8 +189,10 @@ def undo(
         )
     decisions = _append(connection, entries)
     key = change_point.c.id == bindparam("key")
-    anchors: dict[str, Any] = {f"anchor_{name}": bindparam(name) for name in _PLACE}
-    places = [{"key": entry["change_point_id"]} | {name: entry[name] for name in _PLACE} for entry in entries]
+    anchors: dict[str, Any] = {f"anchor_{name}": bindparam(f"anchor_{name}") for name in _PLACE}
+    places = [
+        {"key": entry["change_point_id"]} | {f"anchor_{name}": entry[name] for name in _PLACE} for entry in entries
+    ]
     if places:
         connection.execute(update(change_point).where(key).values(anchors), places)
     return decisions

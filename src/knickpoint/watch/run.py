@@ -24,6 +24,7 @@ from knickpoint.watch.looking import Look, look
 from knickpoint.watch.regroup import Regrouped, regroup
 from knickpoint.watch.seeing import group_key, moved_together, refusal
 from knickpoint.watch.settle import Fresh, settle
+from knickpoint.watch.tickets import match_tickets
 from knickpoint.work import Runner, Serial
 
 __all__ = ["EVENT", "Progress", "RunSummary", "default_alert", "run_alerts"]
@@ -322,6 +323,8 @@ def _finished(
     with store.transaction():
         tally.settle(store, fresh, lines)
         loose = store.findings.has_loose_points(lines.repository)
+        if (tally.touched or loose) and store.findings.tickets.all(lines.repository):
+            match_tickets(store, lines.repository)
         changed = regroup(store, lines.repository, touched=tally.touched) if tally.touched or loose else Regrouped()
         run = store.findings.alerts.record(records) if records else 0
         result = RunSummary(
