@@ -21,7 +21,22 @@ _FORMAT_COLUMNS = (
 
 _FILE_COLUMNS = tuple(
     Column(name)
-    for name in ["source", "state", "repository", "format", "new", "same", "corrected", "rerun", "waiting", "commits", "points", "new_traces", "changes", "problems"]
+    for name in [
+        "source",
+        "state",
+        "repository",
+        "format",
+        "new",
+        "same",
+        "corrected",
+        "rerun",
+        "waiting",
+        "commits",
+        "points",
+        "new_traces",
+        "changes",
+        "problems",
+    ]
 )
 
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _COLUMNS = (
-    Column("id", right=True),
+    Column("regression", "finding"),
+    Column("id"),
     Column("commit", text=lambda commit: commit[:10]),
     Column("author"),
     Column("subject", text=lambda subject: subject if len(subject) <= 44 else f"{subject[:43]}…"),
@@ -32,7 +33,7 @@ _COLUMNS = (
 )
 
 _DETAILS = (
-    *(Column(name) for name in ("regression", "repository", "line", "previous_commit", "date", "unit")),
+    *(Column(name) for name in ("repository", "line", "previous_commit", "date", "unit")),
     *(Column(f"{side}_{name}") for side in ("before", "after") for name in ("mean", "median", "count")),
     *(Column(name) for name in ("score", "p_value", "method", "alerts", "ticket", "note", "assignee")),
 )
@@ -51,8 +52,8 @@ def _rows(
                 for name in ("mean", "median", "count")
             }
             yield {
-                "id": point.id,
-                "regression": regression.id,
+                "id": f"P{point.id}",
+                "regression": f"R{regression.id}",
                 "repository": repository.name,
                 "line": point.place.line,
                 "commit": at.hash,
@@ -112,7 +113,7 @@ def command(
 ) -> None:
     """List findings, the largest hazard level first; one row a change point.
 
-    The id is what `knick triage` takes.
+    `knick triage` takes both ids: R for the whole finding, P for one trace of it.
     """
     from knickpoint.model.regression import Condition, Direction
     from knickpoint.store.findings import Selection

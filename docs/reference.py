@@ -1,0 +1,96 @@
+"""Write the reference pages from the code, or check that they agree with it (``--check``)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+import click
+
+from knickpoint.cli.program import COMMANDS, knick
+
+_PAGES: Final = Path(__file__).parent / "reference"
+
+
+def _options(command: click.Command, context: click.Context) -> list[str]:
+    lines = []
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is not None:
+            names, text = record
+            lines.append(f"| `{names.replace('|', '∣')}` | {' '.join(text.split()).replace('|', '∣')} |")
+    return lines
+
+
+def _command(name: str, command: click.Command, parent: click.Context) -> list[str]:
+    context = click.Context(command, info_name=name, parent=parent)
+    usage = command.get_usage(context).removeprefix("Usage: ")
+    text = click.utils.make_default_short_help(command.help or "", max_length=10_000)
+    body = "\n\n".join(" ".join(part.split()) for part in (command.help or text).split("\n\n"))
+    lines = [f"## {context.command_path}", "", f"`{' '.join(usage.split())}`", "", body, ""]
+    if isinstance(command, click.Group):
+        for own in command.list_commands(context):
+            inner = command.get_command(context, own)
+            assert inner is not None
+            lines += ["", *_command(own, inner, context)]
+        return lines
+    return [*lines, "| option | meaning |", "|---|---|", *_options(command, context), ""]
+
+
+def commands() -> str:
+    """Return the page of the commands."""
+    root = click.Context(knick, info_name="knick")
+    lines = [
+        "# Commands",
+        "",
+        "Written from the program by `make docs-write`. Every command exits with 0 when it did its work and with 2",
+        "when it could not; `knick check` says what its other exit codes mean.",
+        "",
+    ]
+    for name in COMMANDS:
+        command = knick.get_command(root, name)
+        assert command is not None
+        lines += _command(name, command, root)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def methods() -> str:
+    """Return the page of the detection methods, with their parameters and presets."""
+    detect = import_module("knickpoint.detect")
+    lines = ["# Detection methods", "", "Written from the code by `make docs-write`; the guide says what they do.", ""]
+    for name in sorted(detect.METHODS):
+        lines += [f"## {name}", "", "| parameter | by default |", "|---|---|"]
+        lines += [f"| `{key}` | `{value}` |" for key, value in detect.parameters_of(name).items()]
+        lines.append("")
+        presets: Mapping[str, Mapping[str, object]] = detect.presets_of(name)
+        for preset, values in presets.items():
+            settings = ", ".join(f"`{key}={value}`" for key, value in values.items())
+            lines += [f"Preset `{preset}`: {settings}.", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+PAGES: Final[Mapping[str, Callable[[], str]]] = {"commands.md": commands, "methods.md": methods}
+
+
+def main() -> int:
+    """Write or check every page; 1 when a page does not agree with the code."""
+    check = "--check" in sys.argv[1:]
+    stale = []
+    for name, page in PAGES.items():
+        text, place = page(), _PAGES / name
+        if check:
+            if not place.exists() or place.read_text() != text:
+                stale.append(name)
+        else:
+            place.parent.mkdir(exist_ok=True)
+            place.write_text(text)
+    for name in stale:
+        print(f"docs/reference/{name} does not agree with the code: run `make docs-write`", file=sys.stderr)  # noqa: T201
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+"""``knick triage``: decide about findings."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.output import Column, OutputFormat, format_option, show
+from knickpoint.model.errors import InputError
+from knickpoint.model.regression import Action, Decision, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from knickpoint.store import Store
+
+__all__ = ["command"]
+
+_COLUMNS = (
+    Column("id"),
+    Column("trace"),
+    Column("action"),
+    Column("status"),
+    Column("who"),
+    Column("ticket"),
+    Column("assignee"),
+    Column("note"),
+)
+
+
+def _at_commit(store: Store, revision: str) -> list[str]:
+    """Return the ids of the findings that begin at the commit ``revision``.
+
+    Raises:
+        InputError: no repository has the commit, or nothing was found at it.
+    """
+    from knickpoint.store.findings import Selection
+
+    found = []
+    known = False
+    for repository in store.commits.repositories():
+        commit = store.commits.find(repository, revision)
+        if commit is not None:
+            known = True
+            selection = Selection(slot=commit.slot)
+            found += [f"R{one.id}" for one in store.findings.regressions(repository, selection=selection, members=0)]
+    if not found:
+        raise InputError(
+            "nothing was found at this commit" if known else "no repository has this commit",
+            where=f"commit {revision}",
+            remedy="See knick regressions --status all.",
+        )
+    return found
+
+
+def _signature(who: str) -> str:
+    return who or os.environ.get("KNICKPOINT_USER", "") or getpass.getuser()
+
+
+def _chosen_action(status: str | None, **flags: bool) -> Action:
+    chosen = [Action(name) for name, given in flags.items() if given]
+    if len(chosen) > 1 or (chosen and status):
+        raise InputError(
+            "--as, --split, --merge and --undo exclude each other", where="knick triage", remedy="Decide one at a time."
+        )
+    return chosen[0] if chosen else Action.DECIDE
+
+
+def _show(store: Store, output: OutputFormat, entries: Sequence[Decision]) -> None:
+    keys = {point.id: point.key for point in store.findings.points([entry.change_point_id for entry in entries])}
+    rows = [
+        {
+            "id": f"P{entry.change_point_id}",
+            "trace": keys[entry.change_point_id],
+            "action": entry.action.value,
+            "status": entry.status.value,
+            "who": entry.who,
+            "ticket": entry.ticket,
+            "assignee": entry.assignee,
+            "note": entry.note,
+        }
+        for entry in entries
+    ]
+    show(_COLUMNS, rows, output)
+
+
+@click.command("triage")
+@click.argument("ids", nargs=-1, metavar="ID…")
+@click.option("--commit", default="", metavar="HASH", help="Decide about everything found at this commit.")
+@click.option(
+    "--as", "status", type=click.Choice([status.value for status in Status]), default=None, help="The decision."
+)
+@click.option("--note", default=None, help="Why.")
+@click.option("--ticket", default=None, metavar="KEY", help="The ticket that it is linked to.")
+@click.option("--assign", "assignee", default=None, metavar="WHO", help="Who looks after it.")
+@click.option("--all", "all_members", is_flag=True, help="Members that were decided before as well.")
+@click.option("--split", is_flag=True, help="Set these members apart, as findings of their own.")
+@click.option("--merge", is_flag=True, help="Make one finding of these, and keep it so.")
+@click.option("--undo", is_flag=True, help="Take the last decision back.")
+@click.option(
+    "--by", "who", default="", metavar="NAME", help="Who decides. Default: KNICKPOINT_USER, else the user's name."
+)
+@instance_option
+@format_option
+def command(
+    *,
+    ids: tuple[str, ...],
+    commit: str,
+    status: str | None,
+    note: str | None,
+    ticket: str | None,
+    assignee: str | None,
+    all_members: bool,
+    split: bool,
+    merge: bool,
+    undo: bool,
+    who: str,
+    instance: str | None,
+    output: OutputFormat,
+) -> None:
+    """Decide about findings.
+
+    ID is R12 (or 12) for a whole finding, P34 for one of its traces. Deciding about a whole finding decides
+    about those of its traces that nobody has decided about.
+    """
+    from knickpoint.watch import triage
+
+    action = _chosen_action(status, split=split, merge=merge, undo=undo)
+    with open_chosen_instance(instance) as opened:
+        store = opened.store
+        targets = triage.read_targets([*ids, *(_at_commit(store, commit) if commit else [])])
+        by = _signature(who)
+        if action is Action.SPLIT:
+            done = triage.split(store, targets, who=by, note=note)
+        elif action is Action.MERGE:
+            done = triage.merge(store, targets, who=by, note=note)
+        elif action is Action.UNDO:
+            done = triage.undo(store, targets, who=by)
+        else:
+            done = triage.decide(
+                store,
+                targets,
+                who=by,
+                status=None if status is None else Status(status),
+                note=note,
+                ticket=ticket,
+                assignee=assignee,
+                all_members=all_members,
+            )
+        _show(store, output, done.decisions)
