@@ -3,6 +3,14 @@
 from knickpoint.ingest.ci import CiFacts, read_ci
 from knickpoint.ingest.importing import import_data, import_files
 from knickpoint.ingest.outcome import FileOutcome, ImportState, ImportSummary
+from knickpoint.ingest.pending import (
+    IngestStatus,
+    RefusedFile,
+    WaitingFile,
+    ingest_status,
+    retry_refused,
+    retry_waiting,
+)
 from knickpoint.ingest.settings import Destination, IngestSettings, Rename, RepositorySettings, SourceSettings
 from knickpoint.ingest.sidecar import Sidecar, read_sidecar
 
@@ -13,12 +21,18 @@ __all__ = [
     "ImportState",
     "ImportSummary",
     "IngestSettings",
+    "IngestStatus",
+    "RefusedFile",
     "Rename",
     "RepositorySettings",
     "Sidecar",
     "SourceSettings",
+    "WaitingFile",
     "import_data",
     "import_files",
+    "ingest_status",
     "read_ci",
     "read_sidecar",
+    "retry_refused",
+    "retry_waiting",
 ]

@@ -82,6 +82,12 @@ class Books:
                 self._open[name] = ResultsBook.open(self.destination.store, name, settings.branch)
         return self._open[name]
 
+    def sync(self, name: str, *, fetch: bool) -> None:
+        """Bring the repository ``name`` up to date, from its URL too with ``fetch``."""
+        book = self.book(name)
+        if fetch and isinstance(book, GitBook):
+            book.sync(fetch=True)
+
     def forget(self) -> None:
         """Forget what is open: a transaction was undone, and with it what we believe to be stored."""
         self._open.clear()

@@ -33,6 +33,7 @@ class GitBook:
     git: Git
     settings: RepositorySettings
     branch: str = ""
+    notes: list[str] = field(default_factory=list)
     _fetched: bool = False
     _lines: dict[str, frozenset[int]] = field(default_factory=dict)
 
@@ -60,8 +61,8 @@ class GitBook:
             HistoryError: the repository cannot be read, or its default branch is not there.
         """
         if fetch and not self._fetched and is_url(self.settings.location):
-            self.git.fetch()
             self._fetched = True
+            self.git.fetch()
         self.git = Git(self.git.directory, self.git.numbers, self.git.web)
         tips = self.git.branches()
         self.branch = self.settings.branch or self.git.default_branch()
@@ -91,8 +92,7 @@ class GitBook:
         missing = [revision for revision in wanted if revision not in found]
         found |= self._in_git(missing)
         missing = [revision for revision in missing if revision not in found]
-        if missing and not self._fetched and is_url(self.settings.location):
-            self.sync(fetch=True)
+        if missing and self._refreshed():
             found |= self._in_git(missing)
             missing = [revision for revision in missing if revision not in found]
         return found | (self._in_store(missing) if len(wanted) > _FEW else {})
@@ -134,6 +134,19 @@ class GitBook:
             read = self.git.commits([base]).get(base)
             base = read.parents[0] if read and read.parents else ""
         return None
+
+    def _refreshed(self) -> bool:
+        """Fetch a URL, once; tell whether there may be news. Where it does not answer, ``notes`` say so."""
+        if self._fetched or not is_url(self.settings.location):
+            return False
+        self._fetched = True
+        try:
+            self.git.fetch()
+        except HistoryError as error:
+            self.notes.append(f"its repository cannot be fetched: {error.message}")
+            return False
+        self.sync()
+        return True
 
     def _kept(self, branch: str) -> bool:
         return any(fnmatchcase(branch, pattern) for pattern in self.settings.branches)

@@ -22,9 +22,9 @@ from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.errors import FormatError, HistoryError, InputError
 from knickpoint.model.params import decode_key
 from knickpoint.model.report import Problem, Report, Severity
-from knickpoint.store import FileState, Put, Receipt
+from knickpoint.store import FileState, Put, Receipt, Store
 
-__all__ = ["Arrival", "Writer"]
+__all__ = ["Arrival", "Writer", "give_up"]
 
 _CHANGES_SHOWN: Final = 10
 
@@ -250,6 +250,8 @@ class Writer:
                 content_hash=digest,
                 options={**arrival.context.as_options(), "unknown": list(unknown)},
             )
+            for held in ledger.waiting(payloads=False)[: -self.destination.ingest.waiting_files or None]:
+                give_up(self.destination.store, held.id, "and too many files wait")
         ledger.record(
             arrival.source,
             digest,
@@ -277,6 +279,22 @@ class Writer:
         return outcome
 
 
+def give_up(store: Store, number: int, why: str) -> None:
+    """Put a waiting file into quarantine, with what it waited for."""
+    with store.transaction():
+        for held in store.ledger.waiting(number=number):
+            problem = Problem(
+                f"no repository has its commit {held.revision[:12]} {why}",
+                where=held.source,
+                remedy="Fetch the commit, then try again with knick ingest retry.",
+            )
+            store.ledger.quarantine(held.source, held.content_hash, held.payload, [problem], options=held.options)
+            store.ledger.record(
+                held.source, held.content_hash, FileState.QUARANTINED, detail=problem.message, size=len(held.payload)
+            )
+            store.ledger.release(held.id)
+
+
 def _shown(value: float) -> str:
     return "nothing" if math.isnan(value) else f"{value:.6g}"
 
@@ -298,7 +316,7 @@ def _digest_used(arrival: Arrival, report: Report) -> str:
 def _slots_in_git(book: GitBook, runs: Sequence[Completed]) -> tuple[dict[str, int], list[Problem]]:
     """Return revision → slot for the commits that the repository has, and warnings about commits on no line."""
     found = book.locate(one.run.revision for one in runs)
-    notes: dict[str, None] = {}
+    notes = dict.fromkeys(book.notes)
     placed: set[tuple[int, str]] = set()
     for one in runs:
         commit = found.get(one.run.revision)
@@ -308,7 +326,7 @@ def _slots_in_git(book: GitBook, runs: Sequence[Completed]) -> tuple[dict[str, i
         note = book.place(commit, one.run.branch)
         if note:
             notes[note] = None
-    warnings = [Problem(note, remedy="Name the branch with --branch.", severity=Severity.WARNING) for note in notes]
+    warnings = [Problem(note, severity=Severity.WARNING) for note in notes]
     return {revision: commit.slot for revision, commit in found.items()}, warnings
 
 

@@ -1,0 +1,164 @@
+"""Show what waits and what was refused, and try both again."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from knickpoint.ingest.books import Books
+from knickpoint.ingest.completion import Context
+from knickpoint.ingest.git_book import GitBook
+from knickpoint.ingest.outcome import FileOutcome, ImportSummary
+from knickpoint.ingest.settings import Destination
+from knickpoint.ingest.writing import Arrival, Writer, give_up
+from knickpoint.model.errors import InputError
+from knickpoint.model.report import Problem
+from knickpoint.store import FileEntry, FileState, Waiting
+
+__all__ = ["IngestStatus", "RefusedFile", "WaitingFile", "ingest_status", "retry_refused", "retry_waiting"]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingFile:
+    """A file with results of commits that its repository does not have; ``unknown`` are those."""
+
+    id: int
+    source: str
+    repository: str
+    unknown: tuple[str, ...]
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedFile:
+    """A file in quarantine."""
+
+    id: int
+    source: str
+    problems: tuple[Problem, ...]
+    attempts: int
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class IngestStatus:
+    """What came in, what waits, and what was refused. ``recent`` are the newest files first."""
+
+    counts: dict[str, int]
+    waiting: tuple[WaitingFile, ...]
+    refused: tuple[RefusedFile, ...]
+    recent: tuple[FileEntry, ...]
+
+
+def ingest_status(destination: Destination, *, recent: int = 20) -> IngestStatus:
+    """Return what became of all files so far."""
+    ledger = destination.store.ledger
+    names = {repository.id: repository.name for repository in destination.store.commits.repositories()}
+    waiting = tuple(
+        WaitingFile(held.id, held.source, names.get(held.repository_id, "?"), _unknown(held), held.created)
+        for held in ledger.waiting(payloads=False)
+    )
+    refused = tuple(
+        RefusedFile(one.id, one.source, one.problems, one.attempts, one.changed)
+        for one in ledger.quarantined(payloads=False)
+    )
+    counts = ledger.counts()
+    return IngestStatus(
+        {state.value: counts.get(state, 0) for state in FileState},
+        waiting,
+        refused,
+        tuple(ledger.files(limit=recent)),
+    )
+
+
+def retry_waiting(
+    destination: Destination, *, fetch: bool = True, progress: Callable[[int, int], None] | None = None
+) -> ImportSummary:
+    """Bring repositories up to date and take in what waited for commits that are known now.
+
+    What has waited for longer than ``waiting_days`` goes into quarantine.
+
+    Raises:
+        HistoryError: a repository cannot be read.
+    """
+    books = Books(destination)
+    for name, settings in destination.repositories.items():
+        if settings.location:
+            books.sync(name, fetch=fetch)
+    ledger = destination.store.ledger
+    names = {repository.id: repository.name for repository in destination.store.commits.repositories()}
+    held = ledger.waiting(payloads=False)
+    known = _known_revisions(books, names, held)
+    ready = [one for one in held if not known[one.repository_id].isdisjoint(_unknown(one))]
+    writer = Writer(destination, books)
+    outcomes: list[FileOutcome] = []
+    for done, one in enumerate(ready):
+        if progress is not None:
+            progress(done, len(ready))
+        for entry in ledger.waiting(number=one.id):
+            context = Context.from_options(entry.options)
+            outcomes.append(writer.take(Arrival(entry.source, zlib.decompress(entry.payload), context)))
+    oldest = datetime.now(UTC) - timedelta(days=destination.ingest.waiting_days)
+    for one in ledger.waiting(payloads=False):
+        if one.created < oldest:
+            give_up(destination.store, one.id, f"for {destination.ingest.waiting_days:g} days")
+    return ImportSummary(tuple(outcomes))
+
+
+def retry_refused(
+    destination: Destination,
+    numbers: Collection[int] = (),
+    *,
+    format: str = "",  # noqa: A002 - the word of the command line
+    revision: str = "",
+    progress: Callable[[int, int], None] | None = None,
+) -> ImportSummary:
+    """Try files in quarantine again, as they came, under the configuration of today.
+
+    Args:
+        destination: an instance.
+        numbers: the files' numbers, all files without any.
+        format: name of the format, where it was not recognised.
+        revision: the commit, where the results do not say it.
+        progress: is told (done, total).
+
+    Raises:
+        InputError: there is no such file in quarantine.
+    """
+    ledger = destination.store.ledger
+    known = [one.id for one in ledger.quarantined(payloads=False)]
+    missing = sorted(set(numbers) - set(known))
+    if missing:
+        raise InputError(
+            f"there is no file {missing[0]} in quarantine", remedy="List them with knick ingest quarantine."
+        )
+    chosen = [number for number in known if not numbers or number in numbers]
+    writer = Writer(destination, Books(destination))
+    outcomes: list[FileOutcome] = []
+    for done, number in enumerate(chosen):
+        if progress is not None:
+            progress(done, len(chosen))
+        for entry in ledger.quarantined(number):
+            context = Context.from_options(entry.options).with_told(format=format, commit=revision)
+            outcome = writer.take(Arrival(entry.source, zlib.decompress(entry.payload), context))
+            outcomes.append(outcome)
+    return ImportSummary(tuple(outcomes))
+
+
+def _unknown(held: Waiting) -> tuple[str, ...]:
+    unknown = held.options.get("unknown")
+    return tuple(str(revision) for revision in unknown) if isinstance(unknown, list) else (held.revision,)
+
+
+def _known_revisions(books: Books, names: dict[int, str], held: Sequence[Waiting]) -> dict[int, set[str]]:
+    """Return repository → the revisions among those waited for that it knows now."""
+    wanted: dict[int, set[str]] = {}
+    for one in held:
+        wanted.setdefault(one.repository_id, set()).update(_unknown(one))
+    known: dict[int, set[str]] = {}
+    for number, revisions in wanted.items():
+        book = books.book(names[number]) if number in names else None
+        known[number] = set(book.locate(revisions)) if isinstance(book, GitBook) else revisions
+    return known
