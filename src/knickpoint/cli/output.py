@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-__all__ = ["Column", "OutputFormat", "format_option", "percent", "render", "show"]
+__all__ = ["Column", "OutputFormat", "Row", "format_option", "percent", "render", "show"]
 
 Cell = str | float | int | bool | None | Sequence[str]
 Row = Mapping[str, Cell]

@@ -111,7 +111,7 @@ def command(file: str, method: str, settings: tuple[str, ...], *, list_methods: 
     from knickpoint.detect import find_steps
     from knickpoint.model.errors import SeriesError
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     for one in series:
         try:
             steps = find_steps(one.values, method=method, **parameters)
