@@ -1,1 +1,8 @@
-"""."""
+"""The HTTP API and the dashboard of an instance: :func:`create_app` builds them, :func:`serve` serves them."""
+
+from __future__ import annotations
+
+from knickpoint.server.app import create_app, describe_api
+from knickpoint.server.serve import serve, serving
+
+__all__ = ["create_app", "describe_api", "serve", "serving"]

@@ -1,0 +1,18 @@
+import "./styles/tokens.css";
+import "./styles/base.css";
+import "./styles/frame.css";
+import "./styles/triage.css";
+import "./styles/trace.css";
+import "./styles/explore.css";
+import "uplot/dist/uPlot.min.css";
+
+import { applyTheme } from "./state/theme";
+import "./parts/decide";
+import "./parts/help";
+import "./parts/toast";
+import "./views/explore";
+import "./views/trace";
+import "./views/triage";
+import "./views/app";
+
+applyTheme();

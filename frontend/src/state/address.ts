@@ -1,0 +1,174 @@
+/** Every view and its state as an address: read one, write one, go there. */
+
+export interface TriageAddress {
+  view: "triage";
+  processed: boolean;
+  repository: string;
+  filter: string;
+  direction: string;
+  sort: string;
+  page: number;
+  /** Ids of the groups that are opened. */
+  open: readonly string[];
+  /** The row that the keyboard is on. */
+  at: string;
+}
+
+export interface TraceAddress {
+  view: "trace";
+  id: number;
+  line: string;
+  first: number | undefined;
+  last: number | undefined;
+  scale: Scale;
+  /** Position of the commit that is pinned. */
+  commit: number | undefined;
+}
+
+export interface ExploreAddress {
+  view: "explore";
+  repository: string;
+  query: string;
+  traces: readonly number[];
+  first: number | undefined;
+  last: number | undefined;
+  scale: Scale;
+}
+
+export interface UnknownAddress {
+  view: "unknown";
+  path: string;
+}
+
+export type Address = TriageAddress | TraceAddress | ExploreAddress | UnknownAddress;
+export type Scale = "auto" | "zero" | "log" | "ratio";
+
+const SCALES: readonly Scale[] = ["auto", "zero", "log", "ratio"];
+export const DEFAULT_SORT = "-hazard";
+
+export const triage: TriageAddress = {
+  view: "triage",
+  processed: false,
+  repository: "",
+  filter: "",
+  direction: "",
+  sort: DEFAULT_SORT,
+  page: 1,
+  open: [],
+  at: "",
+};
+
+export const explore: ExploreAddress = {
+  view: "explore",
+  repository: "",
+  query: "",
+  traces: [],
+  first: undefined,
+  last: undefined,
+  scale: "auto",
+};
+
+function whole(text: string | null): number | undefined {
+  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+function list(text: string | null): string[] {
+  return text ? text.split(",").map(decodeURIComponent) : [];
+}
+
+function scaleOf(text: string | null): Scale {
+  return SCALES.find((scale) => scale === text) ?? "auto";
+}
+
+/** Read the address of a page. */
+export function readAddress(url: URL): Address {
+  const get = (name: string): string => url.searchParams.get(name) ?? "";
+  const window = { first: whole(url.searchParams.get("first")), last: whole(url.searchParams.get("last")) };
+  const scale = scaleOf(url.searchParams.get("y"));
+  const trace = /^\/trace\/(\d{1,15})\/?$/.exec(url.pathname);
+  if (trace) {
+    return { view: "trace", id: Number(trace[1]), line: get("line"), ...window, scale, commit: whole(get("commit")) };
+  }
+  if (/^\/explore\/?$/.test(url.pathname)) {
+    const traces = list(get("traces")).flatMap((text) => whole(text) ?? []);
+    return { view: "explore", repository: get("repository"), query: get("q"), traces, ...window, scale };
+  }
+  if (/^\/(triage\/?)?$/.test(url.pathname)) {
+    return {
+      view: "triage",
+      processed: get("tab") === "processed",
+      repository: get("repository"),
+      filter: get("q"),
+      direction: get("direction"),
+      sort: get("sort") || DEFAULT_SORT,
+      page: whole(get("page")) ?? 1,
+      open: list(get("open")),
+      at: get("at"),
+    };
+  }
+  return { view: "unknown", path: url.pathname };
+}
+
+/** Write an address; what is at its default is left out. */
+export function writeAddress(address: Address): string {
+  switch (address.view) {
+    case "triage":
+      return join("/triage", [
+        ["tab", address.processed ? "processed" : ""],
+        ["repository", address.repository],
+        ["q", address.filter],
+        ["direction", address.direction],
+        ["sort", address.sort === DEFAULT_SORT ? "" : address.sort],
+        ["page", address.page > 1 ? address.page : ""],
+        ["open", address.open.map(encodeURIComponent).join(",")],
+        ["at", address.at],
+      ]);
+    case "trace":
+      return join(`/trace/${address.id}`, [
+        ["line", address.line],
+        ["first", address.first],
+        ["last", address.last],
+        ["y", address.scale === "auto" ? "" : address.scale],
+        ["commit", address.commit],
+      ]);
+    case "explore":
+      return join("/explore", [
+        ["repository", address.repository],
+        ["q", address.query],
+        ["traces", address.traces.join(",")],
+        ["first", address.first],
+        ["last", address.last],
+        ["y", address.scale === "auto" ? "" : address.scale],
+      ]);
+    case "unknown":
+      return address.path;
+  }
+}
+
+function join(path: string, pairs: readonly (readonly [string, string | number | undefined])[]): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of pairs) if (value !== undefined && value !== "") search.set(name, String(value));
+  const text = search.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+/** Show an address. `replace` keeps the back button from stopping at it. */
+export function go(address: Address, how: "push" | "replace" = "push"): void {
+  const url = writeAddress(address);
+  if (url === location.pathname + location.search) return;
+  if (how === "push") history.pushState(null, "", url);
+  else history.replaceState(null, "", url);
+  window.dispatchEvent(new Event("kp-address"));
+}
+
+/** Let plain clicks on links to our own pages change the view without a reload. */
+export function followLink(event: MouseEvent): void {
+  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  const link = (event.target as Element | null)?.closest("a[href]");
+  if (!(link instanceof HTMLAnchorElement) || link.target || link.hasAttribute("download")) return;
+  const url = new URL(link.href);
+  if (url.origin !== location.origin || url.pathname.startsWith("/api/")) return;
+  event.preventDefault();
+  go(readAddress(url));
+  window.scrollTo(0, 0);
+}

@@ -1,0 +1,47 @@
+/** Decide, say so, and offer to take it back. */
+
+import { api, shown, type Decided, type Status } from "../api/client";
+import { toast } from "../parts/toast";
+import { count, statusDone } from "../text/words";
+import { forgetLast, lastDone, remember } from "./undo";
+
+function changed(): void {
+  window.dispatchEvent(new Event("kp-decided"));
+}
+
+/** Record a decision. Answers whether it was recorded; a failure is shown. */
+export async function decide(decided: Decided): Promise<boolean> {
+  try {
+    await api.triage(decided);
+  } catch (thrown) {
+    const error = shown(thrown);
+    toast({ text: `Nothing was changed. ${error.message} ${error.remedy}`, failure: true });
+    return false;
+  }
+  const text = `${statusDone[decided.status]} ${count(decided.ids.length, "finding")}`;
+  remember({ ids: decided.ids, text });
+  toast({ text: `${text}.`, action: { label: "Undo", key: "u", run: () => void undoLast() } });
+  changed();
+  return true;
+}
+
+/** Take back the newest decision of this sitting. */
+export async function undoLast(): Promise<void> {
+  const last = lastDone();
+  if (!last) {
+    toast({ text: "Nothing to undo. Processed findings can be put back on the Processed tab." });
+    return;
+  }
+  try {
+    await api.undo(last.ids);
+  } catch (thrown) {
+    const error = shown(thrown);
+    toast({ text: `Nothing was undone. ${error.message} ${error.remedy}`, failure: true });
+    return;
+  }
+  forgetLast();
+  toast({ text: `Undone: ${last.text.charAt(0).toLowerCase()}${last.text.slice(1)}.` });
+  changed();
+}
+
+export const STATUS_KEYS: Record<string, Status> = { a: "acknowledged", h: "hidden" };

@@ -1,0 +1,91 @@
+/** The rows of the triage table: what is shown, where the keyboard is, what a decision is about. */
+
+import type { Group, Member } from "../api/client";
+
+export interface GroupRow {
+  kind: "group";
+  id: string;
+  group: Group;
+  opened: boolean;
+}
+
+export interface MemberRow {
+  kind: "member";
+  id: string;
+  group: Group;
+  member: Member;
+}
+
+export type Row = GroupRow | MemberRow;
+
+/** The name of the row of a group; rows of members are called by their number. */
+export function groupRow(group: Group): string {
+  return `c${group.id}`;
+}
+
+/** Lay the groups out as rows; the members of an opened group follow it. */
+export function layRows(groups: readonly Group[], open: readonly string[]): Row[] {
+  const rows: Row[] = [];
+  for (const group of groups) {
+    const id = groupRow(group);
+    const opened = open.includes(id);
+    rows.push({ kind: "group", id, group, opened });
+    if (!opened) continue;
+    for (const member of group.members) rows.push({ kind: "member", id: String(member.id), group, member });
+  }
+  return rows;
+}
+
+/** The findings that a row stands for. */
+export function findingsOf(row: Row): number[] {
+  return row.kind === "group" ? row.group.ids : [row.member.id];
+}
+
+/** Where the keyboard is; the first row when its row has gone. */
+export function cursorOf(rows: readonly Row[], at: string): number {
+  if (rows.length === 0) return -1;
+  const found = rows.findIndex((row) => row.id === at);
+  return Math.max(found, 0);
+}
+
+/** The row `by` steps away, without leaving the table. */
+export function move(rows: readonly Row[], at: string, by: number): string {
+  const from = rows.findIndex((row) => row.id === at);
+  const to = from < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(from + by, 0), rows.length - 1);
+  return rows[to]?.id ?? "";
+}
+
+/** The row that should be current once the findings `gone` have left: the next one that stays, else the one before. */
+export function nextAfter(rows: readonly Row[], at: string, gone: ReadonlySet<number>): string {
+  const stays = (row: Row): boolean => findingsOf(row).some((id) => !gone.has(id));
+  const from = cursorOf(rows, at);
+  const after = rows.slice(from).find(stays);
+  return (after ?? rows.slice(0, Math.max(from, 0)).findLast(stays))?.id ?? "";
+}
+
+export type Ticked = "all" | "some" | "none";
+
+/** Whether all, some or none of the findings of a row are selected. */
+export function tickedOf(row: Row, selected: ReadonlySet<number>): Ticked {
+  const ids = findingsOf(row);
+  const ticked = ids.filter((id) => selected.has(id)).length;
+  return ticked === 0 ? "none" : ticked === ids.length ? "all" : "some";
+}
+
+/** Select the findings of some rows, or take them out when all of them are selected already. */
+export function toggle(selected: ReadonlySet<number>, rows: readonly Row[], to?: boolean): Set<number> {
+  const next = new Set(selected);
+  const add = to ?? rows.some((row) => tickedOf(row, selected) !== "all");
+  for (const id of rows.flatMap(findingsOf)) {
+    if (add) next.add(id);
+    else next.delete(id);
+  }
+  return next;
+}
+
+/** What a key press decides about: the selection, else the current row. */
+export function aimOf(rows: readonly Row[], at: string, selected: ReadonlySet<number>): number[] {
+  if (selected.size > 0) return [...selected];
+  const row = rows[cursorOf(rows, at)];
+  return row ? findingsOf(row) : [];
+}

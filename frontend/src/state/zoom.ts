@@ -1,0 +1,26 @@
+/** Look closer, further, to the left, to the right: ranges of positions. */
+
+import type { ChartRange } from "../parts/chart";
+
+const NARROWEST = 4;
+
+/** The range with its width changed by `factor` around its middle; undefined when it is the whole line. */
+export function zoom(range: ChartRange, factor: number, total: number): ChartRange | undefined {
+  const middle = (range.first + range.last) / 2;
+  const half = Math.max((range.last - range.first) * factor, NARROWEST) / 2;
+  return fit({ first: Math.round(middle - half), last: Math.round(middle + half) }, total);
+}
+
+/** The range moved by a part of its width, without leaving the line. */
+export function pan(range: ChartRange, part: number, total: number): ChartRange | undefined {
+  const width = range.last - range.first;
+  const by = Math.round(width * part) || Math.sign(part);
+  const first = Math.min(Math.max(range.first + by, 0), Math.max(total - 1 - width, 0));
+  return fit({ first, last: first + width }, total);
+}
+
+function fit(range: ChartRange, total: number): ChartRange | undefined {
+  const first = Math.max(range.first, 0);
+  const last = Math.min(range.last, total - 1);
+  return first === 0 && last === total - 1 ? undefined : { first, last };
+}

@@ -1,0 +1,363 @@
+"""Give the answers of the API their shapes: what a script, and the dashboard, can rely on."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from knickpoint.ingest.outcome import ImportState
+from knickpoint.model.regression import Action, Condition, Direction, Status
+from knickpoint.model.report import Outcome
+from knickpoint.model.step import Movement
+from knickpoint.model.unit import Better
+
+__all__ = [
+    "CandidateAnswer",
+    "ChangesAnswer",
+    "CheckAnswer",
+    "CommitAnswer",
+    "CommitsAnswer",
+    "DecisionAnswer",
+    "ErrorAnswer",
+    "ExplanationAnswer",
+    "FacetAnswer",
+    "FacetsAnswer",
+    "GroupAnswer",
+    "HealthAnswer",
+    "LevelAnswer",
+    "LineAnswer",
+    "MemberAnswer",
+    "PlaceAnswer",
+    "RegionAnswer",
+    "RegressionsAnswer",
+    "RepositoryAnswer",
+    "RunAnswer",
+    "SparklineAnswer",
+    "TraceAnswer",
+    "TracesAnswer",
+    "TriageAnswer",
+    "TriageRequest",
+    "UndoRequest",
+    "UploadAnswer",
+    "ValueCountAnswer",
+    "VersionAnswer",
+]
+
+
+class Answer(BaseModel):
+    """Be the root of all shapes; what is not named in a request is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ErrorAnswer(Answer):
+    """Every error of the API: what was wrong, where, and what to do."""
+
+    error: str
+    where: str = ""
+    remedy: str = ""
+
+
+class HealthAnswer(Answer):
+    """Whether the store can be read."""
+
+    status: str = Field(description="Always `ok`; a store that cannot be read answers 503 with an error.")
+    repositories: int
+
+
+class VersionAnswer(Answer):
+    """Name and version of the program, and the version of this API."""
+
+    name: str
+    version: str
+    api: str
+
+
+class RepositoryAnswer(Answer):
+    """A repository of the instance."""
+
+    name: str
+    location: str = Field(description="Path or URL of the git repository, empty where commits come from results only.")
+    lines: list[str] = Field(description="Names of its lines, the default line first.")
+    commits: int = Field(description="Number of commits on the default line.")
+    traces: int
+
+
+class LineAnswer(Answer):
+    """One branch by first parent."""
+
+    name: str
+    base: str = Field(description="The line it left, empty for a base line.")
+    commits: int
+
+
+class CommitAnswer(Answer):
+    """A commit, and its place on the line that was asked for."""
+
+    hash: str
+    short: str
+    author: str
+    email: str
+    time: datetime | None = Field(description="null where the source does not say.")
+    subject: str
+    url: str
+    position: int | None = Field(description="0-based position on the line, null where the line does not have it.")
+
+
+class CommitsAnswer(Answer):
+    """Consecutive commits of a line, oldest first."""
+
+    repository: str
+    line: str
+    total: int = Field(description="Number of commits on the line.")
+    first: int = Field(description="Position of the first commit of this answer.")
+    commits: list[CommitAnswer]
+
+
+class TraceAnswer(Answer):
+    """A trace: what names a series, and its unit."""
+
+    id: int
+    repository: str
+    key: str
+    params: dict[str, str]
+    unit: str
+    dimension: str
+    better: Better
+
+
+class TracesAnswer(Answer):
+    """One page of the traces that match a query."""
+
+    total: int
+    offset: int
+    traces: list[TraceAnswer]
+
+
+class ValueCountAnswer(Answer):
+    """A value of a param, and how many of the matching traces have it."""
+
+    value: str
+    count: int
+
+
+class FacetAnswer(Answer):
+    """A param, with the values that occur among the matching traces, most frequent first."""
+
+    name: str
+    distinct: int = Field(description="How many values there are; `values` may be cut.")
+    values: list[ValueCountAnswer]
+
+
+class FacetsAnswer(Answer):
+    """What the matching traces are made of."""
+
+    total: int = Field(description="Number of matching traces.")
+    facets: list[FacetAnswer]
+
+
+class LevelAnswer(Answer):
+    """The values of one level, in the unit of the trace."""
+
+    count: int
+    minimum: float
+    maximum: float
+    median: float
+    mean: float
+    variance: float
+
+
+class PlaceAnswer(Answer):
+    """A suspect range: the change lies in (previous, position]."""
+
+    line: str
+    previous: int | None = Field(description="Position of the last measured commit before the change.")
+    position: int | None = Field(description="Position of the first measured commit at the new level.")
+    suspects: int = Field(description="Number of commits in the range; 1 when the commit before was measured too.")
+    previous_hash: str
+
+
+class SparklineAnswer(Answer):
+    """Measured values around a change, for a small drawing."""
+
+    values: list[float]
+    split: int = Field(description="Index of the first value at the new level.")
+
+
+class MemberAnswer(Answer):
+    """A change point: a step of one trace, with what was decided about it."""
+
+    id: int
+    regression: int
+    trace: TraceAnswer
+    place: PlaceAnswer
+    commit: CommitAnswer
+    movement: Movement
+    direction: Direction
+    size: float = Field(description="Mean after minus mean before, in the unit of the trace.")
+    relative_size: float | None = Field(description="size / |mean before|; null where the mean before is 0.")
+    hazard: float | None = Field(description="log(mean before / mean after); null where a mean is not positive.")
+    before: LevelAnswer
+    after: LevelAnswer
+    score: float | None
+    p_value: float | None
+    method: str
+    alerts: list[str]
+    condition: Condition
+    status: Status
+    note: str
+    ticket: str
+    matched_ticket: str = Field(description="A ticket that covers this place without anybody having said so.")
+    assignee: str
+    sparkline: SparklineAnswer | None = None
+
+
+class GroupAnswer(Answer):
+    """A regression: the findings at one commit."""
+
+    id: int
+    repository: str
+    place: PlaceAnswer = Field(description="The suspect range that the members share.")
+    commit: CommitAnswer
+    hazard: float | None = Field(description="The hazard level of largest magnitude among the members.")
+    lead: int = Field(description="Id of the member with that hazard level.")
+    traces: int = Field(description="How many of its traces match the filter.")
+    directions: dict[Direction, int] = Field(description="How many of those that match, by direction.")
+    statuses: dict[Status, int] = Field(description="How many of all its traces, by status.")
+    members: list[MemberAnswer] = Field(description="Strongest first; at most as many as `members` in the request.")
+    ids: list[int] = Field(description="Ids of all members, strongest first.")
+
+
+class RegressionsAnswer(Answer):
+    """One page of findings, grouped by commit."""
+
+    page: int
+    pages: int
+    groups_total: int = Field(description="Number of groups that match the filter.")
+    unprocessed: int = Field(description="Number of groups with unprocessed findings that match the filter.")
+    processed: int = Field(description="Number of groups with processed findings that match the filter.")
+    groups: list[GroupAnswer]
+
+
+class TriageRequest(Answer):
+    """Decide about one or many findings."""
+
+    ids: list[int] = Field(min_length=1, max_length=100_000, description="Ids of change points.")
+    status: Status = Field(description="`new` puts them back to the unprocessed.")
+    note: str | None = Field(default=None, max_length=10_000, description="null keeps the note there is.")
+    ticket: str | None = Field(default=None, max_length=500, description="Required with status `ticket`.")
+    assignee: str | None = Field(default=None, max_length=200)
+    who: str = Field(default="dashboard", max_length=200, description="Who decided.")
+
+
+class UndoRequest(Answer):
+    """Take back the last decision about each of some findings."""
+
+    ids: list[int] = Field(min_length=1, max_length=100_000)
+    who: str = Field(default="dashboard", max_length=200)
+
+
+class TriageAnswer(Answer):
+    """The findings after a decision."""
+
+    changed: int = Field(description="How many of them the decision changed.")
+    statuses: dict[int, Status] = Field(description="Id → status now.")
+
+
+class DecisionAnswer(Answer):
+    """One entry of the triage log: the whole state after it."""
+
+    id: int
+    finding: int
+    action: Action
+    status: Status
+    who: str
+    time: datetime
+    note: str
+    ticket: str
+    assignee: str
+
+
+class RegionAnswer(LevelAnswer):
+    """A stable region: a level between two changes, by the positions where it begins and ends."""
+
+    first: int
+    last: int
+
+
+class ChangesAnswer(Answer):
+    """The levels of a trace and the changes between them, by positions on a line."""
+
+    trace: TraceAnswer
+    line: str
+    commits: int = Field(description="Number of commits on the line.")
+    measured: int = Field(description="Number of commits with a value.")
+    first: int | None = Field(description="Position of the first value.")
+    last: int | None = Field(description="Position of the last value.")
+    regions: list[RegionAnswer]
+    changes: list[MemberAnswer]
+
+
+class CheckAnswer(Answer):
+    """One number that the method compared with a bound."""
+
+    name: str
+    value: float | None
+    relation: str
+    bound: float | None
+    passed: bool
+
+
+class CandidateAnswer(Answer):
+    """A place that the method looked at."""
+
+    position: int
+    commit: CommitAnswer
+    accepted: bool
+    reason: str
+    checks: list[CheckAnswer]
+
+
+class ExplanationAnswer(Answer):
+    """Why there is, or is not, a finding."""
+
+    trace: TraceAnswer
+    line: str
+    method: str
+    alert: str
+    parameters: dict[str, float | int | str | bool | None]
+    facts: dict[str, float | None]
+    candidates: list[CandidateAnswer]
+    omitted: int = Field(description="Rejected places that are not told because there are too many.")
+
+
+class RunAnswer(Answer):
+    """One run that has a value for a trace at a commit."""
+
+    identity: str
+    source: str
+    time: datetime | None
+    outcome: Outcome
+    value: float | None = Field(description="Median of the samples in the unit of the trace; null unless measured.")
+    unit: str = Field(description="The unit of the samples, as they came.")
+    samples: list[float]
+    message: str
+    environment: dict[str, str]
+    links: dict[str, str]
+
+
+class UploadAnswer(Answer):
+    """What became of an uploaded results file."""
+
+    outcome: ImportState
+    repository: str
+    format: str
+    new: int = Field(description="Runs that were new.")
+    same: int = Field(description="Runs that were in already.")
+    corrected: int
+    rerun: int
+    waiting: int = Field(description="Runs whose commits nobody knows yet; they come in once somebody does.")
+    points: int
+    new_traces: int
+    lines: list[str] = Field(description="The same in words, one line for each fact.")

@@ -1,0 +1,106 @@
+"""Answer what is asked about one trace: its levels, its changes, the runs behind a point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.detect.regions import stable_region
+from knickpoint.model.commit import Line
+from knickpoint.model.regression import ChangePoint
+from knickpoint.server.answers import ChangesAnswer, RegionAnswer, RunAnswer
+from knickpoint.server.commits import short_hash
+from knickpoint.server.finite import finite
+from knickpoint.server.regressions import member_answers
+from knickpoint.server.traces import find_trace, repository_of, trace_answer
+from knickpoint.server.unknown import UnknownError
+from knickpoint.store import Store
+
+__all__ = ["list_runs", "read_changes", "split_levels"]
+
+
+def split_levels(values: NDArray[np.float64], places: Sequence[int]) -> list[RegionAnswer]:
+    """Describe the levels of ``values`` between the positions ``places`` at which a new one begins."""
+    bounds = [0, *sorted({place for place in places if 0 < place < len(values)}), len(values)]
+    levels = []
+    for begin, end in pairwise(bounds):
+        if np.isnan(values[begin:end]).all():
+            continue
+        found = stable_region(values, begin, end - 1)
+        levels.append(
+            RegionAnswer(
+                first=found.first,
+                last=found.last,
+                count=found.count,
+                minimum=found.minimum,
+                maximum=found.maximum,
+                median=found.median,
+                mean=found.mean,
+                variance=found.variance,
+            )
+        )
+    return levels
+
+
+def read_changes(store: Store, key: int, line_name: str) -> ChangesAnswer:
+    """Return the levels of the trace ``key`` on a line, and the changes between them.
+
+    Raises:
+        UnknownError: there is no such trace.
+        HistoryError: there is no such line.
+    """
+    trace = find_trace(store, key)
+    repository = repository_of(store, [trace])
+    line = store.commits.line(repository, line_name)
+    values = np.asarray(store.frames.values(line, [key])[0], dtype=np.float64)
+    measured = np.flatnonzero(~np.isnan(values))
+    points = on_line(store.findings.change_points(key), line)
+    return ChangesAnswer(
+        trace=trace_answer(trace, repository.name),
+        line=line.name,
+        commits=len(line.slots),
+        measured=len(measured),
+        first=int(measured[0]) if len(measured) else None,
+        last=int(measured[-1]) if len(measured) else None,
+        regions=split_levels(values, [line.positions[point.place.slot] for point in points]),
+        changes=member_answers(store, repository, points),
+    )
+
+
+def on_line(points: Sequence[ChangePoint], line: Line) -> list[ChangePoint]:
+    """Return the points whose commit is on ``line``."""
+    return [point for point in points if point.place.slot in line.positions]
+
+
+def list_runs(store: Store, key: int, revision: str) -> list[RunAnswer]:
+    """Return what every run gave to the trace ``key`` at a commit, failures and skips included.
+
+    Raises:
+        UnknownError: there is no such trace or commit.
+        HistoryError: more than one commit fits.
+    """
+    trace = find_trace(store, key)
+    repository = repository_of(store, [trace])
+    commit = store.commits.find(repository, revision)
+    if commit is None:
+        raise UnknownError(
+            f"there is no commit {short_hash(revision)!r}", where=repository.name, remedy="Give its hash or number."
+        )
+    return [
+        RunAnswer(
+            identity=point.run.identity,
+            source=point.run.source,
+            time=point.run.time,
+            outcome=point.outcome,
+            value=finite(point.value),
+            unit=point.unit or trace.unit,
+            samples=list(point.samples),
+            message=point.message,
+            environment=dict(point.run.environment),
+            links=dict(point.run.links),
+        )
+        for point in store.runs.points(key, commit.slot)
+    ]

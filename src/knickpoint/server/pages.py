@@ -1,0 +1,48 @@
+"""Serve the files of the dashboard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from fastapi import FastAPI
+from fastapi.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.staticfiles import StaticFiles
+
+__all__ = ["STATIC", "add_pages"]
+
+STATIC: Final = Path(__file__).parent / "static"
+"""Where the build of the dashboard lies."""
+
+_FOR_EVER: Final = "public, max-age=31536000, immutable"
+_VIEWS: Final = ("/triage", "/explore", "/trace/{number}")
+_UNBUILT: Final = "The dashboard is not built. Build it with `make setup`; the API under /api/v1/ works without it.\n"
+
+
+class _Assets(StaticFiles):
+    """Files whose names change with their content, so that browsers keep them."""
+
+    def file_response(self, *arguments: object, **keywords: object) -> Response:
+        response = super().file_response(*arguments, **keywords)  # type: ignore[arg-type]
+        response.headers["cache-control"] = _FOR_EVER
+        return response
+
+
+def add_pages(app: FastAPI, static: Path = STATIC) -> None:
+    """Serve the dashboard of ``static`` at the address of every view."""
+
+    def index(number: str = "") -> Response:  # noqa: ARG001  # the view reads it from its address
+        page = static / "index.html"
+        if not page.is_file():
+            return PlainTextResponse(_UNBUILT, status_code=503)
+        return FileResponse(page, headers={"cache-control": "no-cache"})
+
+    def icon() -> Response:
+        return FileResponse(static / "icon.svg")
+
+    app.add_api_route("/", lambda: RedirectResponse("/triage"), include_in_schema=False)
+    for view in _VIEWS:
+        app.add_api_route(view, index, include_in_schema=False)
+    if (static / "assets").is_dir():
+        app.add_api_route("/icon.svg", icon, include_in_schema=False)
+        app.mount("/assets", _Assets(directory=static / "assets"))

@@ -1,0 +1,95 @@
+"""Write the reference of the API from its OpenAPI description."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+__all__ = ["render_openapi", "render_reference"]
+
+Node = Mapping[str, Any]
+
+
+def render_openapi(description: Node) -> str:
+    """Return the description as JSON, laid out so that differences can be read."""
+    return json.dumps(description, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def render_reference(description: Node) -> str:
+    """Return the reference page: every address with what it takes and answers, then every shape."""
+    lines = [
+        "# The HTTP API",
+        "",
+        "Written from the program by `make docs-write`. The same as OpenAPI: `/api/v1/openapi.json`.",
+        "",
+        *str(description["info"]["description"]).strip().splitlines(),
+        "",
+    ]
+    for path, operations in description["paths"].items():
+        for method, operation in operations.items():
+            lines += [*_operation(f"{method.upper()} {path}", operation), ""]
+    lines += ["## Shapes", ""]
+    for name, shape in sorted(description["components"]["schemas"].items()):
+        if name not in {"HTTPValidationError", "ValidationError"}:
+            lines += [*_shape(name, shape), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _operation(title: str, operation: Node) -> Iterator[str]:
+    yield f"## {title}"
+    yield ""
+    yield _flat(str(operation["description"]))
+    parameters: Sequence[Node] = operation.get("parameters", ())
+    if parameters:
+        yield ""
+        yield "| parameter | kind | meaning |"
+        yield "|---|---|---|"
+        for own in parameters:
+            needed = "" if not own.get("required") else " (required)"
+            yield f"| `{own['name']}`{needed} | {_kind(own['schema'])} | {_cell(own.get('description', ''))} |"
+    body = operation.get("requestBody", {}).get("content", {})
+    for kind, content in body.items():
+        yield ""
+        yield f"Takes {_kind(content['schema']) if kind == 'application/json' else f'`{kind}`'}."
+    for kind, content in operation["responses"]["200"].get("content", {}).items():
+        yield ""
+        yield f"Answers {_kind(content['schema']) if kind == 'application/json' else f'`{kind}`'}."
+
+
+def _shape(name: str, shape: Node) -> Iterator[str]:
+    yield f"### {name}"
+    yield ""
+    yield _flat(str(shape.get("description", "")))
+    if "enum" in shape:
+        yield ""
+        yield "One of " + ", ".join(f"`{value}`" for value in shape["enum"]) + "."
+        return
+    yield ""
+    yield "| field | kind | meaning |"
+    yield "|---|---|---|"
+    for field, own in shape.get("properties", {}).items():
+        yield f"| `{field}` | {_kind(own)} | {_cell(own.get('description', ''))} |"
+
+
+def _kind(schema: Node) -> str:
+    if "$ref" in schema:
+        name = str(schema["$ref"]).rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(_kind(own) for own in schema["anyOf"]))
+    kind = str(schema.get("type", "anything"))
+    if kind == "array":
+        return f"list of {_kind(schema['items'])}"
+    if kind == "object" and "additionalProperties" in schema:
+        extra = schema["additionalProperties"]
+        return f"object of {_kind(extra)}" if isinstance(extra, Mapping) else "object"
+    return {"string": "text", "date-time": "time"}.get(str(schema.get("format", kind)), kind)
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _cell(text: str) -> str:
+    return _flat(text).replace("|", "\\|")

@@ -1,0 +1,262 @@
+"""Answer what is asked about regressions: which there are, page by page, and what was decided."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from knickpoint.model.commit import Commit, Repository
+from knickpoint.model.regression import ChangePoint, Place, Regression
+from knickpoint.model.step import Movement, StableRegion
+from knickpoint.server.answers import (
+    CommitAnswer,
+    GroupAnswer,
+    LevelAnswer,
+    MemberAnswer,
+    PlaceAnswer,
+    RegressionsAnswer,
+    SparklineAnswer,
+)
+from knickpoint.server.commits import commit_answer
+from knickpoint.server.finite import finite
+from knickpoint.server.sparklines import sparklines
+from knickpoint.server.traces import trace_answer
+from knickpoint.store import Store
+from knickpoint.store.findings import Selection, Sort
+from knickpoint.watch.lines import Lines
+
+__all__ = ["Listing", "Ordering", "list_regressions", "member_answers"]
+
+_UNKNOWN: Final = "(unknown commit)"
+
+
+class Ordering(Enum):
+    """What a list is sorted by; a minus before it turns it round."""
+
+    HAZARD = "hazard"
+    DATE = "date"
+    TRACES = "traces"
+    AUTHOR = "author"
+    SUBJECT = "subject"
+    FOUND = "found"
+
+
+_SORTS: Final[Mapping[Ordering, Sort]] = {
+    Ordering.HAZARD: Sort.HAZARD,
+    Ordering.DATE: Sort.COMMIT,
+    Ordering.TRACES: Sort.TRACES,
+    Ordering.AUTHOR: Sort.AUTHOR,
+    Ordering.SUBJECT: Sort.SUBJECT,
+    Ordering.FOUND: Sort.FOUND,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Which page of which list: what is wanted, in which order, how many groups, how many members of each."""
+
+    selection: Selection
+    processed: bool
+    ordering: Ordering
+    descending: bool
+    page: int
+    size: int
+    members: int
+
+
+class _Places:
+    """Look up lines and commits of one repository, each once."""
+
+    def __init__(self, store: Store, repository: Repository) -> None:
+        self._store = store
+        self.repository = repository
+        self.lines = Lines(store, repository)
+        self._commits: dict[int, Commit] = {}
+
+    def load(self, slots: Iterable[int]) -> None:
+        """Read the commits at ``slots`` at once."""
+        wanted = [slot for slot in dict.fromkeys(slots) if slot not in self._commits]
+        self._commits |= {own.slot: own.commit for own in self._store.commits.get(self.repository, wanted)}
+
+    def commit(self, place: Place) -> CommitAnswer:
+        """Return the first commit at the new level."""
+        position = self.lines.line(place.line).positions.get(place.slot)
+        commit = self._commits.get(place.slot)
+        if commit is None:
+            name = str(place.slot)
+            return CommitAnswer(
+                hash=name, short=name, author="", email="", time=None, subject=_UNKNOWN, url="", position=position
+            )
+        return commit_answer(commit, position)
+
+    def place(self, place: Place) -> PlaceAnswer:
+        """Shape a suspect range."""
+        positions = self.lines.line(place.line).positions
+        previous, position = positions.get(place.previous), positions.get(place.slot)
+        before = self._commits.get(place.previous)
+        return PlaceAnswer(
+            line=place.line,
+            previous=previous,
+            position=position,
+            suspects=1 if previous is None or position is None else max(1, position - previous),
+            previous_hash=before.hash if before else "",
+        )
+
+
+def list_regressions(store: Store, repositories: Sequence[Repository], listing: Listing) -> RegressionsAnswer:
+    """List one page of the regressions of ``repositories``, with values to draw."""
+    counts = {
+        processed: [
+            store.findings.count(repository, processed=processed, selection=listing.selection)
+            for repository in repositories
+        ]
+        for processed in (False, True)
+    }
+    total = sum(counts[listing.processed])
+    pages = max(1, -(-total // listing.size))
+    page = min(listing.page, pages)
+    begin = (page - 1) * listing.size
+    if len(repositories) == 1:
+        found = [(repositories[0], own) for own in _read(store, repositories[0], listing, begin, listing.size)]
+    else:
+        everything = [
+            (repository, own)
+            for repository in repositories
+            for own in _read(store, repository, listing, 0, begin + listing.size)
+        ]
+        found = _merged(store, everything, listing)[begin : begin + listing.size]
+    return RegressionsAnswer(
+        page=page,
+        pages=pages,
+        groups_total=total,
+        unprocessed=sum(counts[False]),
+        processed=sum(counts[True]),
+        groups=_groups(store, found, listing.members),
+    )
+
+
+def _read(store: Store, repository: Repository, listing: Listing, offset: int, limit: int) -> list[Regression]:
+    return store.findings.regressions(
+        repository,
+        processed=listing.processed,
+        selection=listing.selection,
+        sort=_SORTS[listing.ordering],
+        descending=listing.descending,
+        offset=offset,
+        limit=limit,
+    )
+
+
+def _merged(
+    store: Store, found: Sequence[tuple[Repository, Regression]], listing: Listing
+) -> list[tuple[Repository, Regression]]:
+    """Put the sorted lists of several repositories into one order."""
+    commits: dict[tuple[int, int], Commit] = {}
+    for repository in {own.id: own for own, _ in found}.values():
+        slots = [regression.place.slot for own, regression in found if own.id == repository.id]
+        commits |= {(repository.id, own.slot): own.commit for own in store.commits.get(repository, slots)}
+
+    def commit_text(name: str) -> Callable[[tuple[Repository, Regression]], Any]:
+        return lambda pair: str(getattr(commits.get((pair[0].id, pair[1].place.slot)), name, "")).lower()
+
+    keys: Mapping[Ordering, Callable[[tuple[Repository, Regression]], Any]] = {
+        Ordering.HAZARD: lambda pair: abs(pair[1].hazard),
+        Ordering.DATE: commit_text("time"),
+        Ordering.TRACES: lambda pair: len(pair[1].members),
+        Ordering.AUTHOR: commit_text("author"),
+        Ordering.SUBJECT: commit_text("subject"),
+        Ordering.FOUND: lambda pair: str(pair[1].found),
+    }
+    return sorted(found, key=keys[listing.ordering], reverse=listing.descending)
+
+
+def _groups(store: Store, found: Sequence[tuple[Repository, Regression]], members: int) -> list[GroupAnswer]:
+    places: dict[int, _Places] = {}
+    for repository, _ in found:
+        if repository.id in places:
+            continue
+        places[repository.id] = _Places(store, repository)
+        own = [regression for other, regression in found if other.id == repository.id]
+        places[repository.id].load(_slots(regression.place for regression in own))
+        places[repository.id].load(_slots(point.place for regression in own for point in regression.members[:members]))
+    return [_group(store, places[repository.id], regression, members) for repository, regression in found]
+
+
+def _slots(places: Iterable[Place]) -> list[int]:
+    return [slot for place in places for slot in (place.slot, place.previous)]
+
+
+def _group(store: Store, places: _Places, regression: Regression, members: int) -> GroupAnswer:
+    points = regression.members
+    lead = next((point for point in points if finite(point.hazard) is not None), points[0])
+    return GroupAnswer(
+        id=regression.id,
+        repository=regression.repository,
+        place=places.place(regression.place),
+        commit=places.commit(regression.place),
+        hazard=finite(lead.hazard),
+        lead=lead.id,
+        traces=len(points),
+        directions=dict(Counter(point.direction for point in points)),
+        statuses=dict(regression.counts),
+        members=_members(store, places, points[:members]),
+        ids=[point.id for point in points],
+    )
+
+
+def member_answers(store: Store, repository: Repository, points: Sequence[ChangePoint]) -> list[MemberAnswer]:
+    """Shape change points of one repository, with values to draw."""
+    places = _Places(store, repository)
+    places.load(_slots(point.place for point in points))
+    return _members(store, places, points)
+
+
+def _members(store: Store, places: _Places, points: Sequence[ChangePoint]) -> list[MemberAnswer]:
+    traces = {trace.id: trace for trace in store.traces.get([point.trace_id for point in points])}
+    drawn: dict[int, SparklineAnswer] = {}
+    for name in {point.place.line for point in points}:
+        own = [point for point in points if point.place.line == name]
+        drawn |= sparklines(store, places.lines.line(name), own)
+    return [
+        MemberAnswer(
+            id=point.id,
+            regression=point.regression_id,
+            trace=trace_answer(traces[point.trace_id], places.repository.name),
+            place=places.place(point.place),
+            commit=places.commit(point.place),
+            movement=Movement.UP if point.movement > 0 else Movement.DOWN,
+            direction=point.direction,
+            size=point.size,
+            relative_size=finite(point.relative_size),
+            hazard=finite(point.hazard),
+            before=level_answer(point.before),
+            after=level_answer(point.after),
+            score=finite(point.score),
+            p_value=finite(point.p_value),
+            method=point.method,
+            alerts=list(point.alerts),
+            condition=point.condition,
+            status=point.status,
+            note=point.note,
+            ticket=point.ticket,
+            matched_ticket=point.matched_ticket,
+            assignee=point.assignee,
+            sparkline=drawn.get(point.id),
+        )
+        for point in points
+    ]
+
+
+def level_answer(region: StableRegion) -> LevelAnswer:
+    """Shape a level without its bounds."""
+    return LevelAnswer(
+        count=region.count,
+        minimum=region.minimum,
+        maximum=region.maximum,
+        median=region.median,
+        mean=region.mean,
+        variance=region.variance,
+    )

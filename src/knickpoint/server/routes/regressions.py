@@ -1,0 +1,89 @@
+"""Answer for regressions and triage."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from knickpoint.model.errors import InputError
+from knickpoint.model.regression import Direction, Status
+from knickpoint.server.answers import DecisionAnswer, RegressionsAnswer, TriageAnswer, TriageRequest, UndoRequest
+from knickpoint.server.commits import choose_repository
+from knickpoint.server.regressions import Listing, Ordering, list_regressions
+from knickpoint.server.routes.needs import StoreNeed
+from knickpoint.server.triage import list_decisions, triage, undo
+from knickpoint.store.findings import Selection
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["regressions"])
+
+
+def _ordering(text: str) -> tuple[Ordering, bool]:
+    name = text.removeprefix("-")
+    try:
+        return Ordering(name), text.startswith("-")
+    except ValueError:
+        known = ", ".join(own.value for own in Ordering)
+        raise InputError(
+            f"a list cannot be sorted by {name!r}", where="sort", remedy=f"Use one of {known}; a minus turns it round."
+        ) from None
+
+
+@router.get("/regressions")
+def get_regressions(
+    store: StoreNeed,
+    *,
+    repository: Annotated[str, Query(description="Name of the repository; all of them without it.")] = "",
+    processed: Annotated[bool, Query(description="Those that were dealt with, or those that were not.")] = False,
+    filter: Annotated[  # noqa: A002
+        str, Query(max_length=1000, description="Words that all occur in trace key, commit hash, author or subject.")
+    ] = "",
+    direction: Annotated[Direction | None, Query(description="Only this direction.")] = None,
+    status: Annotated[Status | None, Query(description="Only this status.")] = None,
+    alert: Annotated[str, Query(description="Only what this alert found.")] = "",
+    assignee: Annotated[str, Query(description="Only what this person has.")] = "",
+    ticket: Annotated[str, Query(description="Only what belongs to this ticket.")] = "",
+    minimum_hazard: Annotated[float, Query(ge=0, description="Only hazard levels at least that far from 0.")] = 0.0,
+    sort: Annotated[
+        str, Query(description="hazard, date, traces, author, subject or found; a minus before it turns it round.")
+    ] = "-hazard",
+    page: Annotated[int, Query(ge=1, description="Which page.")] = 1,
+    size: Annotated[int, Query(ge=1, le=500, description="Groups on a page.")] = 50,
+    members: Annotated[int, Query(ge=1, le=10_000, description="Members of a group that are told in full.")] = 20,
+) -> RegressionsAnswer:
+    """List regressions, processed or not, each with its commit, its hazard level and its traces."""
+    ordering, descending = _ordering(sort)
+    repositories = [choose_repository(store, repository)] if repository else store.commits.repositories()
+    selection = Selection(
+        text=filter,
+        directions=frozenset({direction} if direction else ()),
+        statuses=frozenset({status} if status else ()),
+        alert=alert,
+        assignee=assignee,
+        ticket=ticket,
+        minimum_hazard=minimum_hazard,
+    )
+    listing = Listing(selection, processed, ordering, descending, page, size, members)
+    return list_regressions(store, repositories, listing)
+
+
+@router.post("/triage")
+def post_triage(store: StoreNeed, request: TriageRequest) -> TriageAnswer:
+    """Decide about one or many findings: acknowledge, hide, link a ticket, or put back. All of them or none."""
+    return triage(store, request)
+
+
+@router.post("/triage/undo")
+def post_undo(store: StoreNeed, request: UndoRequest) -> TriageAnswer:
+    """Take back the last decision about each of some findings; again to go further back."""
+    return undo(store, request)
+
+
+@router.get("/triage")
+def get_decisions(
+    store: StoreNeed, finding: Annotated[int, Query(description="Id of a change point.")]
+) -> list[DecisionAnswer]:
+    """List what was decided about a finding, oldest first."""
+    return list_decisions(store, finding)

@@ -1,0 +1,124 @@
+"""Answer for traces: lists, facets, values, changes, runs, explanations."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from knickpoint.model.errors import InputError
+from knickpoint.server.answers import (
+    ChangesAnswer,
+    ExplanationAnswer,
+    FacetsAnswer,
+    RunAnswer,
+    TraceAnswer,
+    TracesAnswer,
+)
+from knickpoint.server.changes import list_runs, read_changes
+from knickpoint.server.commits import choose_repository
+from knickpoint.server.explanations import explain
+from knickpoint.server.routes.binary import BINARY, binary
+from knickpoint.server.routes.needs import (
+    FirstPosition,
+    InstanceNeed,
+    LastPosition,
+    LineName,
+    RepositoryName,
+    StoreNeed,
+)
+from knickpoint.server.traces import find_trace, list_facets, list_traces, repository_of, trace_answer
+from knickpoint.server.values import MOST_TRACES, pack_values, window
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["traces"])
+
+QueryText = Annotated[
+    str, Query(max_length=10_000, description="Conditions on params: `os=Android|iOS config=gpu name!=x name~regex`.")
+]
+
+
+def _numbers(text: str) -> list[int]:
+    ids = [part for part in text.split(",") if part]
+    wrong = next((part for part in ids if not part.isdecimal() or len(part) > 15), None)
+    if wrong is not None:
+        raise InputError(f"{wrong!r} is no id of a trace", where="traces", remedy="Give ids with commas between them.")
+    if not 0 < len(ids) <= MOST_TRACES:
+        raise InputError(
+            f"{len(ids)} traces were asked for", where="traces", remedy=f"Ask for 1 to {MOST_TRACES} at a time."
+        )
+    return [int(part) for part in ids]
+
+
+@router.get("/traces")
+def get_traces(
+    store: StoreNeed,
+    repository: RepositoryName = "",
+    query: QueryText = "",
+    offset: Annotated[int, Query(ge=0, description="How many to leave out.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=10_000, description="How many to tell.")] = 100,
+) -> TracesAnswer:
+    """List the traces that a query matches."""
+    return list_traces(store, choose_repository(store, repository), query, offset, limit)
+
+
+@router.get("/facets")
+def get_facets(store: StoreNeed, repository: RepositoryName = "", query: QueryText = "") -> FacetsAnswer:
+    """Count the matching traces by param and value."""
+    return list_facets(store, choose_repository(store, repository), query)
+
+
+@router.get("/values", response_class=Response, responses=BINARY)
+def get_values(
+    store: StoreNeed,
+    *,
+    traces: Annotated[str, Query(description="Ids with commas between them, all of one repository.")],
+    line: LineName = "",
+    first: FirstPosition = None,
+    last: LastPosition = None,
+    points: Annotated[int, Query(ge=2, le=1_000_000, description="Points of a trace; more are thinned out.")] = 2400,
+) -> Response:
+    """Return the measured values of traces as little-endian float64.
+
+    One trace after the other, in the order asked for: the number n of points, the number of measured commits,
+    n positions on the line, n values in the unit of the trace. Where more commits were measured than points
+    asked for, the least and the greatest value of each stretch are kept.
+    """
+    ids = _numbers(traces)
+    own = [find_trace(store, key) for key in ids]
+    found = store.commits.line(repository_of(store, own), line)
+    begin, end = window(found, first, last)
+    return binary(pack_values(store, found, ids, first=begin, last=end, points=points))
+
+
+@router.get("/traces/{key}")
+def get_trace(store: StoreNeed, key: int) -> TraceAnswer:
+    """Return a trace by id."""
+    trace = find_trace(store, key)
+    return trace_answer(trace, repository_of(store, [trace]).name)
+
+
+@router.get("/traces/{key}/changes")
+def get_changes(store: StoreNeed, key: int, line: LineName = "") -> ChangesAnswer:
+    """Return the levels of a trace, and the changes between them with what was decided about them."""
+    return read_changes(store, key, line)
+
+
+@router.get("/traces/{key}/runs")
+def get_runs(
+    store: StoreNeed, key: int, commit: Annotated[str, Query(min_length=1, description="Hash, prefix or number.")]
+) -> list[RunAnswer]:
+    """List the runs that measured a trace at a commit."""
+    return list_runs(store, key, commit)
+
+
+@router.get("/traces/{key}/explanation")
+def get_explanation(
+    instance: InstanceNeed,
+    key: int,
+    line: LineName = "",
+    alert: Annotated[str, Query(description="Name of the alert to ask; the first that watches the trace.")] = "",
+) -> ExplanationAnswer:
+    """Say why there is, or is not, a finding: every place that was looked at, and every check."""
+    return explain(instance, key, line, alert)

@@ -1,0 +1,132 @@
+"""Listen, and serve an instance until told to stop."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import uvicorn
+
+from knickpoint.instance import Instance
+from knickpoint.model.errors import ServiceError
+from knickpoint.server.app import create_app
+
+__all__ = ["serve", "serving"]
+
+_GREATEST_PORT: Final = 65_535
+_START_SECONDS: Final = 30.0
+_REASONS: Final = {
+    errno.EADDRINUSE: ("is in use", "Stop the other program, or choose another port with --port."),
+    errno.EACCES: ("may not be used without more rights", "Choose a port from 1024 on with --port."),
+    errno.EADDRNOTAVAIL: ("is not an address of this machine", "Listen at 127.0.0.1, or at 0.0.0.0 for all of them."),
+}
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens. Port 0 stands for any that is free.
+
+    Raises:
+        ServiceError: the address cannot be listened at.
+    """
+    where = f"{host}:{port}"
+    if not 0 <= port <= _GREATEST_PORT:
+        raise ServiceError(f"{port} is no port", where=where, remedy=f"Choose one from 1 to {_GREATEST_PORT}.")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise ServiceError(
+            f"the name {host!r} leads nowhere ({error})", where=where, remedy="Correct it, or use 127.0.0.1."
+        ) from error
+    listener = socket.socket(family, kind, protocol)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        reason, remedy = _REASONS.get(error.errno or 0, (f"cannot be used ({error.strerror})", "Choose another."))
+        raise ServiceError(f"port {port} {reason}", where=where, remedy=remedy) from error
+    return listener
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+    return f"http://{shown}:{port}/"
+
+
+def _names(host: str, hosts: Collection[str]) -> frozenset[str]:
+    return frozenset({host, socket.gethostname(), *hosts})
+
+
+def _server(instance: Instance, names: frozenset[str]) -> uvicorn.Server:
+    config = uvicorn.Config(
+        create_app(instance, hosts=names),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=5,
+        ws="none",
+        lifespan="off",
+    )
+    return uvicorn.Server(config)
+
+
+def serve(
+    instance: Instance,
+    host: str = "",
+    port: int | None = None,
+    *,
+    hosts: Collection[str] = (),
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve ``instance`` until SIGINT or SIGTERM.
+
+    Args:
+        instance: what to serve.
+        host: where to listen; what the configuration says without it.
+        port: which port; what the configuration says without it, any that is free for 0.
+        hosts: names, beside addresses and localhost, under which people reach the server.
+        ready: called with the address of the dashboard once connections are taken.
+
+    Raises:
+        ServiceError: the address cannot be listened at.
+    """
+    settings = instance.config.server
+    own = host or settings.host
+    listener = _listen(own, settings.port if port is None else port)
+    with listener:
+        server = _server(instance, _names(own, (*settings.names, *hosts)))
+        if ready:
+            ready(_address(listener))
+        server.run(sockets=[listener])
+
+
+@contextmanager
+def serving(instance: Instance, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
+    """Serve ``instance`` in a thread for the length of a ``with``, which gets the address.
+
+    Raises:
+        ServiceError: the address cannot be listened at, or the server does not start.
+    """
+    listener = _listen(host, port)
+    server = _server(instance, _names(host, instance.config.server.names))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="knickpoint-server", daemon=True)
+    thread.start()
+    limit = time.monotonic() + _START_SECONDS
+    while not server.started and thread.is_alive() and time.monotonic() < limit:
+        thread.join(0.01)
+    address = _address(listener)
+    try:
+        if not server.started:
+            raise ServiceError("the server did not start", where=address, remedy="Look at the messages above.")
+        yield address
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()

@@ -1,0 +1,78 @@
+"""Take the values around a change, few enough for a small drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.model.commit import Line
+from knickpoint.model.regression import ChangePoint
+from knickpoint.server.answers import SparklineAnswer
+from knickpoint.store import Store
+
+__all__ = ["sparklines"]
+
+_SIDE: Final = 24
+"""Values before the change, and values after it."""
+
+_REACH: Final = (48, 512)
+"""Commits to look at on each side: at first, and where most of them were not measured."""
+
+_ENOUGH: Final = 6
+_DIGITS: Final = 5
+
+
+def sparklines(store: Store, line: Line, points: Sequence[ChangePoint]) -> dict[int, SparklineAnswer]:
+    """Return change point id → the values around it; points that are not on ``line`` are left out."""
+    found: dict[int, SparklineAnswer] = {}
+    open_points = [point for point in points if point.place.slot in line.positions]
+    for reach in _REACH:
+        if not open_points:
+            break
+        drawn = _draw(store, line, open_points, reach)
+        found |= drawn
+        open_points = [point for point in open_points if _is_short(drawn[point.id])]
+    return found
+
+
+def _is_short(drawn: SparklineAnswer) -> bool:
+    return min(drawn.split, len(drawn.values) - drawn.split) < _ENOUGH
+
+
+def _draw(store: Store, line: Line, points: Sequence[ChangePoint], reach: int) -> dict[int, SparklineAnswer]:
+    found: dict[int, SparklineAnswer] = {}
+    for near in _neighbours(line, points, reach):
+        places = [line.positions[point.place.slot] for point in near]
+        first = max(0, places[0] - reach)
+        last = min(places[-1] + reach, len(line.slots)) - 1
+        ids = sorted({point.trace_id for point in near})
+        rows = dict(zip(ids, store.frames.values(line, ids, first=first, last=last), strict=True))
+        for point, place in zip(near, places, strict=True):
+            found[point.id] = _cut(rows[point.trace_id], place - first, reach)
+    return found
+
+
+def _neighbours(line: Line, points: Sequence[ChangePoint], reach: int) -> Iterator[list[ChangePoint]]:
+    """Part ``points`` by place, so that those whose surroundings overlap are read at once."""
+    near: list[ChangePoint] = []
+    before = 0
+    for point in sorted(points, key=lambda point: line.positions[point.place.slot]):
+        place = line.positions[point.place.slot]
+        if near and place - before > reach:
+            yield near
+            near = []
+        near.append(point)
+        before = place
+    if near:
+        yield near
+
+
+def _cut(row: NDArray[np.floating], place: int, reach: int) -> SparklineAnswer:
+    before = row[max(0, place - reach) : place]
+    after = row[place : place + reach]
+    left = before[~np.isnan(before)][-_SIDE:].tolist()
+    right = after[~np.isnan(after)][:_SIDE].tolist()
+    return SparklineAnswer(values=[float(f"{value:.{_DIGITS}g}") for value in (*left, *right)], split=len(left))

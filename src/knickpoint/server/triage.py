@@ -1,0 +1,62 @@
+"""Record what people decide about findings, and take it back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from knickpoint.server.answers import DecisionAnswer, TriageAnswer, TriageRequest, UndoRequest
+from knickpoint.store import Store
+from knickpoint.watch import triage as watch
+from knickpoint.watch.triage import Targets
+
+__all__ = ["list_decisions", "triage", "undo"]
+
+
+def _answer(store: Store, ids: Sequence[int], changed: int) -> TriageAnswer:
+    return TriageAnswer(changed=changed, statuses={point.id: point.status for point in store.findings.points(ids)})
+
+
+def triage(store: Store, request: TriageRequest) -> TriageAnswer:
+    """Decide about findings, all of them or none.
+
+    Raises:
+        InputError: an id is unknown, or the status ticket comes without a ticket.
+    """
+    done = watch.decide(
+        store,
+        Targets(points=tuple(request.ids)),
+        who=request.who,
+        status=request.status,
+        note=request.note,
+        ticket=request.ticket,
+        assignee=request.assignee,
+    )
+    return _answer(store, request.ids, len(done.decisions))
+
+
+def undo(store: Store, request: UndoRequest) -> TriageAnswer:
+    """Take back the last decision about each finding.
+
+    Raises:
+        InputError: an id is unknown.
+    """
+    done = watch.undo(store, Targets(points=tuple(request.ids)), who=request.who)
+    return _answer(store, request.ids, len(done.decisions))
+
+
+def list_decisions(store: Store, finding: int) -> list[DecisionAnswer]:
+    """List what was decided about a finding, oldest first."""
+    return [
+        DecisionAnswer(
+            id=own.id,
+            finding=own.change_point_id,
+            action=own.action,
+            status=own.status,
+            who=own.who,
+            time=own.time,
+            note=own.note,
+            ticket=own.ticket,
+            assignee=own.assignee,
+        )
+        for own in store.findings.log([finding])
+    ]
