@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knickpoint.detect.regions import build_step, build_steps, stable_region
@@ -68,6 +68,7 @@ def test_no_places_make_no_steps() -> None:
     assert build_steps(np.arange(4.0), [], method="m") == ()
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(-1e9, 1e9) | st.just(NAN), min_size=1, max_size=40))
 def test_a_region_equals_what_numpy_says(numbers: list[float]) -> None:
     values = np.array(numbers)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -14,6 +14,7 @@ def _matrix(seed: int, rows: int, columns: int) -> NDArray[np.float32]:
     return np.random.default_rng(seed).normal(size=(rows, columns)).astype(np.float32)
 
 
+@settings(deadline=None)
 @given(
     seed=st.integers(0, 2**31),
     rows=st.integers(1, 150),
@@ -38,6 +39,7 @@ def test_equally_near_centroids_give_the_first() -> None:
     assert not labels.any()
 
 
+@settings(deadline=None)
 @given(seed=st.integers(0, 2**31), rows=st.integers(1, 80), k=st.integers(1, 9))
 def test_sums_follow_the_rows_that_move(seed: int, rows: int, k: int) -> None:
     draw = np.random.default_rng(seed)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from itertools import chain
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from knickpoint.detect.parameters import resolve
 from knickpoint.detect.registry import Method, load_method
 from knickpoint.detect.series import check_frame
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.step import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["available_threads", "find_steps_many"]
 
@@ -60,9 +61,14 @@ def _share(chosen: Method, frame: NDArray[np.float64], arguments: dict[str, Any]
     size = max(1, min(_BLOCK, -(-len(frame) // (4 * workers))))
     blocks, firsts = zip(*_in_blocks(frame, size), strict=True)
     if chosen.threads:
+        from concurrent.futures import ThreadPoolExecutor
+
         run: Callable[..., list[list[Step]]] = partial(_block, detect=chosen.detect, arguments=arguments)
         with ThreadPoolExecutor(workers) as threads:
             return list(chain.from_iterable(threads.map(run, blocks, firsts)))
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     run = partial(_process_block, name=chosen.name, arguments=arguments)
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as processes:
         return list(chain.from_iterable(processes.map(run, blocks, firsts)))

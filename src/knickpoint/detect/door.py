@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from numpy.typing import ArrayLike
-
-from knickpoint.detect.parameters import Value, describe, resolve
-from knickpoint.detect.registry import load_method
+from knickpoint.detect.parameters import Value, describe, effective, resolve
+from knickpoint.detect.registry import Method, load_method
 from knickpoint.detect.series import check_series
 from knickpoint.model.step import Detection, Step
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike
+
 __all__ = ["explain", "find_steps", "parameters_of", "presets_of"]
+
+
+def _prepare(method: str, parameters: Mapping[str, object]) -> tuple[Method, dict[str, Any]]:
+    chosen = load_method(method)
+    return chosen, resolve(chosen.detect, chosen.name, chosen.presets, parameters)
 
 
 def explain(values: ArrayLike, *, method: str = "default", **parameters: object) -> Detection:
@@ -25,16 +33,21 @@ def explain(values: ArrayLike, *, method: str = "default", **parameters: object)
         SeriesError: the values are not one series of finite or missing numbers.
         InputError: no such method, preset or parameter, or a value that the parameter cannot take.
     """
-    chosen = load_method(method)
-    arguments = resolve(chosen.detect, chosen.name, chosen.presets, parameters)
+    chosen, arguments = _prepare(method, parameters)
     detection = chosen.detect(check_series(values), **arguments)
-    preset = parameters.get("preset")
-    return replace(detection, parameters={**detection.parameters, "preset": str(preset)}) if preset else detection
+    kept = {
+        name: ",".join(str(item) for item in value) if isinstance(value, tuple) else value
+        for name, value in effective(chosen.detect, arguments).items()
+    }
+    if parameters.get("preset"):
+        kept["preset"] = str(parameters["preset"])
+    return replace(detection, parameters={**kept, **detection.parameters})
 
 
 def find_steps(values: ArrayLike, *, method: str = "default", **parameters: object) -> list[Step]:
     """Return the steps of one series, sorted by index; arguments and errors are those of :func:`explain`."""
-    return list(explain(values, method=method, **parameters).steps)
+    chosen, arguments = _prepare(method, parameters)
+    return list(chosen.detect(check_series(values), **arguments).steps)
 
 
 def parameters_of(method: str) -> dict[str, Value]:

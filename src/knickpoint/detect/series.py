@@ -11,11 +11,14 @@ Between the two it works on the measured values alone::
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from knickpoint.model.errors import SeriesError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["Series", "check_frame", "check_series", "read_series"]
 

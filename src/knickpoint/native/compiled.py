@@ -7,13 +7,15 @@ Importing this fails where they were not built. Every call lets other threads ru
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from knickpoint.native._kernels import ffi, lib  # type: ignore[import-not-found]
 from knickpoint.native.reference import Note, Region
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["assign", "move", "pack", "pack_rows", "permute", "q_hat", "region", "scan_both", "student", "windows"]
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from knickpoint.native.kernel import kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    _Part = tuple[NDArray[np.float64], NDArray[np.int64]] | None
+    Share = Callable[[Callable[[int], tuple[int, _Part]], range], Iterator[tuple[int, _Part]]]
 
 __all__ = ["Clustering", "Lloyd", "lloyd"]
 
@@ -88,15 +94,13 @@ class Lloyd:
         return distances
 
 
-_Part = tuple[NDArray[np.float64], NDArray[np.int64]] | None
-Share = Callable[[Callable[[int], tuple[int, _Part]], range], Iterator[tuple[int, _Part]]]
-
-
 @contextmanager
 def _sharing(threads: int) -> Iterator[Share]:
     if threads <= 1:
         yield map
         return
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(threads) as pool:
         yield pool.map
 

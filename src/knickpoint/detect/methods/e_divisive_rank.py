@@ -36,12 +36,11 @@ class NullLaw:
         """Return the quantiles for ``count`` values, interpolated, or carried on, in log length."""
         place = math.log(count)
         grid = np.log(self.lengths)
-        right = min(max(int(np.searchsorted(grid, place)), 1), grid.size - 1)
-        share = (place - grid[right - 1]) / (grid[right] - grid[right - 1])
-        low: NDArray[np.float64] = self.quantiles[right - 1]
-        high: NDArray[np.float64] = self.quantiles[right]
-        between: NDArray[np.float64] = low + max(share, 0.0) * (high - low)
-        return between
+        row = np.array([np.interp(place, grid, column) for column in self.quantiles.T])
+        if place > grid[-1]:
+            row += (self.quantiles[-1] - self.quantiles[-3]) * (place - grid[-1]) / (grid[-1] - grid[-3])
+        rising: NDArray[np.float64] = np.maximum.accumulate(row)
+        return rising
 
     def p_value(self, count: int, statistic: float) -> float:
         """Return how likely ``statistic`` or more is; at least the smallest level of the table, at most 1."""
