@@ -1,1 +1,32 @@
-"""."""
+"""Formulas over traces, as ``norm(filter("config=8888"))``, and pivot tables. No input or output.
+
+::
+
+    from knickpoint.calc import evaluate
+
+    traces = evaluate('ave(filter("config=8888")) / ave(filter("config=gpu"))', select)
+
+``select`` gives the traces of a query; see :class:`Traces`.
+"""
+
+from __future__ import annotations
+
+from knickpoint.calc.evaluate import FUNCTIONS, Source, evaluate, queries_of
+from knickpoint.calc.folds import FOLDS
+from knickpoint.calc.grammar import parse
+from knickpoint.calc.pivot import Pivot, pivot
+from knickpoint.calc.traces import FORMULA_SIGN, Traces, formula_id
+
+__all__ = [
+    "FOLDS",
+    "FORMULA_SIGN",
+    "FUNCTIONS",
+    "Pivot",
+    "Source",
+    "Traces",
+    "evaluate",
+    "formula_id",
+    "parse",
+    "pivot",
+    "queries_of",
+]

@@ -1,0 +1,211 @@
+"""Evaluate a formula: traces come from callbacks, numbers and texts from the formula itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.calc.folds import FOLDS
+from knickpoint.calc.functions import PER_TRACE, divide, normalised
+from knickpoint.calc.grammar import Binary, Call, Negative, Node, Number, Text, parse
+from knickpoint.calc.pairing import pair
+from knickpoint.calc.tokens import refuse
+from knickpoint.calc.traces import Traces, formula_id, plain
+from knickpoint.model.errors import QueryError
+
+__all__ = ["FUNCTIONS", "Source", "evaluate", "queries_of"]
+
+Source = Callable[[str], Traces]
+"""Give the traces of a query, or of a shortcut. Raises ``QueryError`` for one that is none."""
+
+Value = Traces | float | str
+
+_FOLDED: Final = {"ave": "avg"} | {name: name for name in FOLDS}
+_OPERATORS: Final[dict[str, Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]]] = {
+    "+": lambda left, right: left + right,
+    "-": lambda left, right: left - right,
+    "*": lambda left, right: left * right,
+    "/": divide,
+}
+
+FUNCTIONS: Final = tuple(sorted({"filter", "shortcut", "norm", "ratio", *_FOLDED, *PER_TRACE}))
+"""Names of all functions."""
+
+
+def _describe(value: Value) -> str:
+    if isinstance(value, Traces):
+        return "traces"
+    return "a text" if isinstance(value, str) else "a number"
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluation:
+    formula: str
+    select: Source
+    shortcut: Source
+
+    def value(self, node: Node) -> Value:
+        match node:
+            case Number() | Text():
+                return node.value
+            case Call():
+                return self.call(node)
+            case Negative():
+                return self.negative(node)
+            case Binary():
+                return self.binary(node)
+
+    def refuse(self, node: Node, message: str, remedy: str) -> QueryError:
+        return refuse(self.formula, node.start, message, remedy)
+
+    def text(self, node: Node) -> str:
+        """Return the piece of the formula that ``node`` is."""
+        return self.formula[node.start : node.stop]
+
+    def traces(self, node: Node) -> Traces:
+        value = self.value(node)
+        if not isinstance(value, Traces):
+            raise self.refuse(node, f"{_describe(value)} where traces are expected", 'Give traces, as filter("a=b").')
+        return value
+
+    def arguments(self, call: Call, least: int, most: int) -> tuple[Node, ...]:
+        given = len(call.arguments)
+        if not least <= given <= most:
+            wanted = f"{least}" if least == most else f"{least} to {most}"
+            raise self.refuse(call, f"{call.name} takes {wanted} arguments, not {given}", "See the guide to formulas.")
+        return call.arguments
+
+    def call(self, call: Call) -> Traces:
+        match call.name:
+            case "filter":
+                return self.source(call, self.select)
+            case "shortcut":
+                return self.source(call, self.shortcut)
+            case "norm":
+                return self.norm(call)
+            case "ratio":
+                left, right = self.arguments(call, 2, 2)
+                return self.joined("/", self.traces(left), self.traces(right), call.start, self.text(call))
+        if call.name in PER_TRACE:
+            (argument,) = self.arguments(call, 1, 1)
+            return self.traces(argument).each(*PER_TRACE[call.name])
+        if call.name in _FOLDED:
+            (argument,) = self.arguments(call, 1, 1)
+            return self.folded(call, self.traces(argument))
+        raise self.refuse(call, f"there is no function {call.name!r}", f"The functions are: {', '.join(FUNCTIONS)}.")
+
+    def source(self, call: Call, source: Source) -> Traces:
+        (argument,) = self.arguments(call, 1, 1)
+        if not isinstance(argument, Text):
+            raise self.refuse(argument, f"{call.name} takes a text", f'Write {call.name}("…").')
+        try:
+            return source(argument.value)
+        except QueryError as error:
+            inner = f"{error.where}: {error.message}" if error.where else error.message
+            raise refuse(self.formula, argument.start, inner, error.remedy) from error
+
+    def norm(self, call: Call) -> Traces:
+        argument, *rest = self.arguments(call, 1, 2)
+        traces = self.traces(argument)
+        if not rest:
+            return traces.each("norm", normalised)
+        least = self.value(rest[0])
+        if not isinstance(least, float):
+            raise self.refuse(rest[0], f"{_describe(least)} where a number is expected", "Give the least deviation.")
+        return traces.each("norm", lambda values: normalised(values, least))
+
+    def folded(self, call: Call, traces: Traces) -> Traces:
+        if not len(traces):
+            return traces
+        folded = FOLDS[_FOLDED[call.name]](traces.values)
+        return Traces((formula_id(self.text(call)),), folded[None, :])
+
+    def negative(self, node: Negative) -> Value:
+        value = self.value(node.value)
+        if isinstance(value, str):
+            raise self.refuse(node.value, "a text where a number or traces are expected", "Take out the minus sign.")
+        return -value if isinstance(value, float) else value.each("-", np.negative)
+
+    def binary(self, node: Binary) -> Value:
+        left, right = self.value(node.left), self.value(node.right)
+        for value, side in ((left, node.left), (right, node.right)):
+            if isinstance(value, str):
+                raise self.refuse(side, "a text where a number or traces are expected", "Take out the quotes.")
+        assert not isinstance(left, str)
+        assert not isinstance(right, str)
+        if isinstance(left, float) and isinstance(right, float):
+            result = float(_OPERATORS[node.operator](np.float64(left), np.float64(right)))  # type: ignore[arg-type]
+            if not np.isfinite(result):
+                raise refuse(self.formula, node.place, "the result is no number", "Do not divide by 0.")
+            return result
+        return self.joined(node.operator, left, right, node.place, "")
+
+    def joined(self, operator: str, left: Traces | float, right: Traces | float, place: int, name: str) -> Traces:
+        """Join two sides; a single trace of two single ones is named ``name``, if there is one."""
+        act = _OPERATORS[operator]
+        if isinstance(left, float):
+            assert isinstance(right, Traces)
+            ids = tuple(formula_id(f"({left:.12g} {operator} {plain(each)})") for each in right.ids)
+            return Traces(ids, act(np.float64(left), right.values), right.origins)  # type: ignore[arg-type]
+        if isinstance(right, float):
+            ids = tuple(formula_id(f"({plain(each)} {operator} {right:.12g})") for each in left.ids)
+            return Traces(ids, act(left.values, np.float64(right)), left.origins)  # type: ignore[arg-type]
+        try:
+            pairs = pair(left, right)
+        except QueryError as error:
+            raise refuse(self.formula, place, error.message, error.remedy) from error
+        rows, partners = [one for one, _ in pairs], [other for _, other in pairs]
+        if name and len(left) == len(right) == 1:
+            ids = (formula_id(name),)
+        else:
+            ids = tuple(
+                formula_id(f"({plain(left.ids[one])} {operator} {plain(right.ids[other])})") for one, other in pairs
+            )
+        origins = tuple(left.origins[one] or right.origins[other] for one, other in pairs)
+        return Traces(ids, act(left.values[rows], right.values[partners]), origins)
+
+
+def _no_shortcuts(identity: str) -> Traces:
+    raise QueryError(f"there is no shortcut {identity!r}", remedy="Shortcuts need an instance; use filter instead.")
+
+
+def evaluate(formula: str, select: Source, *, shortcut: Source = _no_shortcuts) -> Traces:
+    """Return the traces that ``formula`` gives.
+
+    ``select`` gives the traces of the query in ``filter("…")``, ``shortcut`` those of ``shortcut("…")``; all have
+    the same commits. Ids of calculated traces begin with ``@``: ``@norm(,arch=x86,)`` for what is done to each
+    trace, and the text of the call for what folds many into one.
+
+    Raises:
+        QueryError: the formula cannot be read or evaluated; the message names the column and the remedy.
+    """
+    node = parse(formula)
+    evaluation = _Evaluation(formula, select, shortcut)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = evaluation.traces(node)
+    return Traces(found.ids, np.where(np.isinf(found.values), np.nan, found.values), found.origins)
+
+
+def queries_of(formula: str) -> tuple[str, ...]:
+    """Return the queries in ``filter("…")`` that ``formula`` needs, in their order, each once.
+
+    Raises:
+        QueryError: the formula cannot be read.
+    """
+    found: dict[str, None] = {}
+    waiting: list[Node] = [parse(formula)]
+    while waiting:
+        match waiting.pop():
+            case Call(name="filter", arguments=(Text(value=query),)):
+                found[query] = None
+            case Call(arguments=arguments):
+                waiting.extend(reversed(arguments))
+            case Negative(value=inner):
+                waiting.append(inner)
+            case Binary(left=left, right=right):
+                waiting += [right, left]
+    return tuple(found)

@@ -1,0 +1,79 @@
+"""Cut a formula into tokens, each with its column."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from knickpoint.model.errors import QueryError
+
+__all__ = ["LONGEST", "Kind", "Token", "refuse", "tokenise"]
+
+LONGEST: Final = 10_000
+"""A formula longer than this is refused."""
+
+_PATTERN: Final = re.compile(
+    r"""
+    (?P<NAME>[A-Za-z_][A-Za-z0-9_]*)
+    | (?P<NUMBER>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+    | "(?P<TEXT>(?:[^"\\]|\\.)*)"
+    | (?P<SIGN>[()+\-*/,])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
+_SPACE: Final = re.compile(r"\s*")
+
+
+class Kind(Enum):
+    """Say what a token is."""
+
+    NAME = "a name"
+    NUMBER = "a number"
+    TEXT = "a text"
+    SIGN = "a sign"
+    END = "the end"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of a formula; ``start`` and ``stop`` are its places in the text, ``text`` its meaning."""
+
+    kind: Kind
+    text: str
+    start: int
+    stop: int
+
+
+def refuse(formula: str, place: int, message: str, remedy: str) -> QueryError:
+    """Return the error that points at the column of ``place``, counted from 1."""
+    shown = formula if len(formula) <= 120 else f"{formula[:117]}..."
+    return QueryError(message, where=f"formula {shown!r}, column {place + 1}", remedy=remedy)
+
+
+def tokenise(formula: str) -> list[Token]:
+    """Return the tokens of ``formula``, the end included.
+
+    Raises:
+        QueryError: a character that begins no token, a text that is not closed, or a formula that is too long.
+    """
+    if len(formula) > LONGEST:
+        raise refuse(formula, LONGEST, f"the formula has {len(formula)} characters", f"Stay within {LONGEST}.")
+    tokens: list[Token] = []
+    place = 0
+    while True:
+        space = _SPACE.match(formula, place)
+        assert space is not None
+        place = space.end()
+        if place == len(formula):
+            return [*tokens, Token(Kind.END, "", place, place)]
+        match = _PATTERN.match(formula, place)
+        if match is None or match.lastgroup is None:
+            if formula[place] == '"':
+                raise refuse(formula, place, "the text that begins here is not closed", 'Close it with ".')
+            raise refuse(formula, place, f"{formula[place]!r} has no meaning here", "Take it out.")
+        kind, text = Kind[match.lastgroup], match[match.lastgroup]
+        tokens.append(Token(kind, _ESCAPE.sub(r"\1", text) if kind is Kind.TEXT else text, place, match.end()))
+        place = match.end()
