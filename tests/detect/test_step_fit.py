@@ -9,7 +9,7 @@ from scipy import stats
 
 from knickpoint.detect import find_steps, step_fit
 from knickpoint.detect.methods.fit import KINDS, Kind
-from knickpoint.detect.methods.mann_whitney import mann_whitney_u
+from knickpoint.detect.methods.mann_whitney import mann_whitney_rows, mann_whitney_u
 from knickpoint.detect.methods.rules import read_rule
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Movement
@@ -144,6 +144,16 @@ def test_the_exact_rank_test_without_ties_is_that_of_scipy(first: list[int], sec
     expected = stats.mannwhitneyu(one, other, method="exact")
     found = mann_whitney_u(one, other)
     assert (found.u, found.p_value) == pytest.approx((expected.statistic, min(1.0, expected.pvalue)))
+
+
+@pytest.mark.parametrize(("n", "m", "distinct"), [(7, 7, 1000), (5, 9, 8), (60, 60, 10**6), (1, 1, 50)])
+def test_rows_are_tested_as_one_by_one(n: int, m: int, distinct: int) -> None:
+    rng = np.random.default_rng(1)
+    first, second = (rng.integers(0, distinct, (20, size)).astype(np.float64) for size in (n, m))
+    u, p_values = mann_whitney_rows(first, second)
+    tests = [mann_whitney_u(one, other) for one, other in zip(first, second, strict=True)]
+    assert u.tolist() == [test.u for test in tests]
+    np.testing.assert_allclose(p_values, [test.p_value for test in tests], rtol=1e-12)
 
 
 def test_the_rank_test_of_large_samples_is_that_of_scipy() -> None:

@@ -25,7 +25,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.methods.mann_whitney import mann_whitney_u
+from knickpoint.detect.methods.mann_whitney import mann_whitney_rows, mann_whitney_u
 
 __all__ = ["DEFAULT_BOUNDS", "KINDS", "Fits", "Kind", "fit_steps", "pooled_cohen", "scaled_difference"]
 
@@ -212,11 +212,15 @@ def _stepiness(whole: _Half, before: _Half, after: _Half) -> Floats:
 
 
 def _rank_tests(before: _Half, after: _Half) -> tuple[Floats, Floats]:
+    """Return the p-value and U of each window."""
+    kind = before.values.dtype
+    if before.have.all() and after.have.all():
+        u, p_values = mann_whitney_rows(before.values, after.values)
+        return p_values.astype(kind), u.astype(kind)
     tests = [
         mann_whitney_u(left[keep_left], right[keep_right])
         for left, keep_left, right, keep_right in zip(before.values, before.have, after.values, after.have, strict=True)
     ]
-    kind = before.values.dtype
     return np.array([test.p_value for test in tests], dtype=kind), np.array([test.u for test in tests], dtype=kind)
 
 
