@@ -21,6 +21,7 @@ from knickpoint.model.commit import Commit, Line, Repository
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.store import Receipt, Store, create_store, open_store
 
+MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 _COMMITS = 400
 _NUMBERS = count()
 
@@ -127,8 +128,7 @@ def store(location: str) -> Iterator[Store]:
 @pytest.fixture
 def repository(store: Store) -> Repository:
     made = store.commits.add_repository("main")
-    moment = datetime(2026, 1, 1, tzinfo=UTC)
-    slots = store.commits.add(made, [Commit(f"{number:040x}", "", "", moment, "") for number in range(_COMMITS)])
+    slots = store.commits.add(made, [Commit(f"{number:040x}", "", "", MOMENT, "") for number in range(_COMMITS)])
     store.commits.set_line(made, "main", list(slots.values()))
     return made
 

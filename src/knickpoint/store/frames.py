@@ -14,7 +14,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Frame
 from knickpoint.store.database import Database
 from knickpoint.store.tables.tiles import hot, sealed, segment
-from knickpoint.store.tiles import dense_of, floats, segment_of
+from knickpoint.store.tiles import POINTS, dense_of, floats, segment_of
 from knickpoint.store.traces import CHUNK, Traces
 
 __all__ = ["Frames"]
@@ -33,6 +33,8 @@ class _Matrix:
         self.ids = ids if self.order is None else ids[self.order]
         self.slots = slots
         self.sorted_slots = np.argsort(slots, kind="stable")
+        self.ordered = slots[self.sorted_slots]
+        self.column_of = dict(zip(slots.tolist(), range(len(slots)), strict=True))
         self.values: NDArray[np.floating[Any]] = np.full((len(ids), len(slots)), np.nan, dtype=np.float32)
         self.chunks, self.begins = np.unique(self.ids // CHUNK, return_index=True)
         self.ends = np.append(self.begins[1:], len(self.ids))
@@ -46,8 +48,7 @@ class _Matrix:
 
     def columns(self, first: int, span: int) -> tuple[Any, Any]:
         """Return the columns whose slots lie in ``first … first + span - 1``, and those slots minus first."""
-        ordered = self.slots[self.sorted_slots]
-        low, high = np.searchsorted(ordered, [first, first + span])
+        low, high = np.searchsorted(self.ordered, [first, first + span])
         columns = self.sorted_slots[low:high]
         places = self.slots[columns] - first
         if len(columns) and bool((np.diff(columns) == 1).all()) and bool((np.diff(places) == 1).all()):
@@ -63,6 +64,25 @@ class _Matrix:
         """Store a block of values."""
         self.widen(block.itemsize)
         self.values[rows, columns] = block
+
+    def scatter(self, tiles: Sequence[Any], width: int) -> None:
+        """Store the points of sparse sealed tiles of one ``width``."""
+        self.widen(width)
+        points = np.frombuffer(b"".join([tile.data for tile in tiles]), dtype=POINTS[width])
+        counts = [len(tile.data) // POINTS[width].itemsize for tile in tiles]
+        row_of = np.full(len(self.chunks) * CHUNK, -1, dtype=np.int32)
+        row_of[np.repeat(np.arange(len(self.chunks)), self.ends - self.begins) * CHUNK + self.ids % CHUNK] = np.arange(
+            len(self.ids), dtype=np.int32
+        )
+        bases = np.array([self._number[tile.chunk] * CHUNK for tile in tiles], dtype=np.int32)
+        rows = row_of[np.repeat(bases, counts) + points["place"]]
+        wanted = np.flatnonzero(rows >= 0)
+        firsts = np.array([tile.first for tile in tiles], dtype=np.int64)
+        slots = np.repeat(firsts, counts)[wanted] + points["slot"][wanted]
+        place = np.minimum(np.searchsorted(self.ordered, slots), len(self.ordered) - 1)
+        here = self.ordered[place] == slots
+        wanted = wanted[here]
+        self.values[rows[wanted], self.sorted_slots[place[here]]] = points["value"][wanted]
 
     def result(self) -> NDArray[np.floating[Any]]:
         """Return the values in the order in which the ids were given."""
@@ -176,21 +196,29 @@ class Frames:
         numbers = self._database.numbers()
         query = select(sealed).select_from(numbers.join(sealed, sealed.c.chunk == numbers.c.value))
         query = query.where(sealed.c.first <= high, sealed.c.first + sealed.c.span > low)
+        scattered: dict[int, list[Any]] = {}
         for row in connection.execute(query, listed):
+            if row.sparse:
+                scattered.setdefault(row.width, []).append(row)
+                continue
             columns, places = matrix.columns(row.first, row.span)
             tile = dense_of(row)
             rows, traces = matrix.rows(row.chunk)
             block = _taken(tile, traces)[:, places]
             matrix.put(slice(rows.start, rows.start + len(block)), columns, block)
+        for width, sparse in scattered.items():
+            matrix.scatter(sparse, width)
         query = select(hot).select_from(numbers.join(hot, hot.c.chunk == numbers.c.value))
         query = query.where(hot.c.slot >= low, hot.c.slot <= high)
         for row in connection.execute(query, listed):
-            columns, _ = matrix.columns(row.slot, 1)
-            stored = floats(row)
-            rows, traces = matrix.rows(row.chunk)
-            block = _taken(stored, traces)
-            matrix.values[rows, columns] = np.nan
-            matrix.put(slice(rows.start, rows.start + len(block)), columns, block[:, None])
+            column = matrix.column_of.get(row.slot)
+            if column is not None:
+                stored = floats(row)
+                rows, traces = matrix.rows(row.chunk)
+                block = _taken(stored, traces)
+                matrix.widen(block.itemsize)
+                matrix.values[rows.start : rows.start + len(block), column] = block
+                matrix.values[rows.start + len(block) : rows.stop, column] = np.nan
         self._overlay(connection, repository_id, matrix, low, high)
         return matrix.result()
 
@@ -204,12 +232,14 @@ class Frames:
             segment.c.highest >= int(matrix.ids[0]),
         )
         for row in connection.execute(query.order_by(segment.c.id)):
-            columns, _ = matrix.columns(row.slot, 1)
+            column = matrix.column_of.get(row.slot)
+            if column is None:
+                continue
             held, stored = segment_of(row)
             place = np.minimum(np.searchsorted(held, matrix.ids), len(held) - 1)
             here = np.flatnonzero(held[place] == matrix.ids)
             matrix.widen(stored.itemsize)
-            matrix.values[here[:, None], columns] = stored[place[here]][:, None]
+            matrix.values[here, column] = stored[place[here]]
 
 
 def _taken(stored: NDArray[np.floating[Any]], traces: NDArray[np.int64]) -> NDArray[np.floating[Any]]:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, or_, select, update
 
 from knickpoint.model.report import Outcome
 from knickpoint.store.database import Database
-from knickpoint.store.packing import narrow, unpack
+from knickpoint.store.packing import unpack
 from knickpoint.store.parts import Part
 from knickpoint.store.results import Entries
+from knickpoint.store.seal import seal_full
 from knickpoint.store.tables.runs import part as table
-from knickpoint.store.tiles import Tiles
-from knickpoint.store.traces import CHUNK, Traces
+from knickpoint.store.tables.traces import chunk as chunk_table
+from knickpoint.store.tiles import Tiles, hot_row
+from knickpoint.store.traces import CHUNK
 
-__all__ = ["Piece", "Points"]
+__all__ = ["Added", "Piece", "Points"]
+
+_SCATTERED_CHUNKS: Final = 32
+_SCATTERED_VALUES: Final = 16
+"""A run over more than 32 chunks with fewer than 16 values in each is written as one segment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,133 +39,155 @@ class Piece:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Added:
+    """Where a run's parts are, and whether some of its values joined those of another run."""
+
+    chunks: NDArray[np.int64]
+    joined: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Other:
+    """A part of another run at the same commit: its traces, and their values in the traces' units."""
+
+    ids: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+
 class Points:
     """Write what runs measured into tiles, and keep each run's part beside them."""
 
-    def __init__(self, database: Database, traces: Traces) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._traces = traces
         self._tiles = Tiles(database)
 
-    def add(self, connection: Connection, slot: int, run_id: int, entries: Entries) -> tuple[NDArray[np.int64], bool]:
-        """Write a run's values; return its chunks, and whether it joined the values of another run."""
-        parts = _parts(entries)
-        chunks = np.array(sorted(parts), dtype=np.int64)
-        others = self._load(connection, chunks, slot)
-        joined = False
-        rows: list[dict[str, Any]] = []
-        columns: dict[int, NDArray[np.float64]] = {}
+    def add(self, connection: Connection, repository_id: int, slot: int, run_id: int, entries: Entries) -> Added:
+        """Write a run's values beside those of other runs."""
+        touched = entries.touched
+        chunks = np.unique(touched // CHUNK)
+        rows = self._rows(connection, repository_id, slot, chunks)
+        crowded = {row.chunk for row in rows}
+        others = self._others(connection, repository_id, slot, rows, entries.ids)
+        met = np.zeros(len(entries.ids), dtype=np.bool_)
+        for other in others:
+            met |= np.isin(entries.ids, other.ids, assume_unique=True)
+        values = _merged(entries.ids, [_Other(entries.ids, entries.values), *others]) if others else entries.values
+        whole = whole_part(entries)
+        if len(chunks) > _SCATTERED_CHUNKS and len(touched) < _SCATTERED_VALUES * len(chunks):
+            place = -repository_id
+            self._tiles.write_segment(connection, repository_id, slot, entries.ids, values)
+            record = {"slot": slot, "chunk": place, "run_id": run_id, "data": whole.pack()}
+            connection.execute(table.insert(), [record])
+            return Added(np.array([place], dtype=np.int64), bool(met.any()))
         records = []
-        crowded = [chunk for chunk in parts if chunk in others]
-        current = self._tiles.columns(connection, crowded, slot) if crowded else {}
-        for chunk, part in parts.items():
-            if chunk in others:
-                column = current[chunk]
-                met = self._join(connection, chunk, slot, column, part, others[chunk])
-                columns[chunk] = column
-                joined |= met
-                kept = part if met else part.hidden()
-            else:
-                rows.append({"chunk": chunk, "slot": slot, **_tile(part)})
-                kept = part.hidden()
+        fresh = []
+        parts = _cut(whole, chunks)
+        lows = np.searchsorted(entries.ids, chunks * CHUNK).tolist()
+        highs = np.searchsorted(entries.ids, (chunks + 1) * CHUNK).tolist()
+        settled = -repository_id not in crowded
+        for chunk, part, low, high in zip(chunks.tolist(), parts, lows, highs, strict=True):
+            kept = part if met[low:high].any() else part.hidden()
             records.append({"slot": slot, "chunk": chunk, "run_id": run_id, "data": kept.pack()})
-        self._tiles.write_rows(connection, rows)
-        self._tiles.write(connection, slot, columns)
+            if settled and chunk not in crowded:
+                fresh.append(hot_row(chunk, slot, part.places, values[low:high]))
         if records:
             connection.execute(table.insert(), records)
-        return chunks, joined
+        self._tiles.write_rows(connection, fresh)
+        if len(fresh) < len(chunks):
+            late = (
+                np.isin(entries.ids // CHUNK, list(crowded)) if settled else np.ones(len(entries.ids), dtype=np.bool_)
+            )
+            self._tiles.change(connection, repository_id, slot, entries.ids[late], values[late])
+        if len(chunks):
+            seal_full(connection, chunks, slot)
+        return Added(chunks, bool(met.any()))
 
-    def erase(self, connection: Connection, run: Row[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def erase(
+        self, connection: Connection, repository_id: int, run: Row[Any]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Take a run's values out; return its traces, sorted, and the values that it had."""
         chunks = np.asarray(unpack(run.chunks, 1)[0], dtype=np.int64)
-        loaded = self._load(connection, chunks, run.slot)
-        current = self._tiles.columns(connection, chunks.tolist(), run.slot)
-        ids, values = [np.empty(0, dtype=np.int64)], [np.empty(0)]
-        for chunk in chunks.tolist():
-            column = current[chunk]
-            own = loaded[chunk].pop(run.id)
-            told = own.told(column[own.places])
-            ids.append(chunk * CHUNK + own.places)
-            values.append(told.values)
-            stack = [np.full(CHUNK, np.nan)]
-            for other in loaded[chunk].values():
-                layer = np.full(CHUNK, np.nan)
-                layer[other.places] = column[other.places] if other.implicit else other.values
-                stack.append(layer)
-            column[own.places] = _middle(np.stack(stack)[:, own.places])
-        self._tiles.write(connection, run.slot, current)
+        own = [row for row in self._rows(connection, repository_id, run.slot, chunks) if row.run_id == run.id]
+        mine = self._told(connection, repository_id, run.slot, own)
+        ids = np.concatenate([np.empty(0, dtype=np.int64), *(other.ids for other in mine)])
+        values = np.concatenate([np.empty(0), *(other.values for other in mine)])
         connection.execute(table.delete().where(table.c.slot == run.slot, table.c.run_id == run.id))
-        return np.concatenate(ids), np.concatenate(values)
+        rows = self._rows(connection, repository_id, run.slot, np.unique(ids // CHUNK))
+        others = self._others(connection, repository_id, run.slot, rows, ids)
+        left = _merged(ids, others) if others else np.full(len(ids), np.nan)
+        if len(chunks) and chunks[0] < 0:
+            self._tiles.write_segment(connection, repository_id, run.slot, ids, left)
+        else:
+            self._tiles.change(connection, repository_id, run.slot, ids, left)
+        return ids, values
 
     def parts(self, connection: Connection, trace_id: int, slot: int) -> Iterator[tuple[int, Piece]]:
         """Return what each run gave to a point, oldest run first."""
-        chunk, place = divmod(trace_id, CHUNK)
-        query = select(table).where(table.c.slot == slot, table.c.chunk == chunk).order_by(table.c.run_id)
-        for row in connection.execute(query).all():
+        chunk = trace_id // CHUNK
+        owner = select(chunk_table.c.repository_id).where(chunk_table.c.id == chunk)
+        repository_id = int(connection.execute(owner).scalar() or 0)
+        query = select(table).where(table.c.slot == slot, table.c.chunk.in_([chunk, -repository_id]))
+        for row in connection.execute(query.order_by(table.c.run_id)).all():
             part = Part.unpack(row.data)
-            message = part.messages.get(place, "")
-            found = np.flatnonzero(part.places == place)
-            if len(found):
-                at = int(found[0])
-                if part.implicit:
-                    value = float(self._tiles.columns(connection, [chunk], slot)[chunk][place])
-                    samples: tuple[float, ...] = (value,)
-                else:
-                    assert part.samples is not None
-                    begin = int(part.counts[:at].sum())
-                    samples = tuple(part.samples[begin : begin + int(part.counts[at])].tolist())
-                    value = float(part.values[at])
-                yield row.run_id, Piece(Outcome.MEASURED, value, int(part.units[at]), samples, message)
-            elif place in part.failed:
-                yield row.run_id, Piece(Outcome.FAILED, float("nan"), 0, (), message)
-            elif place in part.skipped:
-                yield row.run_id, Piece(Outcome.SKIPPED, float("nan"), 0, (), message)
+            place = trace_id if row.chunk < 0 else trace_id % CHUNK
+            piece = _piece(part, place)
+            if piece is None:
+                continue
+            if part.implicit and piece.outcome is Outcome.MEASURED:
+                value = float(self._tiles.points(connection, repository_id, np.array([trace_id]), slot)[0])
+                piece = replace(piece, value=value, samples=(value,))
+            yield row.run_id, piece
 
-    def _load(self, connection: Connection, chunks: NDArray[np.int64], slot: int) -> dict[int, dict[int, Part]]:
-        """Return the parts at ``slot`` by chunk and run, runs in the order of their numbers."""
-        found: dict[int, dict[int, Part]] = {}
+    def _rows(self, connection: Connection, repository_id: int, slot: int, chunks: NDArray[np.int64]) -> list[Row[Any]]:
+        """Return the parts at ``slot`` that may hold traces of ``chunks``."""
+        where = table.c.chunk == -repository_id
         if len(chunks):
-            wanted = set(chunks.tolist())
-            query = select(table).where(
-                table.c.slot == slot, table.c.chunk >= int(chunks[0]), table.c.chunk <= int(chunks[-1])
-            )
-            for row in connection.execute(query.order_by(table.c.chunk, table.c.run_id)):
-                if row.chunk in wanted:
-                    found.setdefault(row.chunk, {})[row.run_id] = Part.unpack(row.data)
-        return found
+            where = or_(where, (table.c.chunk >= int(chunks[0])) & (table.c.chunk <= int(chunks[-1])))
+        query = select(table).where(table.c.slot == slot, where).order_by(table.c.chunk, table.c.run_id)
+        wanted = {*chunks.tolist(), -repository_id}
+        return [row for row in connection.execute(query) if row.chunk in wanted]
 
-    def _join(  # noqa: PLR0917  # one step of add
+    def _others(
         self,
         connection: Connection,
-        chunk: int,
+        repository_id: int,
         slot: int,
-        column: NDArray[np.float64],
-        part: Part,
-        others: dict[int, Part],
-    ) -> bool:
-        """Set ``column`` to the points of all runs; return whether the new part met another one."""
-        new = np.full(CHUNK, np.nan)
-        new[part.places] = part.values
-        stack = [new]
-        met = False
-        for run_id, other in others.items():
-            here = np.isin(other.places, part.places)
-            if not here.any():
-                continue
-            met = True
-            told = other.told(column[other.places])
-            layer = np.full(CHUNK, np.nan)
-            layer[told.places] = told.values
-            stack.append(layer)
-            if other.implicit:
-                where = (table.c.slot == slot) & (table.c.chunk == chunk) & (table.c.run_id == run_id)
-                connection.execute(update(table).where(where).values(data=told.pack()))
-        column[part.places] = _middle(np.stack(stack)[:, part.places])
-        return met
+        rows: Sequence[Row[Any]],
+        ids: NDArray[np.int64],
+    ) -> list[_Other]:
+        """Return the parts that share traces with ``ids``; those whose values the points told, tell their own now."""
+        shared = []
+        for row in rows:
+            part = Part.unpack(row.data)
+            base = 0 if row.chunk < 0 else row.chunk * CHUNK
+            if np.isin(part.places + base, ids, assume_unique=True).any():
+                shared.append(row)
+        return self._told(connection, repository_id, slot, shared, keep=True)
+
+    def _told(
+        self, connection: Connection, repository_id: int, slot: int, rows: Sequence[Row[Any]], *, keep: bool = False
+    ) -> list[_Other]:
+        told = []
+        for row in rows:
+            part = Part.unpack(row.data)
+            ids = part.places + (0 if row.chunk < 0 else row.chunk * CHUNK)
+            if part.implicit:
+                part = part.told(self._tiles.points(connection, repository_id, ids, slot))
+                if keep:
+                    where = (table.c.slot == slot) & (table.c.chunk == row.chunk) & (table.c.run_id == row.run_id)
+                    connection.execute(update(table).where(where).values(data=part.pack()))
+            told.append(_Other(ids, part.values))
+        return told
 
 
-def _middle(stack: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the median over the first axis, NaN left out, NaN where there is nothing."""
+def _merged(ids: NDArray[np.int64], others: Sequence[_Other]) -> NDArray[np.float64]:
+    """Return the median of what ``others`` have for each of ``ids``, NaN where none has anything."""
+    stack = np.full((len(others), len(ids)), np.nan)
+    for layer, other in zip(stack, others, strict=True):
+        place = np.minimum(np.searchsorted(ids, other.ids), max(len(ids) - 1, 0))
+        here = ids[place] == other.ids
+        layer[place[here]] = other.values[here]
     ordered = np.sort(stack, axis=0)
     counts = np.count_nonzero(~np.isnan(stack), axis=0)
     column = np.arange(stack.shape[1])
@@ -167,44 +195,61 @@ def _middle(stack: NDArray[np.float64]) -> NDArray[np.float64]:
     high = ordered[np.minimum(counts // 2, len(stack) - 1), column]
     with np.errstate(over="ignore", invalid="ignore"):
         middle = (low + high) / 2
-    middle = np.where(np.isfinite(middle), middle, low / 2 + high / 2)
+        middle = np.where(np.isfinite(middle), middle, low / 2 + high / 2)
     return np.where(counts == 0, np.nan, np.where(low == high, low, middle))
 
 
-def _tile(part: Part) -> dict[str, Any]:
-    """Return a part as the columns of a fresh hot tile."""
-    places = part.places
-    if not len(places):
-        return {"width": 4, "data": b""}
-    stored = narrow(part.values)
-    if places[0] == 0 and int(places[-1]) + 1 == len(places):
-        return {"width": stored.itemsize, "data": stored.tobytes()}
-    column = np.full(int(places[-1]) + 1, np.nan, dtype=stored.dtype)
-    column[places] = stored
-    return {"width": stored.itemsize, "data": column.tobytes()}
+def _piece(part: Part, place: int) -> Piece | None:
+    """Return what a part says about one place; of an implicit part without the value."""
+    message = part.messages.get(place, "")
+    found = np.flatnonzero(part.places == place)
+    if len(found):
+        at = int(found[0])
+        if part.samples is None:
+            return Piece(Outcome.MEASURED, float("nan"), int(part.units[at]), (), message)
+        begin = int(part.counts[:at].sum())
+        samples = tuple(part.samples[begin : begin + int(part.counts[at])].tolist())
+        return Piece(Outcome.MEASURED, float(part.values[at]), int(part.units[at]), samples, message)
+    if place in part.failed:
+        return Piece(Outcome.FAILED, float("nan"), 0, (), message)
+    if place in part.skipped:
+        return Piece(Outcome.SKIPPED, float("nan"), 0, (), message)
+    return None
 
 
-def _parts(entries: Entries) -> dict[int, Part]:
-    """Cut the entries of a run into its parts by chunk."""
-    touched = np.unique(entries.touched // CHUNK)
-    begins = np.searchsorted(entries.ids, touched * CHUNK)
-    stops = np.searchsorted(entries.ids, (touched + 1) * CHUNK)
-    ends = np.concatenate([[0], np.cumsum(entries.counts)])
-    parts = {}
-    for place, chunk in enumerate(touched.tolist()):
-        begin, end = int(begins[place]), int(stops[place])
-        own = slice(begin, end)
-        failed = entries.failed[entries.failed // CHUNK == chunk] - chunk * CHUNK
-        skipped = entries.skipped[entries.skipped // CHUNK == chunk] - chunk * CHUNK
-        said = {trace % CHUNK: text for trace, text in entries.messages.items() if trace // CHUNK == chunk}
-        parts[chunk] = Part(
-            entries.ids[own] - chunk * CHUNK,
-            entries.counts[own],
-            entries.units[own],
-            entries.factors[own],
-            entries.samples[ends[begin] : ends[end]],
+def whole_part(entries: Entries) -> Part:
+    """Return the entries of a run as one part, its places being trace ids."""
+    return Part(
+        entries.ids,
+        entries.counts,
+        entries.units,
+        entries.factors,
+        entries.samples,
+        entries.failed,
+        entries.skipped,
+        entries.messages,
+    )
+
+
+def _cut(whole: Part, chunks: NDArray[np.int64]) -> Iterator[Part]:
+    """Cut a part over trace ids into one for each of ``chunks``."""
+    begins = np.searchsorted(whole.places, chunks * CHUNK)
+    stops = np.searchsorted(whole.places, (chunks + 1) * CHUNK)
+    single = whole.samples is not None and len(whole.samples) == len(whole.places)
+    ends = None if single else np.concatenate([[0], np.cumsum(whole.counts)])
+    assert whole.samples is not None
+    for chunk, begin, stop in zip(chunks.tolist(), begins.tolist(), stops.tolist(), strict=True):
+        base = chunk * CHUNK
+        low, high = (begin, stop) if ends is None else (int(ends[begin]), int(ends[stop]))
+        failed = whole.failed[whole.failed // CHUNK == chunk] - base if len(whole.failed) else whole.failed
+        skipped = whole.skipped[whole.skipped // CHUNK == chunk] - base if len(whole.skipped) else whole.skipped
+        yield Part(
+            whole.places[begin:stop] - base,
+            whole.counts[begin:stop],
+            whole.units[begin:stop],
+            whole.factors[begin:stop],
+            whole.samples[low:high],
             failed,
             skipped,
-            said,
+            {trace - base: text for trace, text in whole.messages.items() if trace // CHUNK == chunk},
         )
-    return parts

@@ -112,7 +112,7 @@ class Runs:
         self._database = database
         self._traces = traces
         self._outbox = outbox
-        self._points = Points(database, traces)
+        self._points = Points(database)
 
     def put(
         self,
@@ -146,7 +146,7 @@ class Runs:
                 nothing = np.empty(0, dtype=np.int64)
                 return Receipt(Put.SAME, old.id, nothing, nothing, Changes())
             entries, new = self._entries(connection, repository, run, measured)
-            before = self._points.erase(connection, old) if old is not None else None
+            before = self._points.erase(connection, repository.id, old) if old is not None else None
             values = self._row(connection, repository, slot, run, source, branch or run.branch)
             values |= {"identity": identity, "content_hash": content_hash, "points": len(entries.ids)}
             if old is None:
@@ -157,16 +157,18 @@ class Runs:
             else:
                 run_id = old.id
                 values["corrections"] = old.corrections + 1
-            chunks, joined = self._points.add(connection, slot, run_id, entries)
+            added = self._points.add(connection, repository.id, slot, run_id, entries)
             values = values if old is not None else {}
-            connection.execute(update(table).where(table.c.id == run_id).values(values | {"chunks": pack(chunks)}))
+            connection.execute(
+                update(table).where(table.c.id == run_id).values(values | {"chunks": pack(added.chunks)})
+            )
             changes = _changes(before, entries)
             touched = entries.touched
             if before is not None:
                 touched = np.union1d(touched, before[0])
             slots = sorted({slot, old.slot}) if old is not None else [slot]
             self._publish(repository, slots, touched, run_id)
-        outcome = Put.CORRECTION if old is not None else Put.RERUN if joined else Put.NEW
+        outcome = Put.CORRECTION if old is not None else Put.RERUN if added.joined else Put.NEW
         return Receipt(outcome, run_id, entries.touched, new, changes)
 
     def remove(self, run: Run | int) -> None:
@@ -181,7 +183,7 @@ class Runs:
             row = connection.execute(select(table).where(table.c.id == run_id)).first()
             if row is None:
                 raise StoreError(f"there is no run {run_id}", remedy="It may have been removed already.")
-            ids, _ = self._points.erase(connection, row)
+            ids, _ = self._points.erase(connection, row.repository_id, row)
             connection.execute(table.delete().where(table.c.id == run_id))
             repository = Repository(row.repository_id, self._repository_name(connection, row.repository_id))
             self._publish(repository, [row.slot], ids, run_id)

@@ -18,6 +18,7 @@ from knickpoint.store.frames import Frames
 from knickpoint.store.ledger import Ledger
 from knickpoint.store.outbox import Outbox
 from knickpoint.store.runs import Runs
+from knickpoint.store.seal import Sealed, Sealer
 from knickpoint.store.traces import Traces
 
 __all__ = ["Store", "create_store", "open_store"]
@@ -58,6 +59,13 @@ class Store:
         outer one goes on if it catches the error.
         """
         return self.database.transaction()
+
+    def seal(self, *, everything: bool = False) -> Sealed:
+        """Seal what has come to rest, so that it is read fast; for the worker, and after an import.
+
+        Safe beside writers, readers and other sealers. ``everything`` seals the newest commits too.
+        """
+        return Sealer(self.database).seal(everything=everything)
 
     def close(self) -> None:
         """Close all connections."""

@@ -1,8 +1,7 @@
-"""Read and write single commits of chunks: the hot tiles, in front of what is sealed."""
+"""Read and write single commits of traces: hot tiles and segments, in front of what is sealed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -14,10 +13,12 @@ from knickpoint.store.packing import narrow
 from knickpoint.store.tables.tiles import hot, sealed, segment
 from knickpoint.store.traces import CHUNK
 
-__all__ = ["Tiles", "dense_of", "floats", "segment_of"]
-
+__all__ = ["POINTS", "Tiles", "dense_of", "floats", "hot_row", "segment_of", "sparse_of"]
 
 _KINDS: Final[dict[int, type[np.floating[Any]]]] = {4: np.float32, 8: np.float64}
+
+POINTS: Final = {width: np.dtype([("place", "<u2"), ("slot", "<u2"), ("value", f"<f{width}")]) for width in (4, 8)}
+"""A point of a sparse sealed tile: place in the chunk, slot minus the tile's first slot, value."""
 
 
 def floats(row: Any) -> NDArray[np.floating[Any]]:
@@ -26,24 +27,32 @@ def floats(row: Any) -> NDArray[np.floating[Any]]:
 
 
 def dense_of(row: Any) -> NDArray[np.floating[Any]]:
-    """Return a sealed tile as an array (traces, span), NaN for missing; read-only where it is stored so."""
-    kind = _KINDS[row.width]
-    if not row.sparse:
-        return np.frombuffer(row.data, dtype=kind).reshape(-1, row.span)
-    count = len(row.data) // (6 + row.width)
-    places = np.frombuffer(row.data, dtype="<u2", count=count)
-    slots = np.frombuffer(row.data, dtype="<u4", count=count, offset=2 * count)
-    tile = np.full((CHUNK, row.span), np.nan, dtype=kind)
-    tile[places, slots] = np.frombuffer(row.data, dtype=kind, count=count, offset=6 * count)
-    return tile
+    """Return a dense sealed tile as an array (traces, span), NaN for missing; read-only."""
+    return floats(row).reshape(-1, row.span)
+
+
+def sparse_of(row: Any) -> NDArray[Any]:
+    """Return the points of a sparse sealed tile as records of :data:`POINTS`, by place and then slot."""
+    return np.frombuffer(row.data, dtype=POINTS[row.width])
 
 
 def segment_of(row: Any) -> tuple[NDArray[np.int64], NDArray[np.floating[Any]]]:
-    """Return the sorted trace ids and the values of a segment."""
-    ids = np.frombuffer(row.ids, dtype="<u4" if len(row.ids) == 4 * row.count else "<i8").astype(np.int64)
-    if len(row.ids) == 4 * row.count:
+    """Return the sorted trace ids and the values of a segment; NaN takes a point away."""
+    narrow_ids = len(row.ids) == 4 * row.count
+    ids = np.frombuffer(row.ids, dtype="<u4" if narrow_ids else "<i8").astype(np.int64)
+    if narrow_ids:
         ids += row.lowest
     return ids, floats(row)
+
+
+def hot_row(chunk: int, slot: int, places: NDArray[np.int64], values: NDArray[np.float64]) -> dict[str, Any]:
+    """Return a row of the table of hot tiles: ``values`` at ``places``, nothing elsewhere."""
+    stored = narrow(values)
+    if len(places) and int(places[-1]) + 1 != len(places):
+        column = np.full(int(places[-1]) + 1, np.nan, dtype=stored.dtype)
+        column[places] = stored
+        stored = column
+    return {"chunk": chunk, "slot": slot, "width": stored.itemsize, "data": stored.tobytes()}
 
 
 class Tiles:
@@ -52,32 +61,56 @@ class Tiles:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def columns(self, connection: Connection, chunks: Iterable[int], slot: int) -> dict[int, NDArray[np.float64]]:
-        """Return the values of each chunk at ``slot``, 1,024 each, NaN for missing; fresh arrays."""
-        wanted = list(chunks)
-        found = {chunk: np.full(CHUNK, np.nan) for chunk in wanted}
+    def columns(self, connection: Connection, chunks: NDArray[np.int64], slot: int) -> NDArray[np.float64]:
+        """Return the values of ``chunks`` at ``slot``, shape (chunks, 1024), NaN for missing, segments left out."""
+        columns = np.full((len(chunks), CHUNK), np.nan)
+        number = {chunk: place for place, chunk in enumerate(chunks.tolist())}
         numbers = self._database.numbers()
-        listed = {"numbers": self._database.listed(wanted)}
-        query = select(sealed).join(numbers, sealed.c.chunk == numbers.c.value)
+        listed = {"numbers": self._database.listed(chunks)}
+        query = select(sealed).select_from(numbers.join(sealed, sealed.c.chunk == numbers.c.value))
         query = query.where(sealed.c.first <= slot, sealed.c.first + sealed.c.span > slot)
         for row in connection.execute(query, listed):
-            tile = dense_of(row)
-            found[row.chunk][: len(tile)] = tile[:, slot - row.first]
-        query = select(hot).join(numbers, hot.c.chunk == numbers.c.value).where(hot.c.slot == slot)
-        for row in connection.execute(query, listed):
+            column = columns[number[row.chunk]]
+            if row.sparse:
+                points = sparse_of(row)
+                points = points[points["slot"] == slot - row.first]
+                column[points["place"]] = points["value"]
+            else:
+                tile = dense_of(row)
+                column[: len(tile)] = tile[:, slot - row.first]
+        query = select(hot).select_from(numbers.join(hot, hot.c.chunk == numbers.c.value))
+        for row in connection.execute(query.where(hot.c.slot == slot), listed):
             values = floats(row)
-            found[row.chunk][:] = np.nan
-            found[row.chunk][: len(values)] = values
-        return found
+            column = columns[number[row.chunk]]
+            column[:] = np.nan
+            column[: len(values)] = values
+        return columns
 
-    def write(self, connection: Connection, slot: int, columns: Mapping[int, NDArray[np.float64]]) -> None:
-        """Store the whole column of each chunk at ``slot``, in place of what was there."""
+    def change(
+        self,
+        connection: Connection,
+        repository_id: int,
+        slot: int,
+        ids: NDArray[np.int64],
+        values: NDArray[np.float64],
+    ) -> None:
+        """Set points of some traces (sorted) at ``slot``; NaN takes a point away, the others stay."""
+        if not len(ids):
+            return
+        chunks, begins = np.unique(ids // CHUNK, return_index=True)
+        columns = self.columns(connection, chunks, slot)
+        columns[np.repeat(np.arange(len(chunks)), np.diff(begins, append=len(ids))), ids % CHUNK] = values
         rows = []
-        for chunk, values in columns.items():
-            held = np.flatnonzero(~np.isnan(values))
-            stored = narrow(values[: int(held[-1]) + 1 if len(held) else 0])
-            rows.append({"chunk": chunk, "slot": slot, "width": stored.itemsize, "data": stored.tobytes()})
+        for chunk, column in zip(chunks.tolist(), columns, strict=True):
+            held = np.flatnonzero(~np.isnan(column))
+            rows.append(hot_row(chunk, slot, held, column[held]))
         self.write_rows(connection, rows)
+        over = np.zeros(len(ids), dtype=np.bool_)
+        query = select(segment).where(segment.c.repository_id == repository_id, segment.c.slot == slot)
+        for row in connection.execute(query):
+            over |= np.isin(ids, segment_of(row)[0], assume_unique=True)
+        if over.any():
+            self.write_segment(connection, repository_id, slot, ids[over], values[over])
 
     def write_rows(self, connection: Connection, rows: list[dict[str, Any]]) -> None:
         """Store hot tiles as rows of their table."""
@@ -87,12 +120,38 @@ class Tiles:
         fresh = {"width": insert.excluded.width, "data": insert.excluded.data}
         connection.execute(insert.on_conflict_do_update(index_elements=["chunk", "slot"], set_=fresh), rows)
 
+    def write_segment(
+        self,
+        connection: Connection,
+        repository_id: int,
+        slot: int,
+        ids: NDArray[np.int64],
+        values: NDArray[np.float64],
+    ) -> None:
+        """Store points of scattered traces (sorted), in front of all that is there."""
+        if not len(ids):
+            return
+        lowest, highest = int(ids[0]), int(ids[-1])
+        stored = narrow(values)
+        held = (ids - lowest).astype("<u4") if highest - lowest < 2**32 else ids.astype("<i8")
+        row = {
+            "repository_id": repository_id,
+            "slot": slot,
+            "lowest": lowest,
+            "highest": highest,
+            "count": len(ids),
+            "width": stored.itemsize,
+            "ids": held.tobytes(),
+            "data": stored.tobytes(),
+        }
+        connection.execute(segment.insert(), [row])
+
     def points(
         self, connection: Connection, repository_id: int, ids: NDArray[np.int64], slot: int
     ) -> NDArray[np.float64]:
-        """Return the stored point of each trace at ``slot``, NaN for none."""
-        columns = self.columns(connection, np.unique(ids // CHUNK).tolist(), slot)
-        values = np.array([columns[trace // CHUNK][trace % CHUNK] for trace in ids.tolist()], dtype=np.float64)
+        """Return the stored point of each trace (sorted) at ``slot``, NaN for none."""
+        chunks, numbers = np.unique(ids // CHUNK, return_inverse=True)
+        values = self.columns(connection, chunks, slot)[numbers, ids % CHUNK]
         query = select(segment).where(segment.c.repository_id == repository_id, segment.c.slot == slot)
         for row in connection.execute(query.order_by(segment.c.id)):
             held, stored = segment_of(row)
