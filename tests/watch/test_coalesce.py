@@ -3,8 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knickpoint.model.cluster import FINGERPRINT
 from knickpoint.model.regression import Status
-from knickpoint.watch.coalesce import FINGERPRINT, KnownCluster, coalesce
+from knickpoint.watch.coalesce import KnownCluster, coalesce
 
 
 def cluster(*keys: int, regression: float = 200, status: Status = Status.NEW, id: int = 0) -> KnownCluster:  # noqa: A002

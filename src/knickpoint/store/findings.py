@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, func, select, update
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import HistoryError, InputError
@@ -28,7 +28,7 @@ from knickpoint.store.alert_book import AlertBook, AlertRun
 from knickpoint.store.commits import Commits
 from knickpoint.store.database import Database
 from knickpoint.store.finding_list import Selection, Sort, count_regressions, list_regressions
-from knickpoint.store.finding_rows import change_point_of, known_point_of, sighting_of
+from knickpoint.store.finding_rows import change_point_of, known_point_of, sighting_of, text_of_names
 from knickpoint.store.finding_writes import Membership, apply_changes, refresh, set_groups
 from knickpoint.store.tables.findings import change_point, regression, sighting
 from knickpoint.store.ticket_book import Ticket, TicketBook
@@ -166,6 +166,20 @@ class Findings:
         """Return the names of the alerts that have sightings, sorted."""
         with self._database.reading() as connection:
             return list(connection.execute(select(sighting.c.alert).distinct().order_by(sighting.c.alert)).scalars())
+
+    def fates(self, repository: Repository, alert: str) -> dict[tuple[Condition, Status], int]:
+        """Count what became of the change points that ``alert`` found, by condition and status.
+
+        A point that is gone counts for the alerts that saw it last.
+        """
+        point = change_point.c
+        named = point.alerts.contains(text_of_names([alert])[1:-1], autoescape=True)
+        query = select(point.condition, point.status, func.count().label("number")).where(
+            point.repository_id == repository.id, named
+        )
+        with self._database.reading() as connection:
+            rows = connection.execute(query.group_by(point.condition, point.status))
+            return {(Condition(row.condition), Status(row.status)): row.number for row in rows}
 
     def apply(self, repository: Repository, changes: Sequence[PointChange], traces: Mapping[int, Trace]) -> list[int]:
         """Write what a look at the data changed; return the id of each change point, in the same order."""

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
+from knickpoint.model.cluster import FINGERPRINT
 from knickpoint.model.regression import Status
 
-__all__ = ["FINGERPRINT", "KnownCluster", "coalesce"]
-
-FINGERPRINT: Final = 20
-"""Members, nearest to the centroid first, by which a cluster is recognised."""
+__all__ = ["KnownCluster", "coalesce"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ class KnownCluster:
 def coalesce(known: Sequence[KnownCluster], fresh: Sequence[KnownCluster]) -> list[KnownCluster]:
     """Return the known clusters, refreshed by better appearances, and after them the new ones.
 
-    Each fresh cluster belongs to the known one of whose first :data:`FINGERPRINT` keys it has most, the
+    Each fresh cluster belongs to the known one of whose first :data:`~knickpoint.model.cluster.FINGERPRINT` keys it has most, the
     earliest of equals; without any it is new. Of all appearances of a cluster the one of largest
     |regression| is kept, the older of equals, always with the id, status and message of the known one.
     Fresh clusters are compared with what was known before, never with each other.

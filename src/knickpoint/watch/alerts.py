@@ -1,0 +1,241 @@
+"""Alerts as config: check them, compare them with what was applied, apply, and say which earn their keep."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any, Final
+
+import numpy as np
+
+from knickpoint.detect import METHODS, parameters_of, presets_of
+from knickpoint.model.alert import Alert
+from knickpoint.model.errors import ConfigError, InputError
+from knickpoint.model.query import parse_query
+from knickpoint.model.regression import Condition, Status
+from knickpoint.store import Store
+from knickpoint.store.findings import AlertRun
+from knickpoint.watch.lines import Lines
+from knickpoint.watch.regroup import regroup
+from knickpoint.watch.settle import Fresh, settle
+
+__all__ = [
+    "AlertChange",
+    "AlertHealth",
+    "Difference",
+    "apply_alerts",
+    "check_alert",
+    "compare_alerts",
+    "health_of_alerts",
+]
+
+_RUNS: Final = 10
+"""Complete runs that the report on an alert looks back at."""
+
+
+_STEADY: Final = 0.8
+"""Share on which runs in a row agree, below which an alert is unsteady."""
+
+_MOSTLY: Final = 0.5
+"""Share of findings hidden or gone, above which an alert is noisy."""
+
+_ENOUGH: Final = 10
+"""Findings from which that share says something."""
+
+
+class AlertChange(Enum):
+    """What applying the config does to an alert."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    REMOVED = "removed"
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One alert, what happens to it, and its settings that differ: name to (before, after)."""
+
+    name: str
+    change: AlertChange
+    settings: Mapping[str, tuple[Any, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class AlertHealth:
+    """Whether an alert earns its keep.
+
+    ``steadiness`` is the share of what two runs in a row saw that both saw, over the last complete runs;
+    ``wasted`` the share of its findings that people hid or that later data took back. Both are nan where there
+    is nothing to judge by. ``problems`` says in words what is wrong.
+    """
+
+    name: str
+    runs: int
+    traces: int
+    findings: int
+    hidden: int
+    gone: int
+    steadiness: float
+    wasted: float
+    problems: tuple[str, ...]
+
+
+def check_alert(alert: Alert) -> None:
+    """Raise ``ConfigError`` when ``alert`` could not run: its query, method, parameters or bounds."""
+    where = f"alert {alert.name!r}"
+    try:
+        parse_query(alert.query)
+    except InputError as error:
+        raise ConfigError(f"the query cannot be read: {error.message}", where=where, remedy=error.remedy) from error
+    if alert.method.replace("-", "_") not in {*METHODS, "cluster"}:
+        raise ConfigError(
+            f"there is no method {alert.method!r}",
+            where=where,
+            remedy=f"The methods are: {', '.join(sorted({*METHODS, 'cluster'}))}.",
+        )
+    if alert.method != "cluster":
+        known = {*parameters_of(alert.method), *(["preset"] if presets_of(alert.method) else [])}
+        strange = sorted(set(alert.parameters) - known)
+        if strange:
+            raise ConfigError(
+                f"the method {alert.method} has no parameter {strange[0]!r}",
+                where=where,
+                remedy=f"Its parameters are: {', '.join(sorted(known))}.",
+            )
+    for name, least in (("minimum_effect", 0), ("minimum_traces", 1), ("window", 0)):
+        if getattr(alert, name) < least:
+            raise ConfigError(f"{name} is {getattr(alert, name)}", where=where, remedy=f"Give {least} or more.")
+
+
+def _definition(alert: Alert) -> dict[str, Any]:
+    def plain(value: Any) -> Any:
+        if isinstance(value, Enum):
+            return value.value
+        return list(value) if isinstance(value, tuple) else value
+
+    return {name: plain(value) for name, value in asdict(alert).items() if name != "name"}
+
+
+def _text(alert: Alert) -> str:
+    return json.dumps(_definition(alert), sort_keys=True, ensure_ascii=False)
+
+
+def compare_alerts(store: Store, alerts: Sequence[Alert]) -> list[Difference]:
+    """Compare ``alerts`` with those that were applied last, by name.
+
+    Raises:
+        ConfigError: an alert could not run, or two have one name.
+    """
+    names = [alert.name for alert in alerts]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigError(f"two alerts are called {twice[0]!r}", remedy="Give every alert a name of its own.")
+    for alert in alerts:
+        check_alert(alert)
+    stored = {name: json.loads(text) for name, text in store.findings.alerts.stored().items()}
+    wanted = {alert.name: json.loads(_text(alert)) for alert in alerts}
+    differences = []
+    for name in sorted({*stored, *wanted}):
+        old, new = stored.get(name, {}), wanted.get(name, {})
+        settings = {key: (old.get(key), new.get(key)) for key in sorted({*old, *new}) if old.get(key) != new.get(key)}
+        if name not in stored:
+            change = AlertChange.ADDED
+        elif name not in wanted:
+            change = AlertChange.REMOVED
+        else:
+            change = AlertChange.CHANGED if settings else AlertChange.UNCHANGED
+        differences.append(Difference(name, change, settings))
+    return differences
+
+
+def apply_alerts(store: Store, alerts: Sequence[Alert]) -> list[Difference]:
+    """Make ``alerts`` the applied ones and take back what others saw, in one transaction.
+
+    Findings that only a removed alert saw are gone; what was decided about them stays in the log. Changed
+    alerts show their effect at the next run.
+
+    Raises:
+        ConfigError: an alert could not run, or two have one name; nothing is applied.
+    """
+    differences = compare_alerts(store, alerts)
+    with store.transaction():
+        store.findings.alerts.replace({alert.name: _text(alert) for alert in alerts})
+        names = {alert.name for alert in alerts}
+        for name in store.findings.alerts_seen():
+            if name not in names:
+                _retire(store, name)
+    return differences
+
+
+def _retire(store: Store, name: str) -> None:
+    """Forget what the alert ``name`` saw."""
+    for repository in store.commits.repositories():
+        lines = Lines(store, repository)
+        ids = np.array(store.findings.traces_seen_by(name, repository), dtype=np.int64)
+        if not ids.size:
+            continue
+        touched: list[int] = []
+        for frame in store.frames.blocks(lines.default, ids):
+            fresh = {
+                trace.id: Fresh(
+                    trace,
+                    {name: ()},
+                    {lines.default.name: np.flatnonzero(~np.isnan(frame.values[row])) + frame.first},
+                )
+                for row, trace in enumerate(frame.traces)
+            }
+            touched += settle(store, fresh, lines).ids
+        regroup(store, repository, touched=touched)
+
+
+def _steadiness(runs: Sequence[AlertRun]) -> float:
+    """Return how much of what two runs in a row saw both saw: the mean over runs of kept / (kept + added + lost)."""
+    shares = [run.kept / total for run in runs[:-1] if (total := run.kept + run.added + run.lost)]
+    return float(np.mean(shares)) if shares else float("nan")
+
+
+def health_of_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertHealth]:
+    """Report on ``alerts``, by name: which match nothing, which are unsteady, whose findings are mostly wasted."""
+    return [_health(store, alert) for alert in sorted(alerts, key=lambda alert: alert.name)]
+
+
+def _health(store: Store, alert: Alert) -> AlertHealth:
+    runs = [run for run in store.findings.alerts.runs(alert.name, last=5 * _RUNS) if run.complete][:_RUNS]
+    traces = findings = hidden = gone = 0
+    for repository in store.commits.repositories():
+        if alert.repository not in {"", repository.name}:
+            continue
+        traces += len(store.traces.select(repository, parse_query(alert.query)))
+        counted = store.findings.fates(repository, alert.name)
+        findings += sum(counted.values())
+        gone += sum(number for (condition, _), number in counted.items() if condition is Condition.GONE)
+        hidden += sum(
+            number
+            for (condition, status), number in counted.items()
+            if status is Status.HIDDEN and condition is not Condition.GONE
+        )
+    steadiness = _steadiness(runs)
+    wasted = (hidden + gone) / findings if findings else float("nan")
+    problems = []
+    if not traces:
+        problems.append("its query matches no trace")
+    if runs and not findings:
+        problems.append("it has never found anything")
+    if steadiness < _STEADY:
+        problems.append(f"runs in a row agree on {steadiness:.0%} of what they see")
+    if findings >= _ENOUGH and wasted > _MOSTLY:
+        problems.append(f"{wasted:.0%} of its findings were hidden or went away again")
+    return AlertHealth(
+        name=alert.name,
+        runs=len(runs),
+        traces=traces,
+        findings=findings,
+        hidden=hidden,
+        gone=gone,
+        steadiness=steadiness,
+        wasted=wasted,
+        problems=tuple(problems),
+    )
