@@ -36,7 +36,7 @@ def peer_python(name: str) -> Path | None:
     if stamp.exists() and stamp.read_text() == wanted:
         return python
     print(f"Setting up the peer {name} in {place}", file=sys.stderr)
-    venv.create(place, with_pip=True)
+    venv.create(place, with_pip=True, clear=True, symlinks=True)
     command = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", *PEERS[name]]
     outcome = subprocess.run(command, check=False, capture_output=True, text=True)
     if outcome.returncode:

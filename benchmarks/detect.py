@@ -1,0 +1,288 @@
+"""Time detection against its peers, and print and write the table (``make bench-detect``).
+
+Every row compares figures of this one run on this one machine. The peers run in environments of their own,
+one core each; ours runs in this process with one thread unless the row says otherwise. ``python
+benchmarks/detect.py PART…`` runs some parts only, and leaves the file alone.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint import native
+from knickpoint.detect import cluster, find_steps, find_steps_many
+from knickpoint.detect.methods.fit import fit_steps
+from knickpoint.detect.methods.normalise import normalise
+from peers import peer_python
+from table import Reach, Row, finish
+
+_SEED: Final = 20261121
+_PEERS: Final = Path(__file__).with_name("detect_peers.py")
+
+
+def _best(call: Callable[[], Any], repeats: int) -> tuple[float, Any]:
+    best, found = float("inf"), None
+    for _ in range(repeats):
+        start = time.perf_counter()
+        found = call()
+        best = min(best, time.perf_counter() - start)
+    return best, found
+
+
+def _peer(
+    peer: str, values: NDArray[Any], repeats: int, *more: NDArray[Any], room: str = ""
+) -> tuple[float | None, Any]:
+    """Return the peer's best time and what it found; None when it cannot be run."""
+    python = peer_python(room or peer)
+    if python is None:
+        return None, None
+    with tempfile.TemporaryDirectory() as place:
+        files = []
+        for number, array in enumerate((values, *more)):
+            np.save(Path(place) / f"{number}.npy", array)
+            files.append(str(Path(place) / f"{number}.npy"))
+        command = [str(python), str(_PEERS), peer, files[0], str(repeats), *files[1:]]
+        outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+    if outcome.returncode:
+        print(f"{peer} failed: {outcome.stderr.strip()[-300:]}", file=sys.stderr)
+        return None, None
+    answer = json.loads(outcome.stdout)
+    return float(answer["seconds"]), answer["found"]
+
+
+def _history(count: int, steps: int = 3) -> NDArray[np.float64]:
+    """Return normal noise of 2 % with ``steps`` equally spaced steps of three sigma, up and down in turn."""
+    values = np.random.default_rng([_SEED, count]).normal(100, 2, count)
+    for step in range(1, steps + 1):
+        values[step * count // (steps + 1) :] += 6 if step % 2 else -6
+    return values
+
+
+def _reference_series() -> NDArray[np.float64]:
+    """Return MongoDB's series of 173 points where the reference data are at hand, else one made up like it."""
+    place = Path(os.environ.get("KNICKPOINT_REFERENCE") or Path(__file__).resolve().parents[2] / "shared")
+    file = place / "vectors" / "edivisive_spa_robust_series_173.json"
+    if file.exists():
+        return np.array(json.loads(file.read_text())["series"], dtype=np.float64)
+    return _history(173, steps=4)
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else 1000 * seconds
+
+
+def e_divisive() -> Iterator[Row]:
+    """Compare the whole procedure with MongoDB's native C."""
+    for values, bound, ours_repeats, peer_repeats in (
+        (_reference_series(), 40, 50, 9),
+        (_history(1000), 150, 20, 3),
+        (_history(5000), 1000, 5, 1),
+    ):
+        seconds, found = _best(partial(find_steps, values, method="e_divisive", preset="mongodb"), ours_repeats)
+        theirs, points = _peer("spa", values, peer_repeats)
+        ours = [step.index for step in sorted(found, key=lambda step: step.order)]
+        same = "" if points is None else f", {len(set(ours) & set(points))} of {len(points)} points the same"
+        yield Row(
+            f"E-Divisive as MongoDB's, {values.size} points{same}",
+            "ms",
+            _milliseconds(seconds),
+            _milliseconds(theirs),
+            "signal-processing-algorithms 2.1.6, its C",
+            Reach.TIMES_LESS,
+            bound,
+        )
+
+
+def otava() -> Iterator[Row]:
+    """Compare Otava's procedure with Otava."""
+    values = _history(500)
+    seconds, found = _best(lambda: find_steps(values, method="e_divisive", preset="otava"), 300)
+    theirs, points = _peer("otava", values, 50)
+    same = (
+        "" if points is None else (", same points" if [step.index for step in found] == points[0] else ", OTHER POINTS")
+    )
+    yield Row(
+        f"as Otava, 500 points{same}",
+        "ms",
+        _milliseconds(seconds),
+        _milliseconds(theirs),
+        "apache-otava 0.8.0",
+        Reach.TIMES_LESS,
+        40,
+    )
+
+
+def scan() -> Iterator[Row]:
+    """Time all Q-hat of a long series, which a matrix of distances cannot hold."""
+    values = _history(50_000)
+    seconds, _ = _best(lambda: native.q_hat(values, 1.0, v_form=True), 15)
+    yield Row(
+        "one exact Q-hat scan, 50000 points",
+        "ms",
+        _milliseconds(seconds),
+        None,
+        "signal-processing-algorithms needs 20 GB for it",
+        Reach.AT_MOST,
+        12,
+    )
+
+
+def default() -> Iterator[Row]:
+    """Time the default method on a thousand series."""
+    frame = np.stack([np.random.default_rng([_SEED, row]).normal(100, 2, 500) for row in range(1000)])
+    for row in range(0, 1000, 2):
+        frame[row, 100 + row % 300 :] += 6
+    one, _ = _best(lambda: find_steps_many(frame, threads=1), 3)
+    two, _ = _best(lambda: find_steps_many(frame, threads=2), 3)
+    part, _ = _peer("otava", frame[:100], 1)
+    pelt, _ = _peer("pelt", frame[:100], 1, room="sklearn")
+    named = "default method, 1000 series x 500 points"
+    yield Row(
+        f"{named}, one thread", "s", one, part and 10 * part, "apache-otava, 100 of them x 10", Reach.AT_MOST, 0.6
+    )
+    yield Row(
+        f"{named}, one thread, stretch", "s", one, pelt and 10 * pelt, "ruptures PELT, 100 x 10", Reach.AT_MOST, 0.3
+    )
+    yield Row(f"{named}, two threads", "s", two, one, "ours, one thread")
+
+
+def _frame() -> NDArray[np.float32]:
+    draw = np.random.default_rng(_SEED)
+    shapes = np.zeros((60, 250))
+    for shape in shapes[1:]:
+        shape[draw.integers(20, 230) :] += draw.choice([-3.0, 3.0]) * draw.random()
+    rows = shapes[draw.integers(0, 60, 40_000)] + draw.normal(size=(40_000, 250))
+    return (1000 + 20 * rows).astype(np.float32)
+
+
+@contextmanager
+def _busy() -> Iterator[None]:
+    """Keep one core busy."""
+    spinner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        yield
+    finally:
+        spinner.kill()
+        spinner.wait()
+
+
+def k_means() -> Iterator[Row]:
+    """Compare normalise + k-means + step fit with scikit-learn, and an iteration with one sgemm."""
+    frame = _frame()
+    shapes = normalise(frame)
+    start = shapes[np.random.default_rng(_SEED).choice(len(shapes), 50, replace=False)].copy()
+
+    def whole(threads: int) -> native.Clustering:
+        found = native.lloyd(normalise(frame), start, threads=threads)
+        fit_steps(found.centroids, "original", 0.0)
+        return found
+
+    theirs, _ = _peer("sklearn", frame, 2, start)
+    one, found = _best(lambda: whole(1), 3)
+    two, _ = _best(lambda: whole(2), 3)
+    named = f"normalise + k-means (k=50, {found.iterations} iterations) + step fit, 40000 x 250"
+    yield Row(f"{named}, one thread", "s", one, theirs, "scikit-learn, same start, one thread", Reach.TIMES_LESS, 1.0)
+    yield Row(f"{named}, two threads", "s", two, theirs, "scikit-learn, same start, one thread", Reach.TIMES_LESS, 1.7)
+    with _busy():
+        alone, _ = _best(lambda: whole(1), 2)
+        both, _ = _best(lambda: whole(2), 2)
+    yield Row(
+        "the same, one core busy, two threads",
+        "s",
+        both,
+        alone,
+        "ours, one thread, one core busy",
+        Reach.AT_MOST_TIMES,
+        1.1,
+    )
+    clustered, _ = _best(lambda: cluster(frame, k=50, threads=2), 1)
+    yield Row("cluster(k=50) with its own start, two threads", "s", clustered)
+
+    state = native.Lloyd(shapes, 50)
+    centroids = start
+    turns, products = [], []
+    turned = np.ascontiguousarray(start.T)
+    for _ in range(found.iterations):
+        begin = time.perf_counter()
+        state.assign(centroids)
+        centroids = state.means(centroids)
+        turns.append(time.perf_counter() - begin)
+        begin = time.perf_counter()
+        _ = shapes @ turned
+        products.append(time.perf_counter() - begin)
+    yield Row(
+        "one k-means iteration, 40000 x 250, k=50, median",
+        "ms",
+        1000 * median(turns),
+        1000 * median(products),
+        "one sgemm of the same shape, one thread",
+        Reach.AT_MOST_TIMES,
+        1.3,
+    )
+
+
+def command() -> Iterator[Row]:
+    """Time ``knick detect`` on a small CSV, from the start of the process."""
+    values = _history(200)
+    seconds: list[float] = []
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place) / "series.csv"
+        file.write_text("value\n" + "".join(f"{value}\n" for value in values))
+        knick = Path(sys.executable).with_name("knick")
+        for _ in range(7):
+            begin = time.perf_counter()
+            outcome = subprocess.run([knick, "detect", file, "--format", "csv"], capture_output=True, check=False)
+            seconds.append(time.perf_counter() - begin)
+            if outcome.returncode:
+                print(f"knick detect failed: {outcome.stderr.decode()[-300:]}", file=sys.stderr)
+                seconds.clear()
+                break
+    yield Row(
+        "knick detect, 200 points, from process start, median",
+        "s",
+        median(seconds) if seconds else None,
+        reach=Reach.AT_MOST,
+        bound=0.35,
+    )
+
+
+PARTS: Final = {
+    "e_divisive": e_divisive,
+    "otava": otava,
+    "scan": scan,
+    "default": default,
+    "k_means": k_means,
+    "command": command,
+}
+
+
+def main() -> None:
+    """Run the parts that the command line names, or all."""
+    chosen = sys.argv[1:]
+    unknown = set(chosen) - set(PARTS)
+    if unknown:
+        sys.exit(f"There is no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}.")
+    if not native.COMPILED:
+        print("The kernels are not compiled: these are the times of NumPy.", file=sys.stderr)
+    finish("detect", [row for name in chosen or PARTS for row in PARTS[name]()], only=chosen)
+
+
+if __name__ == "__main__":
+    main()
