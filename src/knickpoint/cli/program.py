@@ -68,9 +68,7 @@ def knick() -> None:
 def main() -> NoReturn:
     """Run ``knick`` with the arguments of the process and exit."""
     try:
-        knick.main(standalone_mode=False)
-    except click.exceptions.Exit as ended:
-        sys.exit(ended.exit_code)
+        code = knick.main(standalone_mode=False)
     except click.ClickException as refused:
         refused.show()
         sys.exit(FAILED)
@@ -83,4 +81,4 @@ def main() -> NoReturn:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
-    sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)

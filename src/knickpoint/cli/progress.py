@@ -20,11 +20,11 @@ class Progress:
     Call it with (done, total); it draws nothing in the first ``patience`` seconds and clears its line at the end.
     """
 
-    def __init__(self, label: str, stream: TextIO = sys.stderr, patience: float = _PATIENCE_SECONDS) -> None:
+    def __init__(self, label: str, stream: TextIO | None = None, patience: float = _PATIENCE_SECONDS) -> None:
         self._label = label
-        self._stream = stream
+        self._stream = stream or sys.stderr
         self._patience = patience
-        self._terminal = stream.isatty()
+        self._terminal = self._stream.isatty()
         self._started = self._drawn = time.monotonic()
         self._visible = False
 
