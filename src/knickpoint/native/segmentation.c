@@ -8,9 +8,10 @@
 
 #include "kernels.h"
 
-enum { LEVELS = 64, HALF = 32, WINDOW = 100, SHORTEST = 3, REACH = 8, SIDE = 40, FEATURES = 38 };
+enum { LEVELS = 64, HALF = 32, WINDOW = 100, SHORTEST = 3, REACH = 8, SIDE = 40, FEATURES = 43 };
 static const double MAD = 1.4826; /* makes the median absolute deviation a standard deviation of normal noise */
 static const double CAP = 9.0;    /* a point costs no more than one that is 3 sigma off */
+static const double TIE = 1e-9;   /* what differs by less is equal: rounding decides nothing */
 
 typedef struct {
     int n;
@@ -220,7 +221,7 @@ static int best_place(Series *s, int l, int c, int r)
     int place = c, found = 0;
     for (int t = from; t < lo; t++) total += bounded(s->x[t] - before, w) - bounded(s->x[t] - after, w);
     for (int k = lo; k <= hi; k++) {
-        if (!found || total < best - 1e-9) { best = total; place = k; found = 1; }
+        if (!found || total < best - TIE) { best = total; place = k; found = 1; }
         if (k < s->n) total += bounded(s->x[k] - before, w) - bounded(s->x[k] - after, w);
     }
     return found ? place : c;
@@ -258,6 +259,23 @@ static double strongest_split(Series *s, int a, int b, double centre, double noi
         if (d > best) best = d;
     }
     return sqrt(best) / noise;
+}
+
+/* Largest distance from the centre that a mean of m values in a row reaches, m at most half of the piece; out[0]
+   towards the sign, out[1] either way. */
+static void strongest_run(const Series *s, int a, int b, int m, double centre, double noise, double sign, double *out)
+{
+    double sum = 0, reach = 4 * noise, towards = 0, either = 0;
+    for (int t = a; t < b; t++) {
+        sum += clip(s->x[t] - centre, -reach, reach);
+        if (t - a >= m) sum -= clip(s->x[t - m] - centre, -reach, reach);
+        if (t - a < m - 1) continue;
+        double mean = sum * sign / m;
+        if (mean > towards) towards = mean;
+        if (fabs(mean) > either) either = fabs(mean);
+    }
+    out[0] = towards / noise;
+    out[1] = either / noise;
 }
 
 typedef struct { double median, mean, variance; } Side;
@@ -374,12 +392,24 @@ static void describe(Series *s, const int *cps, int k, int i, double *f)
     centre = median_of(s->scratch, b - a);
     for (int q = a; q < c; q++) gain += bounded(x[q] - centre, w) - bounded(x[q] - A.median, w);
     for (int q = c; q < b; q++) gain += bounded(x[q] - centre, w) - bounded(x[q] - B.median, w);
+    /* the longer side tells how far a run as long as the shorter side strays without a change */
+    int before_is_longer = na >= nb, longest = before_is_longer ? na : nb, run = m < longest / 2 ? m : longest / 2;
+    double runs[2], beyond = 0;
+    if (before_is_longer) strongest_run(s, a, c, run, A.median, local, sign, runs);
+    else strongest_run(s, c, b, run, B.median, local, -sign, runs);
+    for (int q = 0; q < longest; q++)
+        beyond += before_is_longer ? (s->left[q] - B.median) * sign >= 0 : (s->right[q] - A.median) * sign <= 0;
+    double lead = size / local - runs[0];
+    /* the gap between the sides' quartiles, in noise */
+    double gap = sign > 0 ? sorted_quantile(s->right, nb, 0.25) - sorted_quantile(s->left, na, 0.75)
+                          : sorted_quantile(s->left, na, 0.25) - sorted_quantile(s->right, nb, 0.75);
     double out[FEATURES] = {
         t, t / inflate - need, z, z / inflate - need, size / g, fabs(B.median - A.median) / g, size / local,
         fabs(share - 0.5) * 2, na, nb, whole < WINDOW ? whole : WINDOW, n < 400 ? n : 400, s->phi, s->kurtosis, s->tail,
         s->drift, uncertainty, log(va / vb), first5, r == n, back, 100.0 * k / n, inner, plain - inner, worst_after,
         worst_before, outside ? seen / outside : -0.1, s->memory, near, wrong_b / nb, wrong_a / na, s->quantiles, gain / need,
         s->distinct, trend_a, trend_b, plain / inflate, size * m / g,
+        lead, size / local - runs[1], beyond / longest, gap / local, m * log((beyond + 1) / (longest + 1)),
     };
     for (int q = 0; q < FEATURES; q++) f[q] = clip(out[q], -1e6, 1e6);
 }
@@ -509,7 +539,7 @@ static int prune(Series *s, const Forest *forest, double threshold, int whole_pa
     for (int round = 0;; round++) {
         int weakest = 0;
         for (int i = 1; i < k; i++)
-            if (held[i * ROW + FEATURES] < held[weakest * ROW + FEATURES]) weakest = i;
+            if (held[i * ROW + FEATURES] < held[weakest * ROW + FEATURES] - TIE) weakest = i;
         int end = !k || held[weakest * ROW + FEATURES] >= threshold;
         for (int i = 0; i < k; i++)
             if ((end || whole_path || i == weakest) && write_down(out, forest, end ? -1 : round, cps[i], held + i * ROW))

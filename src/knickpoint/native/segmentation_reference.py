@@ -1,18 +1,409 @@
-"""The default method's search in NumPy: the oracle of the tests, and the fallback without a compiler."""
+"""The search of the default method in NumPy: the oracle of the tests, and the fallback without a compiler.
+
+``segmentation.c`` does the same in the same order of operations. In both, a *place* is the first point of a new level,
+and *noise* is a standard deviation.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.errors import ServiceError
 from knickpoint.native.segmentation import Forest, Segmentation
 
 __all__ = ["segment"]
 
+Array = NDArray[np.float64]
 
-def segment(values: NDArray[np.float64], forest: Forest, threshold: float, whole_path: bool) -> Segmentation:  # noqa: ARG001, FBT001
-    """Say that only the compiled kernel does this so far."""
-    raise ServiceError(
-        "the default method needs the compiled kernels", remedy="Install a C compiler and install again."
+LEVELS: Final = 64
+"""Levels that a path may take: half of them quantiles of the values, half evenly spaced."""
+
+WINDOW: Final = 100
+"""Values of a level that take part in a description, next to the change."""
+
+SHORTEST: Final = 3
+"""Values that a level must have."""
+
+REACH: Final = 8
+"""How far a place may move to where the two levels explain the values best."""
+
+SIDE: Final = 40
+"""Values on each side that tell the two levels when a place moves."""
+
+MAD: Final = 1.4826
+"""Makes the median absolute deviation a standard deviation of normal noise."""
+
+CAP: Final = 9.0
+"""A value costs no more than one that is 3 standard deviations off."""
+
+TIE: Final = 1e-9
+"""What differs by less is equal: rounding decides nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """Hold a series and what is known of its noise; ``noise`` is per point, ``scale`` for all."""
+
+    x: Array
+    noise: Array
+    scale: float
+    phi: float
+    square: float
+    tail: float
+    memory: float
+    weight: float
+    distinct: float
+    drift: float
+
+
+def _quantile(ordered: Array, share: float) -> float:
+    place = share * (ordered.size - 1)
+    low = int(place)
+    if low >= ordered.size - 1:
+        return float(ordered[-1])
+    return float(ordered[low] + (place - low) * (ordered[low + 1] - ordered[low]))
+
+
+def _median(values: Array) -> float:
+    return float(np.median(values))
+
+
+def _difference_scale(x: Array) -> float:
+    best = max(MAD * _median(np.abs(x[lag:] - x[:-lag])) / np.sqrt(2.0) for lag in (1, 2))
+    if best > 0:
+        return float(best)
+    # more than half of the differences are 0: the trimmed mean of the rest tells the grain
+    kept = int(0.9 * (x.size - 1))
+    return float(0.8862 * np.sort(np.abs(np.diff(x)))[:kept].sum() / kept) if kept else 0.0
+
+
+def _cheapest_path(x: Array, grid: Array, noise: Array, penalty: float, cap: float) -> list[int]:
+    """Return the places where the cheapest path over the grid changes its level."""
+    loss = np.minimum(np.square((x[:, np.newaxis] - grid) * (1.0 / noise)[:, np.newaxis]), cap)
+    cost = loss[0]
+    switched = np.zeros((x.size, grid.size), dtype=bool)
+    source = np.zeros(x.size, dtype=np.int64)
+    for t in range(1, x.size):
+        source[t] = cost.argmin()
+        other = cost[source[t]] + penalty
+        switched[t] = cost > other
+        cost = np.minimum(cost, other) + loss[t]
+    level = int(cost.argmin())
+    places = []
+    for t in range(x.size - 1, 0, -1):
+        if switched[t, level]:
+            places.append(t)
+            level = int(source[t])
+    return places[::-1]
+
+
+def _residuals(x: Array, places: Sequence[int]) -> Array:
+    return np.concatenate([part - _median(part) for part in np.split(x, list(places))])
+
+
+def _correlation(z: Array, lag: int) -> float:
+    centred = z - z.mean()
+    total = float((centred * centred).sum())
+    return float((centred[lag:] * centred[:-lag]).sum()) / total if total > 0 and z.size > lag else 0.0
+
+
+def _study(x: Array, residual: Array, floor: float, ordered: Array) -> _Series:
+    n = x.size
+    size = np.abs(residual)
+    everywhere = MAD * _median(size)
+    scale = min(max(everywhere, floor), 2.5 * floor)
+    ratio = size / scale
+    by_size = np.sort(size)
+    half, most = _quantile(by_size, 0.5), _quantile(by_size, 0.9)
+    clipped = np.clip(residual, -3 * scale, 3 * scale)
+    first = _correlation(clipped, 1)
+    memory = first
+    for lag in range(2, 7):
+        if lag < n // 4:
+            memory += _correlation(clipped, lag)
+    noise = np.full(n, max(everywhere, scale))
+    if n >= 30:
+        for t in range(0, n, 4):
+            near = MAD * _median(size[max(0, t - 20) : t + 21])
+            mixed = 0.35 * everywhere + 0.65 * near
+            noise[t : t + 4] = min(max(mixed, 0.5 * scale), 4 * max(scale, everywhere))
+    parts = min(n // 8 + 1, 8)
+    medians = [_median(x[p * n // parts : (p + 1) * n // parts]) for p in range(parts)]
+    return _Series(
+        x=x,
+        noise=noise,
+        scale=scale,
+        phi=0.0 if n < 12 else min(max(first + 1.0 / n - 1.0 / np.sqrt(n), 0.0), 0.8),
+        square=float(np.square(np.minimum(ratio, 8)).mean()),
+        tail=float((ratio > 4).mean()),
+        memory=memory,
+        weight=min(max(most / half, 0.0), 20.0) if half > 0 else 20.0,
+        distinct=float(1 + np.count_nonzero(np.diff(ordered))) / n,
+        drift=(max(medians) - min(medians)) / scale,
+    )
+
+
+def _find(x: Array) -> tuple[_Series | None, list[int]]:
+    """Return the series with its noise, and the places of a stiff and a loose path."""
+    ordered = np.sort(x)
+    width, largest = float(ordered[-1] - ordered[0]), max(abs(float(ordered[0])), abs(float(ordered[-1])))
+    if not width > 1e-13 * largest:
+        return None, []
+    scale = max(_difference_scale(x), 1e-6 * width, 1e-12 * largest)
+    low, high = _quantile(ordered, 0.005), _quantile(ordered, 0.995)
+    half = LEVELS // 2
+    quantiles = [_quantile(ordered, 0.005 + 0.99 * j / (half - 1)) for j in range(half)]
+    grid = np.array(quantiles + [low + (high - low) * j / (half - 1) for j in range(half)])
+    stiff = _cheapest_path(x, grid, np.full(x.size, scale), 2.6 * np.log(x.size), 6.25)
+    series = _study(x, _residuals(x, stiff), scale, ordered)
+    penalty = 1.2 * np.log(x.size) * (1 + series.phi) / (1 - series.phi)
+    return series, sorted({*stiff, *_cheapest_path(x, grid, series.noise, penalty, 9.0)})
+
+
+def _bounded(distance: Array, noise: float) -> Array:
+    return np.minimum(np.square(distance * (1.0 / noise)), CAP)
+
+
+def _best_place(series: _Series, first: int, place: int, stop: int) -> int:
+    """Move a place to where the medians of its two sides explain the values best."""
+    x = series.x
+    before = _median(x[max(place - SIDE, first) : place])
+    after = _median(x[place : min(place + SIDE, stop)])
+    low, high = max(first + 1, place - REACH), min(stop - 1, place + REACH)
+    if low > high:
+        return place
+    part = x[low : high + 1]
+    cost = np.cumsum(_bounded(part - before, series.scale) - _bounded(part - after, series.scale))
+    best, chosen = 0.0, low
+    for step, total in enumerate(cost[:-1].tolist(), start=1):
+        if total < best - TIE:
+            best, chosen = total, low + step
+    return chosen
+
+
+def _apart(places: Sequence[int], n: int) -> list[int]:
+    kept: list[int] = []
+    for place in places:
+        if SHORTEST <= place <= n - SHORTEST and (not kept or place - kept[-1] >= SHORTEST):
+            kept.append(place)
+    return kept
+
+
+def _strongest_split(part: Array, centre: float, noise: float) -> float:
+    """Return the largest standardised difference of means over the splits of a level."""
+    m = part.size
+    if m < 2 * SHORTEST:
+        return 0.0
+    clipped = np.clip(part - centre, -2.5 * noise, 2.5 * noise)
+    i = np.arange(SHORTEST, m - SHORTEST + 1)
+    d = np.cumsum(clipped)[i - 1] - clipped.sum() * i / m
+    return float(np.sqrt((d * d * m / (i * (m - i)).astype(float)).max())) / noise
+
+
+def _strongest_run(part: Array, m: int, centre: float, noise: float, sign: float) -> tuple[float, float]:
+    """Return how far a mean of ``m`` values in a row strays: towards the sign, and either way."""
+    sums = np.concatenate(([0.0], np.cumsum(np.clip(part - centre, -4 * noise, 4 * noise))))
+    means = (sums[m:] - sums[:-m]) * sign / m
+    return max(float(means.max()), 0.0) / noise, float(np.abs(means).max()) / noise
+
+
+def _side(values: Array) -> tuple[float, float, float]:
+    """Return the median, and the mean and the sum of squares of what is clipped at 2.5 deviations."""
+    median = _median(values)
+    mad = MAD * _median(np.abs(values - median))
+    reach = 2.5 * mad if mad > 0 else np.inf
+    clipped = np.clip(np.sort(values) - median, -reach, reach)
+    mean = float(clipped.mean())
+    return median, median + mean, float(np.square(clipped - mean).sum())
+
+
+def _uncertainty(series: _Series, bounds: tuple[int, int, int], before: float, after: float) -> float:
+    """Return the standard deviation of the place, in points, around the best one."""
+    first, place, stop = bounds
+    low, high = max(place - 10, first + 1), min(place + 10, stop - 1)
+    if high <= low:
+        return 0.0
+    part = series.x[low:high]
+    gains = _bounded(part - before, series.scale) - _bounded(part - after, series.scale)
+    profile = np.concatenate(([0.0], np.cumsum(gains)))
+    mass = np.exp(-0.5 * (profile - profile.min()))
+    offset = np.arange(profile.size) - int(profile.argmin())
+    return float(np.sqrt((mass * offset * offset).sum() / mass.sum()))
+
+
+def _return(series: _Series, bounds: Sequence[int], i: int, before: float, after: float) -> float:
+    """Return how near the level beyond the next change, or the one before the last, is to the other side."""
+    x, first, stop = series.x, bounds[i], bounds[i + 2]
+    distances = []
+    if i + 3 < len(bounds):
+        distances.append(abs(_median(x[stop : min(bounds[i + 3], stop + SIDE)]) - before) / series.scale)
+    if i > 0:
+        distances.append(abs(_median(x[max(bounds[i - 1], first - SIDE) : first]) - after) / series.scale)
+    return min(distances, default=0.0)
+
+
+def _describe(series: _Series, places: Sequence[int], i: int) -> Array:
+    """Return the features of candidate ``i``, in the order of ``detect/data/default.json``."""
+    x, n, scale = series.x, series.x.size, series.scale
+    bounds = [0, *places, n]
+    first, place, stop = bounds[i], bounds[i + 1], bounds[i + 2]
+    left, right = x[max(place - WINDOW, first) : place], x[place : min(place + WINDOW, stop)]
+    na, nb = left.size, right.size
+    m, whole = min(na, nb), min(place - first, stop - place)
+    median_a, mean_a, square_a = _side(left)
+    median_b, mean_b, square_b = _side(right)
+    near = series.noise[max(place - 20, place - na) : min(place + 20, place + nb)]
+    local = float(near.mean())
+    variance_a = max((square_a + 6 * local * local) / (na + 5), 0.5 * local * local)
+    variance_b = max((square_b + 6 * local * local) / (nb + 5), 0.5 * local * local)
+    jump = mean_b - mean_a
+    size, sign = abs(jump), 1.0 if jump >= 0 else -1.0
+    t = size / np.sqrt(variance_a / na + variance_b / nb)
+    inflate = np.sqrt((1 + series.phi) / (1 - series.phi))
+    need = np.sqrt(2 * np.log(np.e * n / m))
+    ordered = np.sort(left)
+    low, high = np.searchsorted(ordered, right, "left"), np.searchsorted(ordered, right, "right")
+    share = float((low + 0.5 * (high - low)).sum()) / (na * nb)
+    z = abs(share - 0.5) * np.sqrt(12.0 * na * nb / (na + nb + 1.0))
+    middle = 0.5 * (median_a + median_b)
+    outside_a, outside_b = x[max(0, first - WINDOW) : first], x[stop : stop + WINDOW]
+    seen = np.count_nonzero((outside_a - middle) * sign > 0) + np.count_nonzero((outside_b - middle) * sign < 0)
+    outside = outside_a.size + outside_b.size
+    inner = max(_strongest_split(left, median_a, local), _strongest_split(right, median_b, local))
+    plain = size / (local * np.sqrt(1.0 / na + 1.0 / nb))
+    nearest = (_median(right[:8]) - _median(left[-8:])) * sign / local
+    trend_a = (_median(left[na // 2 :]) - _median(left[: na // 2])) * sign / scale if na >= 8 else 0.0
+    trend_b = (_median(right[nb // 2 :]) - _median(right[: nb // 2])) * sign / scale if nb >= 8 else 0.0
+    centre = _median(np.concatenate((left, right)))
+    gain = float(
+        (_bounded(left - centre, local) - _bounded(left - median_a, local)).sum()
+        + (_bounded(right - centre, local) - _bounded(right - median_b, local)).sum()
+    )
+    longest = max(na, nb)
+    run = min(m, longest // 2)
+    if na >= nb:
+        runs = _strongest_run(left, run, median_a, local, sign)
+        beyond = np.count_nonzero((left - median_b) * sign >= 0)
+    else:
+        runs = _strongest_run(right, run, median_b, local, -sign)
+        beyond = np.count_nonzero((right - median_a) * sign <= 0)
+    lower, upper = (left, right) if sign > 0 else (right, left)
+    gap = _quantile(np.sort(upper), 0.25) - _quantile(np.sort(lower), 0.75)
+    features = np.array(
+        [
+            t,
+            t / inflate - need,
+            z,
+            z / inflate - need,
+            size / scale,
+            abs(median_b - median_a) / scale,
+            size / local,
+            abs(share - 0.5) * 2,
+            na,
+            nb,
+            min(whole, WINDOW),
+            min(n, 400),
+            series.phi,
+            series.square,
+            series.tail,
+            series.drift,
+            _uncertainty(series, (first, place, stop), median_a, median_b),
+            np.log(variance_a / variance_b),
+            (float(right[:5].mean()) - median_a) * sign / scale,
+            float(stop == n),
+            _return(series, bounds, i, median_a, median_b),
+            100.0 * len(places) / n,
+            inner,
+            plain - inner,
+            float(((right[:3] - median_a) * sign / local).min()),
+            float(((median_b - left[-3:]) * sign / local).min()),
+            seen / outside if outside else -0.1,
+            series.memory,
+            nearest,
+            np.count_nonzero((right - middle) * sign < 0) / nb,
+            np.count_nonzero((left - middle) * sign > 0) / na,
+            series.weight,
+            gain / need,
+            series.distinct,
+            trend_a,
+            trend_b,
+            plain / inflate,
+            size * m / scale,
+            size / local - runs[0],
+            size / local - runs[1],
+            beyond / longest,
+            gap / local,
+            m * np.log((beyond + 1) / (longest + 1)),
+        ]
+    )
+    clipped: Array = np.clip(features, -1e6, 1e6)
+    return clipped
+
+
+def _judge(forest: Forest, features: Array, parts: Array | None = None) -> float:
+    """Return the log-odds that a candidate is a change; ``parts`` gets what each feature added to it."""
+    if not forest.root.size:
+        return float(min(features[1], features[3] / 0.75))
+    total = forest.base
+    for root in forest.root.tolist():
+        at = root
+        while (by := int(forest.feature[at])) >= 0:
+            after = int(forest.below[at] if features[by] <= forest.bound[at] else forest.above[at])
+            if parts is not None:
+                parts[by] += forest.value[after] - forest.value[at]
+            at = after
+        total += float(forest.value[at])
+    return total
+
+
+def _weakest(scores: Sequence[float]) -> int:
+    weakest = 0
+    for row, score in enumerate(scores):
+        if score < scores[weakest] - TIE:
+            weakest = row
+    return weakest
+
+
+def segment(values: Array, forest: Forest, threshold: float, whole_path: bool) -> Segmentation:  # noqa: FBT001
+    """Find candidates and drop the weakest until all reach ``threshold``; see :func:`knickpoint.native.segmentation.segment`."""
+    written: list[tuple[int, int, Array]] = []
+    n = values.size
+    series, places = _find(values) if n >= 2 * SHORTEST else (None, [])
+    if series is not None:
+        bounds = [0, *places, n]
+        moved = {_best_place(series, bounds[k], bounds[k + 1], bounds[k + 2]) for k in range(len(places))}
+        places = _apart(sorted(moved), n)
+        held = [_describe(series, places, k) for k in range(len(places))]
+        scores = [_judge(forest, features) for features in held]
+        rounds = 0
+        while places and min(scores) < threshold:
+            weakest = _weakest(scores)
+            shown = range(len(places)) if whole_path else [weakest]
+            written.extend((rounds, places[k], held[k]) for k in shown)
+            rounds += 1
+            for row in (places, held, scores):
+                del row[weakest]
+            bounds = [0, *places, n]
+            for k in range(max(weakest - 1, 0), min(weakest + 1, len(places))):
+                before, after = places[k - 1] if k else 0, bounds[k + 2]
+                place = _best_place(series, before, places[k], after)
+                if place - before >= SHORTEST and after - place >= SHORTEST:
+                    places[k] = place
+            for k in range(max(weakest - 2, 0), min(weakest + 2, len(places))):
+                held[k] = _describe(series, places, k)
+                scores[k] = _judge(forest, held[k])
+        written.extend((-1, place, features) for place, features in zip(places, held, strict=True))
+    count = held[0].size if (held := [row[2] for row in written]) else 0
+    parts = np.zeros((len(written), count))
+    return Segmentation(
+        rounds=np.array([row[0] for row in written], np.int32),
+        indices=np.array([row[1] for row in written], np.int32),
+        scores=np.array([_judge(forest, features, part) for features, part in zip(held, parts, strict=True)]),
+        features=np.array(held).reshape(len(written), count),
+        parts=parts,
+        facts=(series.scale, series.phi, series.square, series.tail) if series else (0.0, 0.0, 0.0, 0.0),
     )

@@ -1,0 +1,268 @@
+"""Judge new samples against the level that the history ends with.
+
+A step needs values after it; the newest commit, a patch or a canary has none. So :func:`judge` asks another question:
+do these samples belong to the current stable region? The guide page ``judge.md`` has the formulas.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from knickpoint import native
+from knickpoint.detect.methods.default import detect_default
+from knickpoint.detect.outliers import critical_value, find_outliers, student_quantile
+from knickpoint.detect.regions import stable_region
+from knickpoint.detect.series import check_series
+from knickpoint.model.errors import InputError
+from knickpoint.model.judgement import Judgement
+from knickpoint.model.step import Check, StableRegion, Verdict
+from knickpoint.model.unit import Better
+
+__all__ = ["judge"]
+
+FEWEST: Final = 5
+"""Values that the region must have; fewer give no verdict."""
+
+RARE: Final = 0.02
+"""Share of the region's own runs that may stray as far as the new samples do."""
+
+POWER: Final = 0.8
+"""The chance with which the detectable effect is seen."""
+
+_MAD: Final = 1.4826
+
+
+@dataclass(frozen=True, slots=True)
+class _Noise:
+    """Hold the level of a region and how its values stray from it: the measured ones, less outliers."""
+
+    centre: float
+    scale: float
+    phi: float
+    freedom: float
+    values: NDArray[np.float64]
+    outliers: int
+
+    def error(self, samples: int) -> float:
+        """Return the standard deviation of a new level of so many samples less the centre."""
+        lags = np.arange(1, samples)
+        together = float(1 + 2 * ((1 - lags / samples) * self.phi**lags).sum()) / samples
+        return self.scale * math.sqrt(together + (1 + self.phi) / (1 - self.phi) / self.freedom)
+
+
+def _current_region(history: NDArray[np.float64], false_alarms: float) -> StableRegion | None:
+    if np.isnan(history).all():
+        return None
+    steps = detect_default(history, false_alarms=false_alarms).steps
+    return steps[-1].after if steps else stable_region(history, 0, history.size - 1)
+
+
+def _study(values: NDArray[np.float64]) -> _Noise:
+    """Estimate level, noise and autocorrelation, at most a tenth of the values set aside as outliers."""
+    found = find_outliers(values, most=max(1, values.size // 10), alpha=0.01, robust=True)
+    kept = np.delete(values, list(found.indices[: found.count]))
+    centre = float(np.median(kept))
+    residual = kept - centre
+    deviation = float(np.sqrt(np.square(residual).sum() / max(kept.size - 1, 1)))
+    scale = max(deviation, _MAD * float(np.median(np.abs(residual))))
+    clipped = np.clip(residual, -3 * scale, 3 * scale)
+    total = float(np.square(clipped).sum())
+    first = float((clipped[1:] * clipped[:-1]).sum()) / total if total > 0 else 0.0
+    phi = min(max(first + 1 / kept.size - 1 / math.sqrt(kept.size), 0.0), 0.8)
+    return _Noise(centre, scale, phi, float(kept.size), values, found.count)
+
+
+def _strays(noise: _Noise, samples: int, size: float) -> tuple[int, int]:
+    """Count the runs of so many values in a row whose median strays as far to the same side, and all runs."""
+    run = min(samples, noise.values.size // 2)
+    medians = np.median(np.lib.stride_tricks.sliding_window_view(noise.values, run), axis=1) - noise.centre
+    return int(np.count_nonzero(medians * math.copysign(1.0, size) >= abs(size))), medians.size
+
+
+def _nothing(reason: str, region: StableRegion | None, samples: int, evidence: tuple[Check, ...]) -> Judgement:
+    unknown = math.nan
+    return Judgement(
+        verdict=Verdict.NO_DATA,
+        conditional=False,
+        reason=reason,
+        region=region,
+        samples=samples,
+        level=unknown,
+        centre=unknown,
+        size=unknown,
+        relative_size=unknown,
+        low=unknown,
+        high=unknown,
+        detectable=unknown,
+        detectable_relative=unknown,
+        p_value=unknown,
+        evidence=evidence,
+    )
+
+
+def _relative(size: float, centre: float) -> float:
+    return size / abs(centre) if centre else math.copysign(math.inf, size) if size else 0.0
+
+
+def _direction(better: Better, size: float) -> Verdict:
+    if better is Better.UNKNOWN:
+        return Verdict.REGRESSED
+    return Verdict.IMPROVED if (size > 0) is (better is Better.HIGHER) else Verdict.REGRESSED
+
+
+def _compare(value: float, relation: Literal[">", "<=", ">="], bound: float) -> bool:
+    compare: Callable[[float, float], bool] = {
+        ">": float.__gt__,
+        "<=": float.__le__,
+        ">=": float.__ge__,
+    }[relation]
+    return compare(float(value), float(bound))
+
+
+def _check(name: str, value: float, relation: Literal[">", "<=", ">="], bound: float) -> Check:
+    return Check(name, float(value), relation, float(bound), _compare(value, relation, bound))
+
+
+def _reason(verdict: Verdict, checks: tuple[Check, ...], better: Better, *, conditional: bool) -> str:
+    if verdict is Verdict.UNSTABLE:
+        return "the noise is so large that even a change beyond the largest bearable effect could stay unseen"
+    if verdict is Verdict.UNCHANGED:
+        failed = [check.name for check in checks if check.relation and not check.passed]
+        return (
+            f"not beyond the noise of the region: {', '.join(failed)}" if failed else "within the noise of the region"
+        )
+    text = "beyond what the region's noise does"
+    if better is Better.UNKNOWN:
+        text += "; nobody said which direction is better, so a change counts as a regression"
+    if conditional:
+        text += "; it rests on one sample, measure again to confirm"
+    return text
+
+
+def judge(
+    history: ArrayLike,
+    new: ArrayLike,
+    *,
+    better: Better | str = Better.UNKNOWN,
+    alpha: float = 0.01,
+    minimum_effect: float = 0.0,
+    largest_effect: float = 0.5,
+    false_alarms: float = 0.4,
+) -> Judgement:
+    """Judge new samples against the current stable region of a history.
+
+    ``history`` is 1-D in the order of the commits, ``nan`` for missing; the region is what follows its last step by
+    the default method at ``false_alarms``. ``new`` is one value or a 1-D array of samples. ``better`` is "lower",
+    "higher" or "unknown". The verdict is
+
+    - *no data* when no new sample is given, or the region has fewer than 5 values;
+    - *regressed* or *improved* when the median of the samples lies outside the prediction interval at ``alpha``, its
+      distance is more than ``minimum_effect`` times the level, at most 2 % of the region's own runs stray as far,
+      and, for a single sample, the generalised ESD test calls it an outlier; when nobody knows which direction is
+      better it is *regressed*. A finding from a single sample is always conditional;
+    - *unstable* when it is none of these and an effect of ``largest_effect`` times the level could stay unseen;
+    - *unchanged* otherwise.
+
+    Raises:
+        SeriesError: history or samples are not finite or missing numbers in one dimension.
+        InputError: ``better`` is none of the three, ``alpha`` is not between 0 and 0.5, an effect is negative, or
+            ``false_alarms`` is not positive.
+    """
+    direction = _options(better, alpha, minimum_effect, largest_effect)
+    past = check_series(history)
+    given = check_series(np.atleast_1d(np.asarray(new)))
+    fresh = given[~np.isnan(given)]
+    region = _current_region(past, false_alarms)
+    evidence = (
+        _check("values in the region", float(region.count if region else 0), ">=", FEWEST),
+        _check("new samples", float(fresh.size), ">=", 1),
+    )
+    if region is None or not all(check.passed for check in evidence):
+        reason = f"the region has fewer than {FEWEST} values" if fresh.size else "no new sample was given"
+        return _nothing(reason, region, int(fresh.size), evidence)
+    part = past[region.first : region.last + 1]
+    noise = _study(part[~np.isnan(part)])
+    samples, level = int(fresh.size), float(np.median(fresh))
+    size = level - noise.centre
+    error, freedom = noise.error(samples), noise.freedom - 1
+    wide = student_quantile(1 - alpha / 2, freedom)
+    strays, runs = _strays(noise, samples, size)
+    bar = max(wide * error, _lone_bar(noise)) if samples == 1 else wide * error
+    detectable = bar + student_quantile(POWER, freedom) * error
+    checks = [
+        *evidence,
+        Check("noise (standard deviation)", noise.scale),
+        Check("autocorrelation at lag 1", noise.phi),
+        Check("outliers of the region, set aside", float(noise.outliers)),
+        Check("standard error of the difference", error),
+        _check("distance from the level", abs(size), ">", wide * error),
+        _check("distance over the level", abs(_relative(size, noise.centre)), ">=", minimum_effect),
+        _check(
+            "share of the region's runs that stray as far", strays / runs, "<=", RARE + 1 / runs if runs < 50 else RARE
+        ),
+    ]
+    if samples == 1:
+        checks.append(_outlier(noise, level))
+    changed = size != 0 and all(check.passed for check in checks)
+    blind = _relative(detectable, noise.centre)
+    checks.append(Check("detectable effect over the level", blind, "<=", largest_effect, blind <= largest_effect))
+    if changed:
+        verdict = _direction(direction, size)
+    else:
+        verdict = Verdict.UNSTABLE if blind > largest_effect else Verdict.UNCHANGED
+    conditional = changed and samples == 1
+    return Judgement(
+        verdict=verdict,
+        conditional=conditional,
+        reason=_reason(verdict, tuple(checks), direction, conditional=conditional),
+        region=region,
+        samples=samples,
+        level=level,
+        centre=noise.centre,
+        size=size,
+        relative_size=_relative(size, noise.centre),
+        low=noise.centre - wide * error,
+        high=noise.centre + wide * error,
+        detectable=detectable,
+        detectable_relative=blind,
+        p_value=native.student(size / error, freedom) if error > 0 else float(size == 0),
+        evidence=tuple(checks),
+    )
+
+
+def _lone_bar(noise: _Noise) -> float:
+    """Return how far a single sample must lie from the level for the generalised ESD test to call it an outlier."""
+    return critical_value(noise.values.size + 1, 0.05) * noise.scale
+
+
+def _outlier(noise: _Noise, level: float) -> Check:
+    """Test whether the single new sample is an outlier among the region's values."""
+    values = np.append(noise.values, level)
+    found = find_outliers(values, most=max(1, values.size // 10) + 1, robust=True)
+    if values.size - 1 in found.indices:
+        place = found.indices.index(values.size - 1)
+        inside = place < found.count
+        return Check("generalised ESD of the sample", found.statistics[place], ">", found.critical[place], inside)
+    flat = not noise.scale > 0
+    return Check("generalised ESD of the sample", math.inf if flat else 0.0, ">", 0.0, flat)
+
+
+def _options(better: Better | str, alpha: float, minimum_effect: float, largest_effect: float) -> Better:
+    try:
+        direction = Better(better)
+    except ValueError:
+        raise InputError(
+            f"better is {better!r}", remedy="Say lower, higher or unknown: which direction is good news."
+        ) from None
+    if not 0 < alpha < 0.5:
+        raise InputError(f"alpha is {alpha}", remedy="Give a number between 0 and 0.5, such as 0.01.")
+    for name, effect in (("minimum_effect", minimum_effect), ("largest_effect", largest_effect)):
+        if not effect >= 0:
+            raise InputError(f"{name} is {effect}", remedy="Give a share of the level, 0 or more; 0.05 is 5 %.")
+    return direction

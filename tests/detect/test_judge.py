@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from knickpoint.detect import judge
+from knickpoint.detect.outliers import find_outliers, student_quantile
+from knickpoint.model.errors import InputError, SeriesError
+from knickpoint.model.step import Verdict
+
+HISTORY = np.random.default_rng(1).normal(100, 2, 80)
+
+
+def test_samples_far_above_a_lower_is_better_level_regressed() -> None:
+    assert judge(HISTORY, [112, 111, 113], better="lower").verdict is Verdict.REGRESSED
+
+
+def test_samples_far_above_a_higher_is_better_level_improved() -> None:
+    assert judge(HISTORY, [112, 111, 113], better="higher").verdict is Verdict.IMPROVED
+
+
+def test_a_change_of_unknown_direction_counts_as_a_regression_and_says_so() -> None:
+    judgement = judge(HISTORY, [88, 89, 87])
+    assert judgement.verdict is Verdict.REGRESSED
+    assert "nobody said" in judgement.reason
+
+
+def test_samples_of_the_same_level_are_unchanged() -> None:
+    assert judge(HISTORY, [100.5, 99, 101], better="lower").verdict is Verdict.UNCHANGED
+
+
+def test_a_lone_spike_is_never_an_unconditional_finding() -> None:
+    judgement = judge(HISTORY, 150, better="lower")
+    assert judgement.conditional
+    assert "measure again" in judgement.reason
+
+
+def test_several_samples_are_not_conditional() -> None:
+    assert not judge(HISTORY, [112, 111, 113]).conditional
+
+
+def test_one_spike_among_samples_changes_nothing() -> None:
+    assert judge(HISTORY, [100, 150, 99.5]).verdict is Verdict.UNCHANGED
+
+
+def test_the_region_begins_at_the_last_step() -> None:
+    history = np.concatenate((HISTORY, HISTORY[:40] + 30))
+    judgement = judge(history, [130, 131, 129], better="lower")
+    assert judgement.region is not None
+    assert judgement.region.first == 80
+    assert judgement.verdict is Verdict.UNCHANGED
+
+
+@pytest.mark.parametrize("history", [[], [math.nan] * 9, [1.0, 2.0, 3.0, 2.0]])
+def test_too_little_history_is_no_data(history: list[float]) -> None:
+    assert judge(history, 5.0).verdict is Verdict.NO_DATA
+
+
+def test_no_new_sample_is_no_data() -> None:
+    assert judge(HISTORY, [math.nan]).verdict is Verdict.NO_DATA
+
+
+def test_noise_that_hides_a_large_effect_is_unstable() -> None:
+    wild = np.random.default_rng(2).lognormal(0, 1.0, 40)
+    assert judge(wild, 1.0).verdict is Verdict.UNSTABLE
+
+
+def test_an_effect_below_the_minimum_is_unchanged() -> None:
+    assert judge(HISTORY, [112, 111, 113], minimum_effect=0.2).verdict is Verdict.UNCHANGED
+
+
+def test_more_samples_see_smaller_effects() -> None:
+    seen = [judge(HISTORY, [100.0] * count).detectable for count in (1, 3, 9)]
+    assert seen == sorted(seen, reverse=True)
+
+
+def test_autocorrelated_noise_widens_the_interval() -> None:
+    rng = np.random.default_rng(5)
+    noise = np.zeros(200)
+    for t in range(1, 200):
+        noise[t] = 0.6 * noise[t - 1] + rng.normal()
+    together, apart = judge(noise + 100, [100.0] * 5), judge(rng.permutation(noise) + 100, [100.0] * 5)
+    assert together.high - together.low > 1.2 * (apart.high - apart.low)
+
+
+def test_a_constant_history_tells_any_other_value() -> None:
+    assert judge([7.0] * 10, 8.0, better="lower").verdict is Verdict.REGRESSED
+    assert judge([7.0] * 10, 7.0, better="lower").verdict is Verdict.UNCHANGED
+
+
+def test_missing_values_of_the_history_do_not_count() -> None:
+    gaps = np.full(160, np.nan)
+    gaps[::2] = HISTORY
+    assert judge(gaps, [112, 111, 113]).size == judge(HISTORY, [112, 111, 113]).size
+
+
+def test_an_infinite_sample_is_refused_with_its_index() -> None:
+    with pytest.raises(SeriesError, match="index 1"):
+        judge(HISTORY, [1.0, math.inf])
+
+
+def test_an_unknown_direction_is_refused() -> None:
+    with pytest.raises(InputError, match="lower, higher or unknown"):
+        judge(HISTORY, 1.0, better="smaller")
+
+
+@pytest.mark.parametrize(("samples", "bearable"), [(1, 0.03), (3, 0.04)])
+def test_false_verdicts_on_unchanged_noise_are_rare(samples: int, bearable: float) -> None:
+    rng = np.random.default_rng(11)
+    found = 0
+    for _ in range(300):
+        noise = rng.standard_t(4, 60 + samples) + 50
+        found += judge(noise[:60], noise[60:]).verdict is Verdict.REGRESSED
+    assert found / 300 <= bearable
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(-100, 100), st.floats(0.01, 100))
+def test_a_verdict_does_not_depend_on_scale(sample: float, scale: float) -> None:
+    plain = judge(HISTORY, sample, better="lower", largest_effect=1e9)
+    scaled = judge(HISTORY * scale, sample * scale, better="lower", largest_effect=1e9)
+    assert plain.verdict is scaled.verdict
+
+
+def test_the_quantile_of_student_is_the_tabled_one() -> None:
+    assert student_quantile(0.975, 10) == pytest.approx(2.2281388519649385, rel=1e-9)
+
+
+def test_outliers_agree_with_the_published_examples(reference: Path) -> None:
+    cases = json.loads((reference / "vectors" / "edivisive_spa_gesd_series.json").read_text())["cases"]
+    series = {case["name"]: case["series"] for case in cases if "series" in case}
+    for case in cases:
+        values = np.array(case.get("series") or series[case["same_series_as"]], float)
+        found = find_outliers(
+            values, most=case.get("max_outliers", 10), alpha=case.get("alpha", 0.05), robust=case["mad"]
+        )
+        prefix = case.get("indexes_prefix") or case["indexes"]
+        assert found.count == case["count"], case["name"]
+        assert list(found.indices[: len(prefix)]) == prefix, case["name"]
+        if "critical" in case:
+            assert np.allclose(found.critical, case["critical"], rtol=1e-3)
+            assert np.allclose(found.statistics, case["test_statistics_abs"], rtol=1e-3)
