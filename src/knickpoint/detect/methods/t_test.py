@@ -6,7 +6,6 @@ Near values weigh more than far ones, so that a change does not cast an echo a w
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -53,26 +52,51 @@ class Sample:
     level: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """Sums over the first 1, 2, … values of each window, as distances from its first value.
+
+    That value is part of every sum, so the variance keeps its digits whatever the level.
+    """
+
+    origin: Floats
+    plain: Floats
+    placed: Floats
+    squared: Floats
+
+    @classmethod
+    def of(cls, windows: Floats) -> _Sums:
+        distance = windows - windows[:, :1]
+        place = np.arange(windows.shape[1])
+        return cls(
+            windows[:, 0],
+            np.cumsum(distance, axis=1),
+            np.cumsum(distance * place, axis=1),
+            np.cumsum(distance * distance, axis=1),
+        )
+
+    def first(self, lengths: NDArray[np.int64], weights: Weights) -> Sample:
+        """Describe the first ``lengths[i]`` values of each window; none of them where that is 0."""
+        rows = np.arange(lengths.size)
+        last = np.maximum(lengths - 1, 0)
+        count = np.where(lengths > 0, lengths, np.nan).astype(np.float64)
+        total = self.plain[rows, last]
+        offset = total / count
+        if weights == "triangular":
+            weighted = (count * total - self.placed[rows, last]) / (count * (count + 1) / 2)
+        else:
+            weighted = offset
+        squares = self.squared[rows, last] - 2 * weighted * total + count * weighted * weighted
+        variance = np.where(lengths > 1, np.maximum(squares, 0.0) / np.maximum(count - 1, 1), 0.0)
+        return Sample(self.origin + weighted, variance, lengths.astype(np.float64), self.origin + offset)
+
+
 def weigh(windows: Floats, lengths: NDArray[np.int64], weights: Weights) -> Sample:
     """Describe the first ``lengths[i]`` values of each row, the value nearest to the candidate first.
 
     Triangular weights fall from 1 to 1 / length. The variance takes every value as one, with divisor count - 1.
     """
-    place = np.arange(windows.shape[1])
-    used = place < lengths[:, None]
-    kept = np.where(used, windows, 0.0)
-    weight = np.where(used, lengths[:, None] - place if weights == "triangular" else 1, 0)
-    count = lengths.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        mean = (kept * weight).sum(axis=1) / weight.sum(axis=1)
-        level = kept.sum(axis=1) / count
-        highest = np.where(used, windows, -np.inf).max(axis=1, initial=-np.inf)
-        lowest = np.where(used, windows, np.inf).min(axis=1, initial=np.inf)
-        equal = highest == lowest
-        mean, level = np.where(equal, highest, mean), np.where(equal, highest, level)
-        squares = np.where(used, (windows - mean[:, None]) ** 2, 0.0).sum(axis=1)
-    variance = np.where(equal | (lengths < 2), 0.0, squares / np.maximum(count - 1, 1))
-    return Sample(mean, variance, count, level)
+    return _Sums.of(windows).first(lengths, weights)
 
 
 def t_statistic(before: Sample, after: Sample) -> Floats:
@@ -91,13 +115,13 @@ def t_statistic(before: Sample, after: Sample) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """The t of every place with the window that was chosen for it, and the levels on both sides."""
+    """|t| of every place, the lengths of the windows chosen for it, and the change of level there."""
 
-    t: Floats
-    back: NDArray[np.int64]
-    ahead: NDArray[np.int64]
-    before: Floats
-    after: Floats
+    strength: list[float]
+    back: list[float]
+    ahead: list[float]
+    size: list[float]
+    effect: list[float]
 
 
 def _scan(values: Floats, *, fore: int, back: int, longest_back: int, threshold: float, weights: Weights) -> _Scan:
@@ -108,7 +132,8 @@ def _scan(values: Floats, *, fore: int, back: int, longest_back: int, threshold:
     ahead = np.minimum(fore, count - places)
     after = weigh(forward, ahead, weights)
     widths = range(back, longest_back + 1)
-    samples = [weigh(behind, np.minimum(width, places), weights) for width in widths]
+    sums = _Sums.of(behind)
+    samples = [sums.first(np.minimum(width, places), weights) for width in widths]
     table = np.array([t_statistic(sample, after) for sample in samples])
     chosen = np.zeros(count, dtype=np.int64)
     calm = 0
@@ -117,45 +142,41 @@ def _scan(values: Floats, *, fore: int, back: int, longest_back: int, threshold:
         choice = min(max(calm, back), longest_back) - back
         chosen[place] = choice
         calm = 0 if over[choice][place] else calm + 1
-    levels = np.array([sample.level for sample in samples])
+    before = np.array([sample.level for sample in samples])[chosen, places]
+    size = np.abs(after.level - before)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effect = np.where(size == 0, 0.0, size / np.abs(before))
     return _Scan(
-        t=table[chosen, places],
-        back=np.minimum(chosen + back, places),
-        ahead=ahead,
-        before=levels[chosen, places],
-        after=after.level,
+        strength=np.abs(table[chosen, places]).tolist(),
+        back=np.minimum(chosen + back, places).astype(np.float64).tolist(),
+        ahead=ahead.astype(np.float64).tolist(),
+        size=size.tolist(),
+        effect=effect.tolist(),
     )
 
 
-def _plateau(strength: Floats, place: int) -> tuple[int, int]:
+def _plateau(strength: list[float], place: int) -> tuple[int, int]:
     """Return the first and last place of the run of equal strengths around ``place``."""
     first = last = place
     while first > 0 and strength[first - 1] == strength[place]:
         first -= 1
-    while last + 1 < strength.size and strength[last + 1] == strength[place]:
+    while last + 1 < len(strength) and strength[last + 1] == strength[place]:
         last += 1
     return first, last
 
 
 def _to_blame(scan: _Scan, place: int, threshold: float, blame: Literal["peak", "first"]) -> str:
     """Say why ``place`` is not the one to blame, "" if it is."""
-    strength = np.abs(scan.t)
+    strength = scan.strength
     if blame == "first":
         earlier = place > 0 and strength[place - 1] > threshold
         return "an earlier neighbour is above the threshold, too" if earlier else ""
     first, last = _plateau(strength, place)
     for neighbour in (first - 1, last + 1):
-        if 0 <= neighbour < strength.size and strength[neighbour] > strength[place]:
+        if 0 <= neighbour < len(strength) and strength[neighbour] > strength[place]:
             return "t is larger at a neighbour"
-    size = np.abs(scan.after - scan.before)[first : last + 1]
-    return "" if place == first + int(np.argmax(size)) else "a neighbour with the same t changes more"
-
-
-def _relative(before: float, after: float) -> float:
-    step = abs(after - before)
-    if step == 0:
-        return 0.0
-    return step / abs(before) if before else math.inf
+    most = max(range(first, last + 1), key=lambda each: (scan.size[each], -each))
+    return "" if place == most else "a neighbour with the same t changes more"
 
 
 def _candidate(
@@ -169,16 +190,19 @@ def _candidate(
     minimum_effect: float,
     blame: Literal["peak", "first"],
 ) -> Candidate:
-    t = abs(float(scan.t[place]))
-    effect = _relative(float(scan.before[place]), float(scan.after[place]))
-    behind, ahead = float(scan.back[place]), float(scan.ahead[place])
+    t, effect = scan.strength[place], scan.effect[place]
+    behind, ahead = scan.back[place], scan.ahead[place]
     checks: tuple[Check, ...] = (
         Check("values before", behind, ">=", float(back), passed=behind >= back),
         Check("values from here on", ahead, ">=", float(fore), passed=ahead >= fore),
         Check("t", t, ">", threshold, passed=t > threshold),
     )
     missed = "; ".join(
-        f"{check.name} is {check.value:g}, not {check.relation} {check.bound:g}" for check in checks if not check.passed
+        [
+            f"{check.name} is {check.value:g}, not {check.relation} {check.bound:g}"
+            for check in checks
+            if not check.passed
+        ]
     )
     reason = missed or _to_blame(scan, place, threshold, blame)
     if minimum_effect > 0:
@@ -247,9 +271,9 @@ def detect_t_test(
             values,
             [int(series.rows[place]) for place in found],
             method="t_test",
-            scores=[abs(float(scan.t[place])) for place in found],
+            scores=[scan.strength[place] for place in found],
             evidence=[candidates[place - 1].checks for place in found],
         ),
         candidates,
-        {"largest t": float(np.abs(scan.t).max())},
+        {"largest t": max(scan.strength)},
     )
