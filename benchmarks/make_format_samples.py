@@ -38,14 +38,14 @@ class MissingToolError(Exception):
     """A tool is not installed."""
 
 
-def _run(*command: str | Path, where: Path, check: bool = True, **environment: str) -> str:
+def _run(*command: str | Path, where: Path, check: bool = True, settings: dict[str, str] | None = None) -> str:
     program = shutil.which(where / command[0] if str(command[0]).startswith("./") else command[0])
     if program is None:
         raise MissingToolError(f"{command[0]} is not installed")
     done = subprocess.run(
         [program, *map(str, command[1:])],
         cwd=where,
-        env={**_ENVIRONMENT, **environment},
+        env={**_ENVIRONMENT, **(settings or {})},
         capture_output=True,
         text=True,
         check=False,
@@ -141,7 +141,13 @@ def pytest_benchmark() -> None:
     quick = ("--benchmark-max-time=0.02", "--benchmark-min-rounds=5", "--benchmark-min-time=0.001")
     version = _version_of("pytest-benchmark")
     command = (*pytest, "test_speed.py", *quick)
-    _run(*command, "--benchmark-json=out.json", "--benchmark-save=out", where=place, PYTHONDONTWRITEBYTECODE="1")
+    _run(
+        *command,
+        "--benchmark-json=out.json",
+        "--benchmark-save=out",
+        where=place,
+        settings={"PYTHONDONTWRITEBYTECODE": "1"},
+    )
     _keep(f"pytest-benchmark-{version}-samples.json", (place / "out.json").read_text())
     _keep(f"pytest-benchmark-{version}.json", next((place / ".benchmarks").rglob("*_out.json")).read_text())
     _run(*pytest, "test_unit.py", "--junitxml=out.xml", where=place, check=False)
@@ -239,10 +245,10 @@ def asv() -> None:
         "8GB",
     )
     home = str(place)
-    _run(asv_program, "machine", *machine, where=place, HOME=home)
+    _run(asv_program, "machine", *machine, where=place, settings={"HOME": home})
     _run(
         asv_program, "run", "-E", environment, "--machine", "bench-1", "--set-commit-hash", commit, "-a", "rounds=1",
-        "-a", "sample_time=0.001", "-a", "repeat=3", "--record-samples", where=place, check=False, HOME=home,
+        "-a", "sample_time=0.001", "-a", "repeat=3", "--record-samples", where=place, check=False, settings={"HOME": home},
     )  # fmt: skip
     version = _version_of("asv")
     results = next((place / "results" / "bench-1").glob(f"{commit[:8]}*.json"))
@@ -352,28 +358,28 @@ def go() -> None:
             package codec
 
             import (
-            	"encoding/json"
-            	"testing"
+                "encoding/json"
+                "testing"
             )
 
             func BenchmarkEncode(b *testing.B) {
-            	for _, size := range []int{1, 16} {
-            		data := make([]int, size)
-            		b.Run(map[int]string{1: "format=json/size=1", 16: "format=json/size=16"}[size], func(b *testing.B) {
-            			b.SetBytes(int64(8 * size))
-            			b.ReportAllocs()
-            			for i := 0; i < b.N; i++ {
-            				json.Marshal(data)
-            			}
-            			b.ReportMetric(float64(size), "docs/op")
-            		})
-            	}
+                for _, size := range []int{1, 16} {
+                    data := make([]int, size)
+                    b.Run(map[int]string{1: "format=json/size=1", 16: "format=json/size=16"}[size], func(b *testing.B) {
+                        b.SetBytes(int64(8 * size))
+                        b.ReportAllocs()
+                        for i := 0; i < b.N; i++ {
+                            json.Marshal(data)
+                        }
+                        b.ReportMetric(float64(size), "docs/op")
+                    })
+                }
             }
 
             func BenchmarkIndex(b *testing.B) {
-            	for i := 0; i < b.N; i++ {
-            		_ = i * i
-            	}
+                for i := 0; i < b.N; i++ {
+                    _ = i * i
+                }
             }
 
             func BenchmarkBroken(b *testing.B) { b.Fatal("no data") }
@@ -384,9 +390,11 @@ def go() -> None:
     version = _run("go", "version", where=place).split()[2].removeprefix("go")
     settings = {"GOCACHE": str(_WORK / "go-cache"), "GOFLAGS": "-mod=mod", "GOPROXY": "off"}
     command = ("go", "test", "-run", "^$", "-benchtime", "200x", "-count", "3")
-    _keep(f"go-{version}.txt", _run(*command, "-bench", "Encode|Index", where=place, **settings))
-    _keep(f"go-{version}-verbose.txt", _run(*command, "-v", "-bench", ".", where=place, check=False, **settings))
-    _keep(f"go-{version}-events.json", _run(*command, "-json", "-bench", ".", where=place, check=False, **settings))
+    _keep(f"go-{version}.txt", _run(*command, "-bench", "Encode|Index", where=place, settings=settings))
+    _keep(f"go-{version}-verbose.txt", _run(*command, "-v", "-bench", ".", where=place, check=False, settings=settings))
+    _keep(
+        f"go-{version}-events.json", _run(*command, "-json", "-bench", ".", where=place, check=False, settings=settings)
+    )
 
 
 def libtest() -> None:
@@ -432,7 +440,7 @@ def libtest() -> None:
     )
     version = _run("rustc", "--version", where=place).split()[1]
     settings = {"RUSTC_BOOTSTRAP": "1", "CARGO_TARGET_DIR": str(_WORK / "cargo")}
-    _keep(f"libtest-{version}.txt", _run("cargo", "bench", "--offline", where=place, **settings))
+    _keep(f"libtest-{version}.txt", _run("cargo", "bench", "--offline", where=place, settings=settings))
 
 
 def criterion() -> None:
@@ -491,8 +499,10 @@ def criterion() -> None:
     settings = {"CARGO_TARGET_DIR": str(_WORK / "criterion-target"), "CARGO_TERM_COLOR": "never"}
     shutil.rmtree(_WORK / "criterion-target" / "criterion", ignore_errors=True)
     command = ("cargo", "bench", "--offline", "--quiet", "--bench", "codec", "--")
-    _keep(f"criterion-{version}-bencher.txt", _run(*command, "--output-format", "bencher", where=place, **settings))
-    _keep(f"criterion-{version}.txt", _run(*command, "--color", "never", where=place, **settings))
+    _keep(
+        f"criterion-{version}-bencher.txt", _run(*command, "--output-format", "bencher", where=place, settings=settings)
+    )
+    _keep(f"criterion-{version}.txt", _run(*command, "--color", "never", where=place, settings=settings))
     left = next((_WORK / "criterion-target" / "criterion").rglob("new/estimates.json")).parent
     for file in ("estimates", "sample", "benchmark"):
         _keep(f"criterion-{version}-{file}.json", (left / f"{file}.json").read_text())

@@ -27,16 +27,13 @@ def traces(report: Report) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("name", "runs", "commits", "values", "series"),
-    [("hyper", 879, 440, 7603, 27), ("safetensors", 498, 494, 4630, 12), ("msal-dotnet", 733, 137, 2898, 16)],
+    ("name", "counts"),
+    [("hyper", (879, 440, 7603, 27)), ("safetensors", (498, 494, 4630, 12)), ("msal-dotnet", (733, 137, 2898, 16))],
 )
-def test_a_history_comes_in_whole(
-    reference: Path, name: str, runs: int, commits: int, values: int, series: int
-) -> None:
+def test_a_history_comes_in_whole(reference: Path, name: str, counts: tuple[int, int, int, int]) -> None:
     report = history(reference, name)
-    assert (len(report.runs), len(report.commits)) == (runs, commits)
-    assert sum(len(run.results) for run in report.runs) == values
-    assert len(traces(report)) == series
+    values = sum(len(run.results) for run in report.runs)
+    assert (len(report.runs), len(report.commits), values, len(traces(report))) == counts
 
 
 def test_every_entry_of_a_history_has_a_place_of_its_own(reference: Path) -> None:

@@ -12,6 +12,7 @@ from knickpoint.formats.node import Node
 from knickpoint.formats.rows import Rows
 from knickpoint.formats.source import Source
 from knickpoint.model.commit import Commit
+from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
 
@@ -127,7 +128,9 @@ def _add(rows: Rows, common: dict[str, str], name: str, columns: dict[str, Node]
     version = columns["version"].word() if "version" in columns else ""
     message = f"benchmark version {version[:12]}" if version else ""
     combinations = _combinations(columns.get("params"), described)
-    result = columns["result"]
+    result = columns.get("result")
+    if result is None:
+        raise FormatError(f"benchmark {name!r} has no column 'result'", where="results", remedy="Write the file again.")
     if result.value is None:
         for combination in combinations:
             rows.fail({**params, **combination}, "asv has no result: the benchmark failed")

@@ -45,7 +45,7 @@ _ROLES: Final = {
 }
 _BY_NAME: Final = {name: role for role, names in _ROLES.items() for name in names}
 _PREFIXES: Final = ("param", "env", "link", "metric")
-_NUMERAL: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_NUMERAL: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _MISSING: Final = {"", "null", "none", "na", "n/a", "-"}
 _BRACKETED: Final = re.compile(r"(?P<name>.*\S)\s*[(\[](?P<unit>[^()\[\]]+)[)\]]")
 _BETTERS: Final = {

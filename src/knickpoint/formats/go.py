@@ -22,7 +22,7 @@ __all__ = ["fits", "read"]
 
 _NAME: Final = "go"
 _RESULT: Final = re.compile(r"^(?P<name>Benchmark\S*)\s+(?P<count>\d+)\s+(?P<rest>\S.*)$", re.MULTILINE)
-_LOOK: Final = re.compile(r"^Benchmark\S*\s+\d+\s+[\d.eE+]+ [^\s\d]\S*", re.MULTILINE)
+_LOOK: Final = re.compile(r"^(?:\x1b\[[\d;]*m)*Benchmark\S*\s+\d+\s+[\d.eE+]+ [^\s\d]\S*", re.MULTILINE)
 _EVENT: Final = re.compile(r'^\{"(?:Time|Action|ImportPath)":')
 _CONFIG: Final = re.compile(r"^(?P<key>[a-z][^\sA-Z:]*):(?:[ \t]+(?P<value>.*))?$")
 _UNIT: Final = re.compile(r"^Unit\s+(?P<unit>\S+)\s+(?P<pairs>.+)$")
@@ -67,7 +67,7 @@ def read(source: Source) -> Parsed:
     runs: dict[tuple[str, str], tuple[Rows, dict[str, str]]] = {}
     for line in found:
         config = line.config
-        place = (next((config[key] for key in _REVISION if key in config), ""), config.get("branch", ""))
+        place = (_revision(config), config.get("branch", ""))
         rows, facts = runs.setdefault(place, (Rows(), {}))
         params = {key: config[key] for key in (*_SERIES_CONFIG, *varying) if config.get(key)}
         params.update(_name_params(line.name, processors, facts))
@@ -169,15 +169,19 @@ def _processors(lines: list[_Line]) -> dict[str, set[str]]:
 
 
 def _varying(lines: list[_Line], processors: dict[str, set[str]]) -> tuple[str, ...]:
-    """Return the configuration keys of which one benchmark has several values: they tell series apart."""
-    seen: dict[tuple[str, str], set[str]] = {}
+    """Return the keys of which one benchmark has several values at one commit: they tell series apart."""
+    seen: dict[tuple[str, str, str], set[str]] = {}
     known = {*_SERIES_CONFIG, *_REVISION, *_TIME, "branch", "cpu"}
     keys = {key for line in lines for key in line.config} - known
     for line in lines:
+        base, _ = _split_processors(line.name, processors)
         for key in keys:
-            base, _ = _split_processors(line.name, processors)
-            seen.setdefault((base, key), set()).add(line.config.get(key, ""))
-    return tuple(sorted({key for (_, key), values in seen.items() if len(values) > 1}))
+            seen.setdefault((_revision(line.config), base, key), set()).add(line.config.get(key, ""))
+    return tuple(sorted({key for (_, _, key), values in seen.items() if len(values) > 1}))
+
+
+def _revision(config: dict[str, str]) -> str:
+    return next((config[key] for key in _REVISION if key in config), "")
 
 
 def _split_processors(name: str, processors: dict[str, set[str]]) -> tuple[str, str]:

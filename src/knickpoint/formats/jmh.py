@@ -49,7 +49,8 @@ def read(source: Source) -> Parsed:
         _add(rows, {**params, "metric": main}, primary, name, forks=entry)
         secondary = entry.maybe("secondaryMetrics")
         for metric, node in secondary.members() if secondary is not None else ():
-            _add(rows, {**params, "metric": metric.lstrip("·+")}, node, name)
+            if _told(node["score"]):
+                _add(rows, {**params, "metric": metric.lstrip("·+")}, node, name)
         environment.update({fact: text for fact in _FACTS if (text := entry.words(fact))})
     return Report(_NAME, (RunReport(rows.table(), environment=environment),)), ()
 

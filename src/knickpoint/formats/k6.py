@@ -77,7 +77,7 @@ def _add(rows: Rows, name: str, metric: Node) -> None:
         rows.add(
             params, (values["rate"].number(name),), f"{unit}/s" if data else "", Better.UNKNOWN if data else better
         )
-        rows.add({**params, "stat": "count"}, (values["count"].number(name),), "", better)
+        rows.add({**params, "stat": "count"}, (values["count"].number(name),), unit, better)
     elif kind == "rate":
         rate = values.maybe("rate") or values["value"]
         counts = {count: values[count].number(name) for count in ("passes", "fails") if count in values}

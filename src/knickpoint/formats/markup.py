@@ -90,4 +90,10 @@ def read_markup(source: Source) -> Element:
             where=f"line {error.lineno} column {error.offset + 1} (byte {parser.ErrorByteIndex})",
             remedy="If the file was cut short, write it again.",
         ) from error
+    except (LookupError, ValueError) as error:
+        raise FormatError(
+            f"the XML declares an encoding that cannot be read ({error})",
+            where="line 1",
+            remedy="Save the file as UTF-8.",
+        ) from error
     return top[0]

@@ -12,7 +12,7 @@ _LATEST: Final = 253402300799.0
 """The last second of the year 9999; what is larger counts milli-, micro- or nanoseconds."""
 _FRACTION: Final = re.compile(r"(\.\d{6})\d+")
 _OFFSET: Final = re.compile(r"\s+([+-]\d\d:?\d\d)$")
-_NUMBER: Final = re.compile(r"\d+(\.\d*)?")
+_NUMBER: Final = re.compile(r"[0-9]+(\.[0-9]*)?")
 _PATTERNS: Final = ("%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S %z", "%a %b %d %H:%M:%S %Y %z", "%Y/%m/%d %H:%M:%S")
 
 

@@ -11,7 +11,7 @@ from knickpoint.model.errors import FormatError
 
 __all__ = ["Node"]
 
-_NUMERAL: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_NUMERAL: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _PLAIN_NAME: Final = re.compile(r"[^\W\d]\w*")
 
 

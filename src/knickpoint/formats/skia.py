@@ -146,6 +146,8 @@ class _Template(NamedTuple):
 
 def _template(common: Mapping[str, str], own: tuple[str, ...], group: str) -> _Template:
     names = sorted({*common, *own, group} - {""})
+    if not names:
+        raise KeyError("a result without params")
     mine = set(own)
     parts = {
         name: f"{name.replace('%', '%%')}={'%s' if name in mine else common.get(name, '').replace('%', '%%')},"

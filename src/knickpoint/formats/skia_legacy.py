@@ -39,20 +39,22 @@ def read(source: Source) -> Parsed:
         if given is not None:
             common.update({name: node.text() for name, node in given.members()})
     rows = Rows()
+    problems: list[Problem] = []
     for test, configs in root["results"].members():
         for config, metrics in configs.members():
-            _add(rows, {**common, "test": test, "config": config}, metrics)
-    problems: list[Problem] = []
+            problems.extend(_add(rows, {**common, "test": test, "config": config}, metrics))
     issue = root.words("issue")
     if issue:
         said = f"these are results of patch {issue}, not of the commit alone"
         problems.append(Problem(said, "issue", "Import them on a branch of their own with --branch.", Severity.WARNING))
     environment = {name: text for name in ("issue", "patchset", "source") if (text := root.words(name))}
-    run = RunReport(rows.table(), revision=root["gitHash"].text(), environment=environment)
+    run = RunReport(rows.table(), revision=root.words("gitHash"), environment=environment)
     return Report(_NAME, (run,)), tuple(problems)
 
 
-def _add(rows: Rows, params: dict[str, str], metrics: Node) -> None:
+def _add(rows: Rows, params: dict[str, str], metrics: Node) -> list[Problem]:
+    """Add the metrics of a test and configuration; samples that are no numbers are left out, with a warning."""
+    problems: list[Problem] = []
     own = metrics.maybe("options")
     if own is not None:
         params |= {
@@ -67,9 +69,15 @@ def _add(rows: Rows, params: dict[str, str], metrics: Node) -> None:
         named = {**params, "sub_result": metric}
         value = node.number(f"{params['test']} {params['config']}")
         if metric == _SAMPLED and samples is not None and samples.value:
-            rows.add(named, samples.numbers(params["test"]), "ms", summary={"value": value})
+            elements = list(samples.elements())
+            numbers = [sample.number() for sample in elements if sample.is_number()]
+            rows.add(named, numbers or (value,), "ms", summary={"value": value})
+            if len(numbers) < len(elements):
+                said = f"{len(elements) - len(numbers)} of {len(elements)} samples are no numbers and were left out"
+                problems.append(Problem(said, samples.path, "Look at the run that wrote them.", Severity.WARNING))
         else:
             rows.add(named, (value,), _unit(metric))
+    return problems
 
 
 def _unit(metric: str) -> str:

@@ -22,8 +22,8 @@ class Better(Enum):
 class Unit:
     """A unit as it was written, with what it takes to convert it.
 
-    ``dimension`` names what is measured ("time", "bytes", "1/time", …); units of one dimension convert
-    into each other. ``factor`` turns a value into the dimension's base unit (seconds, bytes, 1/second).
+    ``dimension`` names what is measured ("time", "bytes", "ops/time", …); units of one dimension convert
+    into each other. ``factor`` turns a value into the dimension's base unit (seconds, bytes, ops/second).
     A unit nobody knows is a dimension of its own, ``"?" + text``.
     """
 
@@ -53,7 +53,10 @@ _BYTES: Final = {
     "GiB": 2.0**30,
     "TiB": 2.0**40,
 }
+_FREQUENCY: Final = {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9}
 _ALIASES: Final = {
+    "picosecond": "ps",
+    "picoseconds": "ps",
     "nanosecond": "ns",
     "nanoseconds": "ns",
     "nsec": "ns",
@@ -63,69 +66,99 @@ _ALIASES: Final = {
     "microsecond": "us",
     "microseconds": "us",
     "msec": "ms",
+    "millis": "ms",
     "millisecond": "ms",
     "milliseconds": "ms",
     "sec": "s",
     "secs": "s",
     "second": "s",
     "seconds": "s",
+    "minute": "min",
     "minutes": "min",
+    "hour": "h",
     "hours": "h",
     "byte": "B",
     "bytes": "B",
+    "Byte": "B",
+    "Bytes": "B",
     "KB": "kB",
     "kb": "kB",
+    "mb": "MB",
+    "gb": "GB",
     "kib": "KiB",
     "mib": "MiB",
+    "gib": "GiB",
+    "op": "ops",
+    "operation": "ops",
+    "operations": "ops",
+    "iteration": "iter",
+    "iterations": "iter",
+    "iters": "iter",
+    "i": "iter",
+    "request": "req",
+    "requests": "req",
+    "reqs": "req",
+    "item": "items",
 }
-_PER_OPERATION: Final = ("/iter", "/op", "/operation", "/call", "/ops")
-_EACH_SECOND: Final = {
-    "iter": 1.0,
-    "ops": 1.0,
-    "op": 1.0,
-    "iterations": 1.0,
-    "req": 1.0,
-    "requests": 1.0,
-    "rps": 1.0,
-    "Hz": 1.0,
-}
-_PREFIX: Final = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
-
-
-def _per_second(text: str) -> Unit | None:
-    for ending in ("/second", "/sec", "/s"):
-        if not text.endswith(ending):
-            continue
-        amount = text[: -len(ending)]
-        amount = _ALIASES.get(amount, amount)
-        if amount in _BYTES:
-            return Unit(text, "bytes/time", _BYTES[amount], Better.HIGHER)
-        for prefix, factor in _PREFIX.items():
-            if amount.startswith(prefix) and amount[len(prefix) :] in _EACH_SECOND:
-                return Unit(text, f"{amount[len(prefix) :]}/time", factor, Better.HIGHER)
-        return Unit(text, f"?{text}", 1.0, Better.HIGHER)
-    return None
+_RATES: Final = {"rps": "req/s", "qps": "queries/s", "tps": "transactions/s", "fps": "frames/s"}
+_COUNTS: Final = (
+    "allocs",
+    "allocations",
+    "instructions",
+    "instr",
+    "cycles",
+    "cache-misses",
+    "branch-misses",
+    "page-faults",
+    "context-switches",
+    "J",
+    "W",
+)
+"""What is counted or used up, and better when less; each is a dimension of its own."""
+_OPERATIONS: Final = ("iter", "iteration", "op", "operation", "call", "ops")
+_COUNTED: Final = ("iter", "ops", "req", "items")
+_PREFIXES: Final = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 
 
 @lru_cache(maxsize=4096)
 def read_unit(text: str) -> Unit:
     """Return what is known of the unit written as ``text``.
 
-    ``ns/iter`` and ``ms/op`` are times; rates (``MB/s``, ``ops/sec``) are better when higher, times and
-    sizes when lower; of anything else the direction is unknown. Never raises.
+    ``ns/iter`` and ``ms/op`` are times; rates (``MB/s``, ``ops/us``, ``docs/sec``) are better when higher; times,
+    sizes and what is used up (``allocs/op``, ``instructions``) when lower; of anything else the direction is
+    unknown. Never raises.
     """
-    plain = text.strip()
-    whole = plain
-    for ending in _PER_OPERATION:
-        if plain.endswith(ending):
-            plain = plain[: -len(ending)]
-            break
+    whole = text.strip()
+    plain = _RATES.get(whole, whole)
+    amount, slash, denominator = plain.rpartition("/")
+    if slash and denominator in _OPERATIONS:
+        plain = amount
     name = _ALIASES.get(plain, plain)
     if name in _TIME:
         return Unit(whole, "time", _TIME[name], Better.LOWER)
     if name in _BYTES:
         return Unit(whole, "bytes", _BYTES[name], Better.LOWER)
-    return _per_second(whole) or Unit(whole, f"?{whole}", 1.0, Better.UNKNOWN)
+    if name in _FREQUENCY:
+        return Unit(whole, "frequency", _FREQUENCY[name], Better.HIGHER)
+    if name in _COUNTS:
+        return Unit(whole, name, 1.0, Better.LOWER)
+    interval = _TIME.get(_ALIASES.get(denominator, denominator))
+    if slash and interval is not None:
+        dimension, factor = _amount(amount)
+        return Unit(whole, f"{dimension}/time", factor / interval, Better.HIGHER)
+    return Unit(whole, f"?{whole}", 1.0, Better.UNKNOWN)
+
+
+def _amount(text: str) -> tuple[str, float]:
+    """Return what a rate counts, and how many of it ``text`` is."""
+    name = _ALIASES.get(text, text)
+    if name in _BYTES:
+        return "bytes", _BYTES[name]
+    prefix, rest = name[:1], name[1:]
+    rest = _ALIASES.get(rest, rest)
+    if name not in _COUNTED and prefix in _PREFIXES and rest in _COUNTED:
+        return rest, _PREFIXES[prefix]
+    return name, 1.0
 
 
 def convert(value: float, source: Unit, target: Unit) -> float:

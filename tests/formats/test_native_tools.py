@@ -1,0 +1,232 @@
+"""Google Benchmark, Catch2, hyperfine, Go, libtest and Criterion.rs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.formats.files import HERE, by, golden, made, only
+
+from knickpoint.formats import read_report
+from knickpoint.formats.google_benchmark import split_name
+from knickpoint.model.errors import FormatError
+from knickpoint.model.report import Outcome, Problem, Report
+from knickpoint.model.unit import Better
+
+_ENCODE = {
+    "benchmark": "BenchmarkEncode",
+    "format": "json",
+    "size": "16",
+    "goos": "linux",
+    "goarch": "amd64",
+    "pkg": "example.org/codec",
+}
+
+
+def go(text: str) -> Report:
+    return read_report(text.encode(), name="bench.txt")[0]
+
+
+def test_google_benchmark_joins_repetitions_and_leaves_aggregates_out() -> None:
+    report = golden("google-benchmark-1.7.1.json")
+    assert len(by(report, benchmark="BM_Sort", size="64", metric="real_time").samples) == 3
+    assert not any("stat=" in key for key in only(report))
+
+
+def test_google_benchmark_with_aggregates_only_gives_the_median_and_the_mean() -> None:
+    report = golden("google-benchmark-*-aggregates.json")
+    median = by(report, benchmark="BM_Sort", size="64", metric="real_time")
+    assert median.summary.keys() >= {"stddev", "cv", "repetitions"}
+    assert by(report, benchmark="BM_Sort", size="64", metric="real_time", stat="mean").samples
+    assert not any("stddev" in key or "stat=cv" in key for key in only(report))
+
+
+def test_google_benchmark_knows_throughput_and_counters() -> None:
+    report = golden("google-benchmark-1.7.1.json")
+    assert by(report, benchmark="BM_Sort", size="64", metric="bytes_per_second").better is Better.HIGHER
+    assert by(report, benchmark="BM_Sort", size="64", metric="swaps").samples == (12.0, 12.0, 12.0)
+
+
+def test_google_benchmark_marks_errors_as_failed() -> None:
+    result = by(golden("google-benchmark-1.7.1.json"), benchmark="BM_Broken", metric="real_time")
+    assert (result.outcome, result.message) == (Outcome.FAILED, "no device")
+
+
+def test_google_benchmark_marks_skips_as_skipped() -> None:
+    result = by(made("google-benchmark-old.json"), benchmark="BM_Skip", metric="real_time")
+    assert (result.outcome, result.message) == (Outcome.SKIPPED, "no GPU")
+
+
+def test_google_benchmark_warns_of_a_debug_build() -> None:
+    _, problems = read_report((HERE / "golden" / "google-benchmark-1.7.1.json").read_bytes())
+    assert [problem.message for problem in problems] == ["the benchmark library is a debug build"]
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("BM_Copy", {"benchmark": "BM_Copy"}),
+        ("BM_Copy/8/64", {"benchmark": "BM_Copy", "arg1": "8", "arg2": "64"}),
+        ("BM_Copy/size:8/threads:2", {"benchmark": "BM_Copy", "size": "8", "threads": "2"}),
+        ("BM_Copy<std::vector<int>>/8", {"benchmark": "BM_Copy<std::vector<int>>", "arg1": "8"}),
+        ("Fixture/Method/8/repeats:3/min_time:2.0", {"benchmark": "Fixture/Method", "arg1": "8"}),
+        ("BM_Copy/process_time/real_time", {"benchmark": "BM_Copy", "clock": "process-real"}),
+        ("BM_Copy/metric:8", {"benchmark": "BM_Copy/metric:8"}),
+    ],
+)
+def test_arguments_in_names_of_google_benchmark_are_params(name: str, params: dict[str, str]) -> None:
+    assert split_name(name) == params
+
+
+def test_catch2_gives_the_mean_with_its_confidence_interval() -> None:
+    result = by(golden("catch2-*.xml"), benchmark="fibonacci 12", case="Fibonacci", section="larger")
+    assert (result.unit, result.better) == ("ns", Better.LOWER)
+    assert result.summary["confidence_low"] <= result.samples[0] <= result.summary["confidence_high"]
+
+
+def test_catch2_of_version_3_reads_the_same_way() -> None:
+    assert by(made("catch2-3.xml"), benchmark="sort 20", case="Sort").samples == (26110.25,)
+
+
+def test_catch2_keeps_the_message_of_a_failure() -> None:
+    assert by(golden("catch2-*.xml"), benchmark="throws", case="Broken").message == "boom"
+
+
+def test_catch2_without_a_number_is_refused_with_its_line() -> None:
+    data = (HERE / "made" / "catch2-3.xml").read_bytes().replace(b'"26110.25"', b'"nan"')
+    with pytest.raises(FormatError, match=r"line 6: 'nan' stands where a number is needed.*'sort 20'"):
+        read_report(data)
+
+
+def test_hyperfine_gives_its_times_and_parameters() -> None:
+    result = by(golden("hyperfine-1.15.0.json"), benchmark="seq 100", count="1", metric="time")
+    assert len(result.samples) == 4
+    assert result.unit == "s"
+
+
+def test_a_command_that_hyperfine_saw_failing_failed() -> None:
+    result = by(golden("hyperfine-*-failure.json"), benchmark="exit 3", metric="time")
+    assert (result.outcome, result.message) == (Outcome.FAILED, "4 of 4 executions ended with exit code 3")
+
+
+def test_hyperfine_without_times_gives_its_statistics() -> None:
+    report = made("hyperfine-stats.json")
+    assert by(report, benchmark="make {target}", target="all", metric="time").samples == (1.2,)
+    assert by(report, benchmark="make {target}", target="all", metric="time", stat="max").samples == (1.5,)
+    assert by(report, benchmark="make {target}", target="all", metric="memory").samples == (4194304.0, 4202496.0)
+
+
+@pytest.mark.parametrize("name", ["go-1.19.8.txt", "go-1.19.8-verbose.txt", "go-1.19.8-events.json"])
+def test_go_gives_every_unit_as_a_metric_whatever_is_wrapped_around_it(name: str) -> None:
+    report = golden(name)
+    for metric, unit in (("time", "ns/op"), ("throughput", "MB/s"), ("memory", "B/op"), ("docs/op", "docs/op")):
+        result = by(report, **_ENCODE, metric=metric)
+        assert (len(result.samples), result.unit) == (3, unit)
+
+
+@pytest.mark.parametrize("name", ["go-1.19.8-verbose.txt", "go-1.19.8-events.json"])
+def test_go_keeps_failed_and_skipped_benchmarks(name: str) -> None:
+    place = {"goos": "linux", "goarch": "amd64", "pkg": "example.org/codec", "metric": "time"}
+    report = golden(name)
+    assert by(report, benchmark="BenchmarkBroken", **place).outcome is Outcome.FAILED
+    assert by(report, benchmark="BenchmarkSkipped", **place).outcome is Outcome.SKIPPED
+
+
+def test_go_keeps_the_number_of_processors_out_of_the_series_and_in_the_environment() -> None:
+    (run,) = golden("go-1.19.8.txt").runs
+    assert run.environment["GOMAXPROCS"] == "2"
+    assert not any("procs" in key for key in run.results.keys)
+
+
+def test_go_tells_runs_with_several_numbers_of_processors_apart() -> None:
+    report = go("BenchmarkScale 1 20 ns/op\nBenchmarkScale-4 1 8 ns/op\n")
+    assert by(report, benchmark="BenchmarkScale", metric="time", procs="1").samples == (20.0,)
+    assert by(report, benchmark="BenchmarkScale", metric="time", procs="4").samples == (8.0,)
+
+
+def test_benchfmt_tells_commits_and_directions() -> None:
+    report = made("benchfmt.txt")
+    assert [run.revision[:4] for run in report.runs] == ["9a1f", "0b1f"]
+    assert report.runs[0].results[1].better is Better.HIGHER
+
+
+def test_configuration_that_differs_for_one_benchmark_tells_series_apart() -> None:
+    keys = made("benchfmt.txt").runs[0].results.keys
+    assert {"note=first" in key for key in keys} == {True, False}
+
+
+@pytest.mark.parametrize(
+    "line", ["BenchmarkA-2 100 NaN ns/op", "BenchmarkA-2 100 +Inf ns/op", "BenchmarkA-2 100 x1 ns/op"]
+)
+def test_go_refuses_what_is_no_number_naming_line_and_benchmark(line: str) -> None:
+    with pytest.raises(FormatError, match=r"bench.txt, line 2: .*benchmark 'BenchmarkA-2'"):
+        go(f"BenchmarkB-2 100 1.5 ns/op\n{line}\n")
+
+
+def test_go_ignores_log_lines_and_colours() -> None:
+    report = go("BenchmarkA-2   some log\n\x1b[32mBenchmarkB-2 100 1.5 ns/op\x1b[0m\nBenchmarkC\nok  x 1s\n")
+    assert list(only(report)) == [",benchmark=BenchmarkB,metric=time,"]
+
+
+def test_go_refuses_a_last_line_without_an_end() -> None:
+    with pytest.raises(FormatError, match=r"line 2\) has no line end.*add a line end"):
+        go("BenchmarkB-2 100 1.5 ns/op\nBenchmarkB-2 100 1")
+
+
+def test_libtest_gives_the_median_and_its_spread() -> None:
+    result = by(golden("libtest-*.txt"), benchmark="tests::sort_100")
+    assert result.unit == "ns/iter"
+    assert result.summary["spread"] > 0
+
+
+def test_libtest_reads_thousands_and_other_units() -> None:
+    report = made("libtest-nightly.txt")
+    assert by(report, benchmark="codec::decode_1024").samples == (3421.25,)
+    assert by(report, benchmark="codec::encode").unit == "ms/iter"
+
+
+def test_libtest_keeps_ignored_and_failed_benchmarks() -> None:
+    report = made("libtest-nightly.txt")
+    assert by(report, benchmark="codec::flaky").message == "needs a network"
+    assert by(report, benchmark="codec::broken").outcome is Outcome.FAILED
+
+
+def test_libtest_refuses_a_line_that_was_printed_into() -> None:
+    with pytest.raises(FormatError, match=r"line 1: .* is no result \(benchmark 'a::b'\)"):
+        read_report(b"test a::b ... bench: hello\n")
+
+
+def test_the_surfaces_of_criterion_make_one_series() -> None:
+    name = "sums of many numbers that have a long name/xor/100"
+    for file in ("-bencher.txt", ".txt", "-estimates.json", "-sample.json", "-raw.csv"):
+        assert f",benchmark={name}," in only(golden(f"criterion-0.3.6{file}")), file
+
+
+def test_criterion_samples_are_times_by_iteration() -> None:
+    from_files = by(golden("criterion-*-sample.json"), benchmark="sums of many numbers that have a long name/xor/100")
+    assert len(from_files.samples) == 10
+    assert by(made("cargo-criterion.json"), benchmark="codec/decode/1024").samples == (50.5, 51.0, 51.5)
+
+
+def test_criterion_names_its_files_by_their_path_where_nothing_stands_beside_them() -> None:
+    data = (HERE / "golden" / "criterion-0.3.6-sample.json").read_bytes()
+    report, _ = read_report(data, name="target/criterion/sums/xor/100/new/sample.json")
+    assert list(only(report)) == [",benchmark=sums/xor/100,"]
+
+
+def test_a_file_of_criterion_that_nothing_names_is_refused() -> None:
+    data = (HERE / "golden" / "criterion-0.3.6-sample.json").read_bytes()
+    with pytest.raises(FormatError, match=r"does not say which benchmark it belongs to.*Import it under its path"):
+        read_report(data, name="sample.json")
+
+
+def test_the_text_of_criterion_gives_the_middle_estimate_in_its_unit() -> None:
+    result = by(golden("criterion-0.3.6.txt"), benchmark="sum 1000")
+    assert result.unit == "ns"
+    assert result.summary["confidence_low"] <= result.samples[0] <= result.summary["confidence_high"]
+
+
+def test_a_run_without_results_is_read_with_a_warning() -> None:
+    _, problems = read_report(json.dumps({"context": {}, "benchmarks": []}).encode(), name="empty.json")
+    assert isinstance(problems[0], Problem)
+    assert "holds no results" in problems[0].message

@@ -1,0 +1,231 @@
+"""Finding the format, and saying what is wrong with a file."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+from tests.formats.files import HERE, made
+
+from knickpoint.formats import read_mapped, read_report, sniff
+from knickpoint.formats.moment import read_moment
+from knickpoint.formats.rows import Rows
+from knickpoint.model.errors import FormatError
+from knickpoint.model.report import Outcome
+
+_PYTEST = (HERE / "golden" / "pytest-benchmark-5.3.1.json").read_bytes()
+
+
+@pytest.mark.parametrize("data", [b"", b"  \n\t\n", gzip.compress(b"")])
+def test_an_empty_file_is_refused(data: bytes) -> None:
+    with pytest.raises(FormatError, match=r"r.json: the file is empty.*look at its log"):
+        read_report(data, name="r.json")
+
+
+def test_a_file_of_no_known_format_is_refused_with_the_remedy() -> None:
+    with pytest.raises(FormatError, match=r"x.json: no format fits this file.*--as"):
+        read_report(b'{"hello": "world"}', name="x.json")
+
+
+def test_a_file_that_two_formats_fit_is_refused_naming_both() -> None:
+    both: dict[str, object] = {"context": {}, "machine_info": {}, "benchmarks": []}
+    with pytest.raises(
+        FormatError, match=r"more than one format fits: google-benchmark, pytest-benchmark.*--as google-"
+    ):
+        read_report(json.dumps(both).encode())
+
+
+def test_truncated_json_says_where_it_ends() -> None:
+    with pytest.raises(FormatError, match=r"r.json: the JSON ends too early.*line \d+ column \d+ \(byte \d+\)"):
+        read_report(_PYTEST[:2000], name="r.json")
+
+
+def test_invalid_json_says_what_is_wrong_and_where() -> None:
+    with pytest.raises(FormatError, match=r"is not valid JSON: .* at line 2 column 6 \(byte 14\)"):
+        read_report(b'{"a": 1,\n"b": nope, "c": [1, 2, 3, 4]}')
+
+
+def test_two_documents_in_one_file_are_refused() -> None:
+    with pytest.raises(FormatError, match="more follows after the end"):
+        read_report(b'{"benchmarks": []} {"benchmarks": []}', format="pytest-benchmark")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "[" * 100_000 + "]" * 100_000])
+def test_json_nested_without_end_is_refused_calmly(text: str) -> None:
+    with pytest.raises(FormatError, match="nested too deeply"):
+        read_report(text.encode(), format="skia")
+
+
+def test_a_number_of_ten_thousand_digits_is_refused_calmly() -> None:
+    with pytest.raises(FormatError, match="too many digits"):
+        read_report(b'{"benchmarks": ' + b"9" * 10_000 + b"}", format="pytest-benchmark")
+
+
+def test_text_that_is_not_utf_8_says_at_which_byte() -> None:
+    with pytest.raises(FormatError, match=r"byte 9 \(line 3\) is not UTF-8.*Save the file as UTF-8"):
+        read_report(b"a,b\n1,2\n3\xff", format="csv")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_is_understood(encoding: str) -> None:
+    text = "commit,benchmark,value\nabc,größe,3\n"
+    report, _ = read_report(text.encode(encoding))
+    assert report.runs[0].results[0].params == {"benchmark": "größe"}
+
+
+def test_gzip_is_unpacked() -> None:
+    assert [found.name for found in sniff(gzip.compress(_PYTEST))] == ["pytest-benchmark"]
+
+
+@pytest.mark.parametrize("cut", [5, 100, -1])
+def test_truncated_gzip_is_refused(cut: int) -> None:
+    with pytest.raises(FormatError, match="gzip data end too early"):
+        read_report(gzip.compress(_PYTEST)[:cut], name="r.json.gz")
+
+
+def test_damaged_gzip_is_refused() -> None:
+    data = bytearray(gzip.compress(_PYTEST))
+    data[60] ^= 0xFF
+    with pytest.raises(FormatError, match="gzip data"):
+        read_report(bytes(data))
+
+
+def test_an_error_names_the_file_and_the_place_in_it() -> None:
+    with pytest.raises(FormatError) as caught:
+        read_report(b'[{"name": "a", "unit": "ms", "value": "fast"}]', name="out.json")
+    assert caught.value.where == "out.json, [0].value"
+    assert "benchmark 'a'" in caught.value.message
+
+
+def test_control_characters_in_names_become_spaces() -> None:
+    report, _ = read_report(b'[{"name": " a\\n\\tb ", "unit": "ms", "value": 1}]')
+    assert report.runs[0].results[0].params == {"benchmark": "a b"}
+
+
+def test_a_nameless_benchmark_is_refused() -> None:
+    with pytest.raises(FormatError, match="at least one param"):
+        read_report(b'[{"name": " ", "unit": "ms", "value": 1}]')
+
+
+def test_rows_of_one_name_and_two_units_stay_apart() -> None:
+    rows = Rows()
+    rows.add({"benchmark": "a"}, (1.0,), "ms")
+    rows.add({"benchmark": "a"}, (2.0,), "MB")
+    rows.add({"benchmark": "a"}, (3.0,), "ms")
+    assert [(result.samples, result.unit) for result in rows.table()] == [((1.0, 3.0), "ms"), ((2.0,), "MB")]
+
+
+def test_a_failure_does_not_hide_a_measurement_of_the_same_name() -> None:
+    rows = Rows()
+    rows.add({"benchmark": "a"}, (1.0,), "ms")
+    rows.fail({"benchmark": "a"}, "boom")
+    assert [result.outcome for result in rows.table()] == [Outcome.MEASURED, Outcome.FAILED]
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("2026-08-20T10:11:12Z", "2026-08-20T10:11:12+00:00"),
+        ("2026-08-20 10:11:12 +0200", "2026-08-20T08:11:12+00:00"),
+        ("2026-08-20T10:11:12.123456789Z", "2026-08-20T10:11:12.123456+00:00"),
+        ("Thu Aug 20 10:11:12 2026", "2026-08-20T10:11:12+00:00"),
+        ("Thu, 20 Aug 2026 10:11:12 +0000", "2026-08-20T10:11:12+00:00"),
+        ("2026-08-20", "2026-08-20T00:00:00+00:00"),
+        (1786961600, "2026-08-17T10:13:20+00:00"),
+        (1786961600123, "2026-08-17T10:13:20.123000+00:00"),
+        ("1786961600", "2026-08-17T10:13:20+00:00"),
+        (1786961600000000000, "2026-08-17T10:13:20+00:00"),
+    ],
+)
+def test_points_in_time_are_read_however_they_are_written(told: str | float, expected: str) -> None:
+    moment = read_moment(told)
+    assert moment is not None
+    assert moment.isoformat() == expected
+
+
+@pytest.mark.parametrize("told", ["", "yesterday", "12", None, 0, -5, 1e40, "9999-12-31T23:59:59-12:00"])
+def test_what_is_no_point_in_time_is_none(told: str | float | None) -> None:
+    assert read_moment(told) is None
+
+
+def test_custom_entries_keep_what_they_say_beside_the_value() -> None:
+    first, second = made("github-action-benchmark-custom.json").runs[0].results
+    assert (first.samples, first.summary, first.message) == ((412.0,), {"range": 9.0}, "runs: 20")
+    assert (second.samples, second.summary) == ((96.5,), {"range_percent": 2.5})
+
+
+def test_entries_of_one_commit_are_runs_of_their_own() -> None:
+    report = made("github-action-benchmark.js")
+    assert len({run.entry for run in report.runs}) == len(report.runs) == 3
+    assert [commit.subject for commit in report.commits] == ["Add it", "Shrink"]
+    assert report.commits[0].time.isoformat() == "2026-08-20T08:11:12+00:00"
+
+
+def test_two_equal_entries_of_a_history_are_told_apart() -> None:
+    entry = {"commit": {"id": "abc"}, "date": 1786961600000, "tool": "go", "benches": []}
+    text = json.dumps({"lastUpdate": 1, "entries": {"S": [entry, entry]}})
+    report, _ = read_report(text.encode())
+    assert [run.entry for run in report.runs] == ["S/abc/1786961600000", "S/abc/1786961600000~2"]
+
+
+_RALLY = json.dumps({
+    "meta": {"commit": "4f2c9e1d0b", "when": "2026-08-20T10:11:12Z", "host": "ci-7"},
+    "tracks": [
+        {"name": "http_logs", "tasks": {"bulk": {"rate": [900.5, 910], "p": {"99.9": 12.5}}, "term": {"rate": None, "error": True}}},
+        {"name": "geonames", "tasks": {"bulk": {"rate": ["100.25"]}}},
+    ],
+}).encode()  # fmt: skip
+_MAPPING = b"""
+name = "rally"
+[run]
+revision = "meta.commit"
+time = "meta.when"
+environment = { host = "meta.host", kind = "=nightly" }
+[[results]]
+each = ["tracks[*]", "tasks.*"]
+params = { benchmark = "@", track = "^.name", host = "$.meta.host", metric = "=rate" }
+value = "rate"
+unit = "=docs/s"
+better = "=higher"
+failed = "error"
+message = "=it failed"
+[[results]]
+each = ["tracks[*]", "tasks.*"]
+params = { benchmark = "@", stat = "=p99.9" }
+value = 'p."99.9"'
+unit = "=ms"
+optional = true
+"""
+
+
+def test_a_mapping_reads_any_json() -> None:
+    report, _ = read_mapped(_RALLY, _MAPPING)
+    (run,) = report.runs
+    assert [(result.params, result.samples, result.unit) for result in run.results] == [
+        ({"benchmark": "bulk", "track": "http_logs", "host": "ci-7", "metric": "rate"}, (900.5, 910.0), "docs/s"),
+        ({"benchmark": "term", "track": "http_logs", "host": "ci-7", "metric": "rate"}, (), ""),
+        ({"benchmark": "bulk", "track": "geonames", "host": "ci-7", "metric": "rate"}, (100.25,), "docs/s"),
+        ({"benchmark": "bulk", "stat": "p99.9"}, (12.5,), "ms"),
+    ]
+    assert (run.revision, run.environment) == ("4f2c9e1d0b", {"host": "ci-7", "kind": "nightly"})
+    assert run.results[1].message == "it failed"
+
+
+@pytest.mark.parametrize(
+    ("mapping", "said"),
+    [
+        (b"x = ", "not valid TOML"),
+        (b"name = 'x'", r"no \[\[results\]\]"),
+        (b"[[results]]\nvalue = 'a'", "no params or no value"),
+        (b"[[results]]\nparams = {b = 'a'}\nvalue = 'a'\nvalu = 'b'", "unknown options: valu"),
+        (b"[[results]]\nparams = {b = '=x'}\nvalue = 'meta[x].y'", "cannot be read at column 5"),
+        (b"[[results]]\nparams = {b = '=x'}\nvalue = 'nowhere'", r"leads to no value \(benchmark"),
+        (b"[[results]]\nparams = {b = '=x'}\nvalue = 'meta.commit'", "finite number is needed"),
+        (b"[[results]]\nparams = {b = '^.x'}\nvalue = 'meta'", "goes up beyond the root"),
+        (b"[[results]]\nparams = {b = '=x'}\nvalue = 'tracks[0].tasks.bulk.rate'\nbetter = '=fast'", "is no direction"),
+    ],
+)
+def test_a_mapping_with_an_error_says_what_is_wrong(mapping: bytes, said: str) -> None:
+    with pytest.raises(FormatError, match=said):
+        read_mapped(_RALLY, mapping)
