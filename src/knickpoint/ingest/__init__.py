@@ -13,6 +13,7 @@ from knickpoint.ingest.pending import (
 )
 from knickpoint.ingest.settings import Destination, IngestSettings, Rename, RepositorySettings, SourceSettings
 from knickpoint.ingest.sidecar import Sidecar, read_sidecar
+from knickpoint.ingest.sources import Watched, take_arrivals
 
 __all__ = [
     "CiFacts",
@@ -28,6 +29,7 @@ __all__ = [
     "Sidecar",
     "SourceSettings",
     "WaitingFile",
+    "Watched",
     "import_data",
     "import_files",
     "ingest_status",
@@ -35,4 +37,5 @@ __all__ = [
     "read_sidecar",
     "retry_refused",
     "retry_waiting",
+    "take_arrivals",
 ]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
 
 from knickpoint.ingest.books import Books
 from knickpoint.ingest.ci import read_ci
 from knickpoint.ingest.completion import Context
 from knickpoint.ingest.outcome import FileOutcome, ImportState, ImportSummary
+from knickpoint.ingest.places import takes_name
 from knickpoint.ingest.settings import Destination
 from knickpoint.ingest.sidecar import Sidecar, is_sidecar, sidecar_of
 from knickpoint.ingest.writing import Arrival, Writer
@@ -21,9 +21,6 @@ __all__ = ["Progress", "import_data", "import_files"]
 
 Progress = Callable[[int, int], None]
 """Is told how many files of how many are done."""
-
-_NEVER_RESULTS: Final = frozenset({".md", ".html", ".png", ".svg", ".pdf", ".zip", ".toml", ".db", ".py"})
-"""Ends of names that are left alone in a folder, whatever formats exist."""
 
 
 def import_files(
@@ -120,9 +117,6 @@ def _listed(paths: Iterable[Path | str]) -> tuple[list[Path], list[FileOutcome],
 
 
 def _walk(folder: Path) -> tuple[list[Path], list[FileOutcome], int]:
-    from knickpoint.formats import FORMATS
-
-    suffixes = tuple({suffix for known in FORMATS for suffix in known.suffixes} | {".json", ".csv"})
     found: list[Path] = []
     failures: list[FileOutcome] = []
     ignored = 0
@@ -136,8 +130,7 @@ def _walk(folder: Path) -> tuple[list[Path], list[FileOutcome], int]:
             path = Path(directory, name)
             if name.startswith(".") or is_sidecar(path):
                 continue
-            plain = name.lower().removesuffix(".gz")
-            if plain.endswith(suffixes) and Path(plain).suffix not in _NEVER_RESULTS:
+            if takes_name(name):
                 found.append(path)
             else:
                 ignored += 1

@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.ingest.conftest import Lab
+
+from knickpoint.ingest import ImportState
+from knickpoint.ingest.places import takes_name
+from knickpoint.ingest.sources import Watched, arrived_names, take_arrivals
+from knickpoint.model.errors import InputError, ServiceError
+
+A, B = "a" * 40, "b" * 40
+
+
+def old(path: Path) -> Path:
+    """Let a file look as if nobody wrote it any more."""
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    return path
+
+
+def watched(lab: Lab, settings: str = 'location = "../results"') -> Watched:
+    lab.configure(f"[ingest.sources.nightly]\n{settings}\n")
+    return Watched(lab.instance, "nightly", lab.instance.ingest.sources["nightly"])
+
+
+def test_a_folder_is_read_once_and_then_for_what_is_new(lab: Lab) -> None:
+    source = watched(lab)
+    old(lab.skia("results/a.json", A, sort=1))
+    first = source.poll()
+    old(lab.skia("results/deep/b.json", B, sort=2))
+    second = source.poll()
+    assert [len(summary.files) for summary in (first, second, source.poll())] == [1, 1, 0]
+    assert lab.values() == {A: {"sort": 1}, B: {"sort": 2}}
+
+
+def test_after_a_start_nothing_comes_in_twice(lab: Lab) -> None:
+    old(lab.skia("results/a.json", A, sort=1))
+    watched(lab).poll()
+    assert [outcome.state for outcome in watched(lab).poll().files] == [ImportState.UNCHANGED]
+
+
+def test_a_file_that_is_still_written_is_left_for_later(lab: Lab) -> None:
+    source = watched(lab)
+    path = lab.write("results/a.json", '{"version": 1, ')
+    assert source.poll().files == ()
+    old(path)
+    assert [outcome.state for outcome in source.poll().files] == [ImportState.REFUSED]
+
+
+def test_only_names_of_the_pattern_are_taken(lab: Lab) -> None:
+    source = watched(lab, 'location = "../results"\npattern = "**/bench-*.json"')
+    old(lab.skia("results/bench-1.json", A, sort=1))
+    old(lab.skia("results/other.json", B, sort=1))
+    assert [Path(outcome.source).name for outcome in source.poll().files] == ["bench-1.json"]
+
+
+def test_what_the_source_says_holds_for_its_files(lab: Lab) -> None:
+    source = watched(lab, 'location = "../results"\nparams = { machine = "m1" }\nrepository = "lib"')
+    old(lab.skia("results/a.json", A, sort=1))
+    source.poll()
+    store = lab.instance.store
+    assert store.traces.find(store.commits.repository("lib"), ",benchmark=sort,machine=m1,unit=ms,")
+
+
+def test_sidecars_are_read_and_not_imported(lab: Lab) -> None:
+    source = watched(lab)
+    old(lab.write("results/a.csv", "benchmark,value\nsort,1\n"))
+    old(lab.write("results/knick.sidecar.json", {"commit": B, "environment": {"cpu": "fast"}}))
+    old(lab.write("results/a.csv.sidecar.json", {"commit": A}))
+    assert len(source.poll().files) == 1
+    assert lab.values() == {A: {"sort": 1}}
+
+
+def test_a_folder_that_is_missing_is_told(lab: Lab) -> None:
+    with pytest.raises(ServiceError, match="cannot be read"):
+        watched(lab).poll()
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Start an S3-compatible server on loopback and return a client of it."""
+    moto = pytest.importorskip("moto.server")
+    boto3 = pytest.importorskip("boto3")
+    pytest.importorskip("s3fs")
+    for name, value in (
+        ("AWS_ACCESS_KEY_ID", "testing"),
+        ("AWS_SECRET_ACCESS_KEY", "testing"),
+        ("AWS_DEFAULT_REGION", "us-east-1"),
+    ):
+        monkeypatch.setenv(name, value)
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    client = boto3.client("s3", endpoint_url=f"http://{host}:{port}")
+    client.create_bucket(Bucket="bench")
+    yield client
+    client.close()
+    server.stop()
+
+
+def in_bucket(lab: Lab, client: Any, more: str = "") -> Watched:
+    return watched(
+        lab, f'location = "s3://bench/nightly"\noptions = {{ endpoint_url = "{client.meta.endpoint_url}" }}\n{more}'
+    )
+
+
+def skia(commit: str, value: float) -> bytes:
+    results = [{"key": {"benchmark": "sort", "unit": "ms"}, "measurement": value}]
+    return json.dumps({"version": 1, "git_hash": commit, "results": results}).encode()
+
+
+def test_a_bucket_is_read_once_and_then_for_what_is_new(lab: Lab, bucket: Any) -> None:
+    source = in_bucket(lab, bucket)
+    bucket.put_object(Bucket="bench", Key="nightly/2026/a.json", Body=skia(A, 1))
+    bucket.put_object(Bucket="bench", Key="elsewhere/b.json", Body=skia(B, 2))
+    assert [outcome.source for outcome in source.poll().files] == ["s3://bench/nightly/2026/a.json"]
+    assert source.poll().files == ()
+    bucket.put_object(Bucket="bench", Key="nightly/2026/a.json", Body=skia(A, 3))
+    assert source.poll().files[0].corrected == 1
+    assert lab.values() == {A: {"sort": 3}}
+
+
+def test_a_notification_brings_a_file_in_and_a_second_delivery_changes_nothing(lab: Lab, bucket: Any) -> None:
+    in_bucket(lab, bucket)
+    bucket.put_object(Bucket="bench", Key="nightly/a b.json", Body=skia(A, 1))
+    event = s3_event("nightly/a+b.json")
+    states = [take_arrivals(lab.instance, event).files[0].state for _ in range(2)]
+    assert states == [ImportState.IMPORTED, ImportState.UNCHANGED]
+
+
+def test_a_file_that_is_gone_when_its_notification_arrives_is_nothing(lab: Lab, bucket: Any) -> None:
+    in_bucket(lab, bucket)
+    assert take_arrivals(lab.instance, s3_event("nightly/a.json")).files == ()
+
+
+def test_a_bucket_that_is_missing_holds_nothing(lab: Lab, bucket: Any) -> None:
+    source = watched(lab, f'location = "s3://nowhere/x"\noptions = {{ endpoint_url = "{bucket.meta.endpoint_url}" }}')
+    assert source.poll().files == ()
+
+
+def s3_event(key: str, name: str = "ObjectCreated:Put") -> bytes:
+    record = {"eventName": name, "s3": {"bucket": {"name": "bench"}, "object": {"key": key}}}
+    return json.dumps({"Records": [record]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("event", "names"),
+    [
+        (json.loads(s3_event("x/a%2Bb.json")), ["s3://bench/x/a+b.json"]),
+        (json.loads(s3_event("x/a.json", "s3:ObjectCreated:Put")), ["s3://bench/x/a.json"]),
+        (json.loads(s3_event("x/a.json", "ObjectRemoved:Delete")), []),
+        ({"Message": s3_event("a.json").decode()}, ["s3://bench/a.json"]),
+        ({"Event": "s3:TestEvent"}, []),
+        (
+            {"message": {"attributes": {"bucketId": "b", "objectId": "a.json", "eventType": "OBJECT_FINALIZE"}}},
+            ["gs://b/a.json"],
+        ),
+        ({"message": {"attributes": {"bucketId": "b", "objectId": "a.json", "eventType": "OBJECT_DELETE"}}}, []),
+        (
+            {"type": "google.cloud.storage.object.v1.finalized", "data": {"bucket": "b", "name": "a.json"}},
+            ["gs://b/a.json"],
+        ),
+        ({"url": "s3://bench/a.json"}, ["s3://bench/a.json"]),
+    ],
+)
+def test_events_of_buckets_name_the_files_that_arrived(event: object, names: list[str]) -> None:
+    assert arrived_names(json.dumps(event).encode()) == names
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"Records": [{"eventName": "ObjectCreated:Put"}]}', b"[" * 9999])
+def test_what_is_no_event_is_refused(body: bytes) -> None:
+    with pytest.raises(InputError):
+        arrived_names(body)
+
+
+@pytest.mark.parametrize("url", ["s3://other/a.json", "s3://bench/nightly/../secret.json", "/etc/passwd", "file:///x"])
+def test_files_outside_of_every_source_are_refused(lab: Lab, url: str) -> None:
+    lab.configure('[ingest.sources.a]\nlocation = "s3://bench/nightly"\n[ingest.sources.b]\nlocation = "/etc"\n')
+    with pytest.raises(InputError, match="no source"):
+        take_arrivals(lab.instance, json.dumps({"url": url}).encode())
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "expected"),
+    [
+        ("a.json", "**/*", True),
+        ("x/y/a.json.gz", "**/*", True),
+        ("x/.hidden/a.json", "**/*", False),
+        ("a.json.sidecar.json", "**/*", False),
+        ("knick.sidecar.json", "**/*", False),
+        ("README.md", "**/*", False),
+        ("a.csv", "**/*.json", False),
+        ("x/a.json", "**/*.json", True),
+        ("a.json", "**/*.json", True),
+    ],
+)
+def test_names_tell_what_may_hold_results(name: str, pattern: str, *, expected: bool) -> None:
+    assert takes_name(name, pattern) is expected
