@@ -11,7 +11,6 @@ from knickpoint.watch.run import default_alert
 
 from .conftest import QUICK, World, levels
 
-
 TOO_SMALL = "the effect 11.978% is below the alert's minimum of 20.000%"
 
 

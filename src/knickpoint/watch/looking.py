@@ -17,6 +17,7 @@ from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.regression import Sighting
 from knickpoint.model.step import Step
 from knickpoint.store import Store
+from knickpoint.watch.clusters import look_together
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.seeing import sightings_of
 from knickpoint.work import Runner
@@ -96,6 +97,12 @@ def look(
 
     Errors are those of :func:`knickpoint.detect.find_steps_many`.
     """
+    if alert.method == "cluster":
+        for grouped in look_together(store, alert, line, trace_ids):
+            values = grouped.frame.values
+            shard = Shard(values, alert.method, {}, None)
+            yield from _looks(grouped.frame, 0, shard, grouped.steps, name=alert.name, lines=lines)
+        return
     under_way: deque[tuple[Frame, int, Shard]] = deque()
 
     def shards() -> Iterator[Shard]:

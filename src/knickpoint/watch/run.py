@@ -140,9 +140,9 @@ def _chosen(alerts: Sequence[Alert], names: Collection[str]) -> list[Alert]:
 
 
 def _with_groups(store: Store, alert: Alert, ids: NDArray[np.int64], touched: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return ``touched`` and, where ``alert`` judges traces together, the rest of their groups."""
+    """Return ``touched`` and, where ``alert`` judges or counts traces together, the rest of their groups."""
     own = np.intersect1d(ids, touched)
-    if alert.minimum_traces <= 1 or not own.size:
+    if (alert.minimum_traces <= 1 and alert.method != "cluster") or not own.size:
         return own
     keys = np.array([hash(group_key(alert, trace)) for trace in store.traces.get(ids)])
     return ids[np.isin(keys, keys[np.isin(ids, own)])]

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knickpoint.model.alert import Alert
+from knickpoint.watch.clusters import windows
+from knickpoint.watch.run import run_alerts
+
+from .conftest import World, levels
+
+TOGETHER = Alert("together", method="cluster", parameters={"k": 2})
+
+
+@given(st.integers(0, 400), st.integers(4, 60))
+def test_windows_cover_every_commit_once(count: int, width: int) -> None:
+    found = windows(count, width)
+    assert [place for _, part in found for place in part] == list(range(count))
+    assert all(set(part) <= set(whole) and len(whole) <= width for whole, part in found)
+
+
+@given(st.integers(60, 300), st.integers(1, 100))
+def test_what_arrives_later_does_not_shift_the_windows_of_the_past(count: int, later: int) -> None:
+    assert windows(count, 50)[:-1] == windows(count + later, 50)[: len(windows(count, 50)) - 1]
+
+
+def test_traces_of_one_shape_make_one_regression(world: World) -> None:
+    slower = {f"b{k}": levels((20, 20.0 + k), (20, 26.0 + 2 * k)) for k in range(6)}
+    calm = {f"c{k}": levels((40, 5.0 + k)) for k in range(3)}
+    world.measure(slower | calm)
+    world.run(TOGETHER)
+    (regression,) = world.store.findings.regressions(world.repository)
+    assert (regression.place.previous, regression.place.slot) == (19, 20)
+    assert {member.key for member in regression.members} == {f",benchmark={name},kind=b," for name in slower}
+    assert world.run(TOGETHER).nothing_new
+
+
+def test_groups_are_clustered_apart(world: World) -> None:
+    slower = {f"b{k}": levels((20, 20.0 + k), (20, 26.0 + 2 * k)) for k in range(3)}
+    later = {f"c{k}": levels((30, 20.0 + k), (10, 26.0 + 2 * k)) for k in range(3)}
+    world.measure(slower | later)
+    world.run(Alert("together", method="cluster", group_by=("kind",), parameters={"k": 1}))
+    assert sorted(one.place.slot for one in world.store.findings.regressions(world.repository)) == [20, 30]
+
+
+def test_an_event_takes_in_the_whole_group(world: World) -> None:
+    world.measure({f"b{k}": levels((20, 20.0 + k), (20, 26.0 + 2 * k)) for k in range(4)})
+    assert run_alerts(world.store, [TOGETHER], traces=[world.trace("b0")]).new == 4
+
+
+def test_a_long_history_has_steps_in_several_windows(world: World) -> None:
+    parts = ((20, 20.0), (30, 26.0), (30, 20.0))
+    world.measure({f"b{k}": levels(*((count, level + k) for count, level in parts)) for k in range(4)})
+    world.run(Alert("together", method="cluster", window=30, parameters={"k": 1}))
+    assert sorted({one.place.slot for one in world.store.findings.regressions(world.repository)}) == [20, 50]
+
+
+def test_a_member_without_a_value_at_the_step_begins_at_its_next_one(world: World) -> None:
+    series = {f"b{k}": levels((20, 20.0 + k), (20, 26.0 + 2 * k)) for k in range(4)}
+    series["b0"][20] = series["b0"][21] = float("nan")
+    world.measure(series)
+    world.run(Alert("together", method="cluster", parameters={"k": 1}))
+    assert [(point.place.previous, point.place.slot) for point in world.points("b0")] == [(19, 22)]
