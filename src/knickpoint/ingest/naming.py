@@ -47,13 +47,13 @@ class Naming:
         """
         text = "".join(table.keys) if self.dropped or self.refused else ""
         for name in self.refused:
-            if f",{name}=" in text:
+            if _mark(name) in text:
                 raise InputError(
                     f"the param {name!r} changes with every run and is refused here",
                     where=where,
                     remedy="Leave it out of the benchmark's name, or move it to drop_params in knickpoint.toml.",
                 )
-        dropped = [name for name in self.dropped if f",{name}=" in text]
+        dropped = [name for name in self.dropped if _mark(name) in text]
         if not (self.added or dropped or self.renames):
             return table, ()
         keys = tuple(self._known.get(key) or self._learn(key, where) for key in table.keys)
@@ -78,6 +78,11 @@ class Naming:
             )
         self._known[key] = encode_key(params)
         return self._known[key]
+
+
+def _mark(name: str) -> str:
+    """Return what a trace key with the param ``name`` has in it."""
+    return encode_key({name: "x"}).removesuffix("x,")
 
 
 def volatile_params(table: ResultTable) -> tuple[str, ...]:
