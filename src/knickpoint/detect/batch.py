@@ -89,7 +89,7 @@ def find_steps_many(
         InputError: as :func:`knickpoint.detect.explain`, or fewer than one thread.
     """
     chosen = load_method(method)
-    arguments = resolve(chosen.detect, chosen.name, chosen.presets, parameters)
+    arguments = {**resolve(chosen.detect, chosen.name, chosen.presets, parameters), **chosen.lean}
     matrix = check_frame(frame)
     workers = available_threads() if threads is None else threads
     if workers < 1:

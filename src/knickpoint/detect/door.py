@@ -47,7 +47,7 @@ def explain(values: ArrayLike, *, method: str = "default", **parameters: object)
 def find_steps(values: ArrayLike, *, method: str = "default", **parameters: object) -> list[Step]:
     """Return the steps of one series, sorted by index; arguments and errors are those of :func:`explain`."""
     chosen, arguments = _prepare(method, parameters)
-    return list(chosen.detect(check_series(values), **arguments).steps)
+    return list(chosen.detect(check_series(values), **arguments, **chosen.lean).steps)
 
 
 def parameters_of(method: str) -> dict[str, Value]:

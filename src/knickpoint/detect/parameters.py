@@ -26,7 +26,11 @@ from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hi
 
 from knickpoint.model.errors import InputError
 
-__all__ = ["Value", "describe", "effective", "resolve"]
+__all__ = ["CANDIDATES", "Value", "describe", "effective", "resolve"]
+
+CANDIDATES: Final = "candidates"
+"""A method whose refused candidates take time to describe has this parameter, a ``bool``, to leave them out. It is
+the doors' to set: ``explain`` asks for candidates, ``find_steps`` does not."""
 
 Value = bool | int | float | str | None | tuple[int, ...] | tuple[float, ...]
 
@@ -43,7 +47,7 @@ def _kinds(method: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
     own = [
         parameter
         for parameter in inspect.signature(method).parameters.values()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and parameter.name != CANDIDATES
     ]
 
     def probe() -> None: ...

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
+from inspect import signature
 from typing import Any, Final
 
-from knickpoint.detect.parameters import Value
+from knickpoint.detect.parameters import CANDIDATES, Value
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Detection
 
@@ -27,14 +29,19 @@ to parameters) and ``THREADS`` (True when nearly all its time is spent in kernel
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """Hold a method's function, its presets, and whether threads share the work of many series."""
+    """Hold a method's function, its presets, and whether threads share the work of many series.
+
+    ``lean`` are the arguments that leave out what only ``explain`` wants.
+    """
 
     name: str
     detect: Callable[..., Detection]
     presets: Mapping[str, Mapping[str, Value]]
     threads: bool
+    lean: Mapping[str, bool]
 
 
+@cache
 def load_method(name: str) -> Method:
     """Import the method ``name``; hyphens count as underscores.
 
@@ -48,9 +55,11 @@ def load_method(name: str) -> Method:
             remedy=f"The methods for one series are: {', '.join(sorted(METHODS))}; for many: cluster.",
         )
     module: Any = import_module(METHODS[canonical])
+    detect: Callable[..., Detection] = getattr(module, f"detect_{canonical}")
     return Method(
         name=canonical,
-        detect=getattr(module, f"detect_{canonical}"),
+        detect=detect,
         presets=getattr(module, "PRESETS", {}),
         threads=getattr(module, "THREADS", False),
+        lean={CANDIDATES: False} if CANDIDATES in signature(detect).parameters else {},
     )

@@ -7,7 +7,7 @@ After Matteson and James, "A Nonparametric Approach for Multiple Change Point An
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from knickpoint.detect.parameters import Value
+    from knickpoint.detect.series import Series
 
 __all__ = ["PRESETS", "THREADS", "detect_e_divisive"]
 
@@ -65,7 +66,7 @@ class Search:
     most: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Found:
     """Hold one place that was examined, in measured values: ``score`` is Q, ``p_value`` None where it means nothing."""
 
@@ -215,6 +216,7 @@ def detect_e_divisive(
     minimum_magnitude: float = 0.0,
     divisor: Literal["sample", "population"] = "sample",
     neighbours: Literal["fresh", "stale"] = "fresh",
+    candidates: bool = True,
 ) -> Detection:
     """Find steps by E-Divisive; by itself as Matteson and James, with a permutation test at 1 %.
 
@@ -241,6 +243,7 @@ def detect_e_divisive(
         divisor: Of the variances in the t-test; ``population`` is Otava's.
         neighbours: ``stale`` keeps the statistics of the step before a merged one, as Otava 0.8 does, to
             decide as it does. The reported statistics are always fresh.
+        candidates: Whether to give the candidates, too; without them it takes less time.
 
     Raises:
         SeriesError: ``values`` is not one series of finite or missing numbers.
@@ -286,31 +289,27 @@ def detect_e_divisive(
             least_magnitude=minimum_magnitude,
             population=divisor == "population",
             stale=neighbours == "stale",
+            refused=candidates,
         )
-    return _detection(values, series.rows, start, examined, parameters)
+    return replace(_detection(values, series, start, examined, candidates=candidates), parameters=parameters)
 
 
-def _detection(
-    values: ArrayLike,
-    rows: NDArray[np.int64],
-    start: int,
-    examined: list[Found],
-    parameters: dict[str, float | int | str | bool | None],
-) -> Detection:
+def _detection(values: ArrayLike, series: Series, start: int, examined: list[Found], *, candidates: bool) -> Detection:
+    """Return the answer without its parameters, with rows for the places, which count from ``start``."""
     found = [place for place in examined if place.accepted]
-    at = [int(rows[start + place.index]) for place in examined]
+    at = series.rows[start:].tolist()
     steps = build_steps(
         np.asarray(values, dtype=np.float64),
-        [row for row, place in zip(at, examined, strict=True) if place.accepted],
+        [at[place.index] for place in found],
         method="e_divisive",
         scores=[place.score for place in found],
         p_values=[place.p_value for place in found],
         evidence=[place.checks for place in found],
-        first=int(rows[start]) if rows.size else 0,
+        first=at[0] if at else 0,
     )
-    candidates = sorted(
-        (Candidate(row, place.accepted, place.checks, place.reason) for row, place in zip(at, examined, strict=True)),
-        key=lambda candidate: candidate.index,
-    )
-    facts = {"measured values": float(rows.size), "values looked at": float(rows.size - start)}
-    return Detection("e_divisive", parameters, steps, tuple(candidates), facts)
+    described: list[Candidate] = []
+    if candidates:
+        described = [Candidate(at[place.index], place.accepted, place.checks, place.reason) for place in examined]
+        described.sort(key=lambda candidate: candidate.index)
+    facts = {"measured values": float(series.values.size), "values looked at": float(len(at))}
+    return Detection("e_divisive", {}, steps, tuple(described), facts)

@@ -33,8 +33,12 @@ def split_by_t(
     least_magnitude: float,
     population: bool,
     stale: bool,
+    refused: bool,
 ) -> list[Found]:
-    """Return the places examined, in the order of the examination; those that stay come last, by strength."""
+    """Return the places examined, in the order of the examination; those that stay come last, by strength.
+
+    Without ``refused`` only those that stay.
+    """
     window = sliding or max(values.size, 1)
     first_p = _first_p(search.p)
     notes = native.windows(
@@ -50,29 +54,30 @@ def split_by_t(
         population=population,
         stale=stale,
     )
-    refused: list[Found] = []
+    gone: list[Found] = []
     kept: list[Found] = []
     for kind, index, q, p, magnitude in notes:
-        if kind == _SPLIT:
+        if kind == _SPLIT or (kind != _STAYS and not refused):
             continue
-        bound = first_p if kind == _REFUSED else search.p
-        checks = (
-            Check("q_hat", q),
-            Check("p of the t-test", p, "<=", bound, passed=kind not in {_REFUSED, _TOO_LIKELY}),
-            Check("magnitude", magnitude, ">", least_magnitude, passed=kind != _TOO_SMALL),
-        )
+        strength = Check("q_hat", q)
+        large = Check("magnitude", magnitude, ">", least_magnitude, passed=kind != _TOO_SMALL)
         if kind == _STAYS:
-            kept.append(Found(index, q, None, accepted=True, checks=checks, reason=""))
-            continue
-        reason = {
-            _REFUSED: f"the t-test at the split gives p {p:.3g}, more than {bound:g}",
-            _TOO_LIKELY: f"merged: between its neighbours the t-test gives p {p:.3g}, not below {bound:g}",
-            _TOO_SMALL: f"merged: its magnitude {magnitude:.3g} is not above {least_magnitude:g}",
-        }[kind]
-        refused.append(Found(index, q, None, accepted=False, checks=checks, reason=reason))
+            likely = Check("p of the t-test", p, "<", search.p, passed=p < search.p)
+            kept.append(Found(index, q, None, accepted=True, checks=(strength, likely, large), reason=""))
+        elif kind == _REFUSED:
+            likely = Check("p of the t-test", p, "<=", first_p, passed=False)
+            reason = f"the t-test at the split gives p {p:.3g}, more than {first_p:g}"
+            gone.append(Found(index, q, None, accepted=False, checks=(strength, likely), reason=reason))
+        else:
+            likely = Check("p of the t-test", p, "<", search.p, passed=kind != _TOO_LIKELY)
+            if kind == _TOO_LIKELY:
+                reason = f"merged: between its neighbours the t-test gives p {p:.3g}, not below {search.p:g}"
+            else:
+                reason = f"merged: its magnitude {magnitude:.3g} is not above {least_magnitude:g}"
+            gone.append(Found(index, q, None, accepted=False, checks=(strength, likely, large), reason=reason))
     kept.sort(key=lambda place: -place.score)
     if search.most is not None:
         reason = f"weaker than the {search.most} steps asked for"
-        refused += [replace(place, accepted=False, reason=reason) for place in kept[search.most :]]
+        gone += [replace(place, accepted=False, reason=reason) for place in kept[search.most :]]
         kept = kept[: search.most]
-    return refused + kept
+    return gone + kept
