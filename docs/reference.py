@@ -11,6 +11,9 @@ from typing import Final
 import click
 
 from knickpoint.cli.program import COMMANDS, knick
+from knickpoint.instance.reference import configuration_page
+from knickpoint.server import describe_api
+from knickpoint.server.reference import render_openapi, render_reference
 
 _PAGES: Final = Path(__file__).parent / "reference"
 
@@ -72,7 +75,22 @@ def methods() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-PAGES: Final[Mapping[str, Callable[[], str]]] = {"commands.md": commands, "methods.md": methods}
+def api() -> str:
+    """Return the page of the HTTP API."""
+    return render_reference(describe_api())
+
+
+def openapi() -> str:
+    """Return the description of the HTTP API, which the types of the dashboard are made from."""
+    return render_openapi(describe_api())
+
+
+PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "api.md": api,
+    "commands.md": commands,
+    "methods.md": methods,
+    "openapi.json": openapi,
+}
 
 
 def main() -> int:
