@@ -88,6 +88,7 @@ def openapi() -> str:
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "api.md": api,
     "commands.md": commands,
+    "configuration.md": configuration_page,
     "methods.md": methods,
     "openapi.json": openapi,
 }
