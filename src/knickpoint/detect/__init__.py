@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METHODS",
+    "catapult",
     "cluster",
     "e_divisive",
     "explain",

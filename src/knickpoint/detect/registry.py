@@ -16,6 +16,7 @@ from knickpoint.model.step import Detection
 __all__ = ["METHODS", "Method", "load_method"]
 
 METHODS: Final[Mapping[str, str]] = {
+    "catapult": "knickpoint.detect.methods.catapult",
     "default": "knickpoint.detect.methods.default",
     "e_divisive": "knickpoint.detect.methods.e_divisive",
     "modes": "knickpoint.detect.methods.modes",

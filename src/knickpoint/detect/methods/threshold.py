@@ -180,7 +180,7 @@ def detect_threshold(
         "previous": previous,
         "ago": ago,
         "releases": ",".join(map(str, releases)),
-        "times": len(times),
+        "times": ",".join(map(str, times)),
         "age": age,
     }
     series = read_series(values)

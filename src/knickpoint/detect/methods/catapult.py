@@ -1,0 +1,239 @@
+"""The change points of Catapult, the dashboard of Chromium: split by energy, test by permutation, then filter.
+
+See ``docs/guide/detect/catapult.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.detect.regions import build_steps
+from knickpoint.detect.series import read_series
+from knickpoint.model.errors import InputError
+from knickpoint.model.step import Candidate, Check, Detection
+
+__all__ = ["Split", "detect_catapult", "energies", "filter_checks", "find_splits"]
+
+_LONGEST_TEST: Final = 20
+"""Values around a split that the permutation test looks at."""
+
+_SHARE_OF_PEAK: Final = 0.9
+"""Neighbours of a split with at least this share of its energy may be the place, too."""
+
+_FEWEST: Final = 4
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A place that divides a segment, with the places that do it nearly as well, ``lower`` to ``upper``.
+
+    ``significance`` is the share of permutations that divide less well.
+    """
+
+    index: int
+    lower: int
+    upper: int
+    energy: float
+    significance: float
+
+
+def energies(rows: Floats) -> Floats:
+    """Return for each row and each place 1, 2, … how well the place divides the row.
+
+    It is the energy distance of the parts with squared differences, times n m / (n + m), in O(columns). The
+    answer has one column less than ``rows``.
+    """
+    count = rows.shape[1]
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    n = np.arange(1, count, dtype=np.float64)
+    m = count - n
+    sums, squares = np.cumsum(centred, axis=1), np.cumsum(centred * centred, axis=1)
+    left, right = sums[:, :-1], sums[:, -1:] - sums[:, :-1]
+    inside_left = np.maximum(squares[:, :-1] - left * left / n, 0.0)
+    inside_right = np.maximum(squares[:, -1:] - squares[:, :-1] - right * right / m, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pairs_left = np.where(n > 1, inside_left / (n - 1), 0.0)
+        pairs_right = np.where(m > 1, inside_right / (m - 1), 0.0)
+    between = (left / n - right / m) ** 2 + inside_left / n + inside_right / m
+    found: Floats = 2 * (between - pairs_left - pairs_right) * n * m / count
+    return found
+
+
+@dataclass(slots=True)
+class _Search:
+    permutations: int
+    confidence: float
+    random: np.random.Generator
+    splits: list[Split] = field(default_factory=list)
+
+    def significance(self, segment: Floats, index: int) -> float:
+        """Return the share of permutations of the values around ``index`` that divide less well than they."""
+        if segment.size > _LONGEST_TEST:
+            first = max(0, min(index - _LONGEST_TEST // 2, segment.size - _LONGEST_TEST))
+            segment = segment[first : first + _LONGEST_TEST]
+        best = float(energies(segment[None, :]).max())
+        shuffled = self.random.permuted(np.tile(segment, (self.permutations, 1)), axis=1)
+        below = energies(shuffled).max(axis=1) < best * (1 - 1e-12)
+        return float(below.sum()) / (self.permutations + 1)
+
+    def divide(self, values: Floats) -> None:
+        """Split ``values``, and the parts of every significant split in turn."""
+        waiting = [(0, values.size)]
+        while waiting:
+            first, stop = waiting.pop(0)
+            if stop - first < _FEWEST:
+                continue
+            energy = energies(values[None, first:stop])[0]
+            best = int(np.argmax(energy))
+            if energy[best] <= 0:
+                continue
+            significance = self.significance(values[first:stop], best + 1)
+            bound = _SHARE_OF_PEAK * energy[best]
+            lower = upper = best
+            while lower > 0 and energy[lower - 1] >= bound:
+                lower -= 1
+            while upper + 1 < energy.size and energy[upper + 1] >= bound:
+                upper += 1
+            self.splits.append(
+                Split(first + best + 1, first + lower + 1, first + upper + 1, float(energy[best]), significance)
+            )
+            if significance >= self.confidence:
+                waiting += [(first, first + best + 1), (first + best + 1, stop)]
+
+
+def find_splits(values: Floats, *, permutations: int = 199, confidence: float = 0.95, seed: int = 0) -> list[Split]:
+    """Return every split that was looked at, the rejected ones included, in the order of search.
+
+    ``values`` is 1-D without missing values; a segment of less than four is not split.
+    """
+    search = _Search(permutations, confidence, np.random.default_rng(seed))
+    search.divide(values)
+    return search.splits
+
+
+def _steppiness(values: Floats, split: int) -> float:
+    """Return 1 minus the distance of the standardised values from the step at ``split``, 0 for constant ones."""
+    spread = float(values.std())
+    if spread == 0:
+        return 0.0
+    scaled = (values - values.mean()) / spread
+    parts = scaled[:split], scaled[split:]
+    squares = sum(float(np.square(part - part.mean()).sum()) for part in parts)
+    return 1.0 - math.sqrt(squares / values.size)
+
+
+def filter_checks(
+    values: Floats, split: int, *, segment: int, absolute: float, change: float, deviations: float, steppiness: float
+) -> tuple[Check, ...]:
+    """Compare the two parts of ``values`` with the five bounds of Catapult, in its order."""
+    left, right = values[:split], values[split:]
+    before, after = float(np.median(left)), float(np.median(right))
+    size = abs(after - before)
+    relative = size / abs(before) if before else (math.inf if size else 0.0)
+    noise = deviations * min(float(left.std()), float(right.std()))
+    shape = _steppiness(values, split)
+    smaller = float(min(left.size, right.size))
+    return (
+        Check("values on the smaller side", smaller, ">=", float(segment), passed=smaller >= segment),
+        Check("change of the medians", size, ">=", absolute, passed=size >= absolute),
+        Check("relative change of the medians", relative, ">=", change, passed=relative >= change),
+        Check("change against the calmer side's deviation", size, ">=", noise, passed=size >= noise),
+        Check("steppiness", shape, ">=", steppiness, passed=shape >= steppiness),
+    )
+
+
+def detect_catapult(
+    values: NDArray[np.float64],
+    *,
+    window: int = 50,
+    segment: int = 6,
+    absolute: float = 0.0,
+    change: float = 0.1,
+    deviations: float = 2.5,
+    steppiness: float = 0.5,
+    confidence: float = 0.95,
+    permutations: int = 199,
+    seed: int = 0,
+) -> Detection:
+    """Split the newest values where their energy says so, and keep the splits that pass five filters.
+
+    Args:
+        values: 1-D, ``nan`` for missing; missing values are left out.
+        window: how many of the newest measured values to look at, 0 for all.
+        segment: measured values on either side, at least.
+        absolute: smallest change of the medians, in the unit of the series.
+        change: smallest change of the medians, as a share of |median before|.
+        deviations: smallest change of the medians in standard deviations of the calmer side.
+        steppiness: smallest likeness to a step, 1 for a perfect one.
+        confidence: share of permutations that have to divide less well.
+        permutations: how many there are.
+        seed: of the permutations.
+
+    Raises:
+        InputError: parameters that cannot be.
+    """
+    if window < 0 or permutations < 1 or not 0 < confidence < 1:
+        raise InputError(
+            f"window is {window}, permutations {permutations} and confidence {confidence}",
+            remedy="Give a window of 0 or more, one permutation or more, and a confidence between 0 and 1.",
+        )
+    parameters: dict[str, float | int | str | bool | None] = {
+        "window": window,
+        "segment": segment,
+        "absolute": absolute,
+        "change": change,
+        "deviations": deviations,
+        "steppiness": steppiness,
+        "confidence": confidence,
+        "permutations": permutations,
+        "seed": seed,
+    }
+    series = read_series(values)
+    offset = max(0, series.values.size - window) if window else 0
+    newest = series.values[offset:]
+    judged: list[tuple[Candidate, Split]] = []
+    for split in find_splits(newest, permutations=permutations, confidence=confidence, seed=seed):
+        checks: tuple[Check, ...] = (
+            Check(
+                "share of permutations below",
+                split.significance,
+                ">=",
+                confidence,
+                passed=split.significance >= confidence,
+            ),
+            *filter_checks(
+                newest,
+                split.index,
+                segment=segment,
+                absolute=absolute,
+                change=change,
+                deviations=deviations,
+                steppiness=steppiness,
+            ),
+            Check("earliest index", float(series.rows[offset + split.lower])),
+            Check("latest index", float(series.rows[offset + split.upper])),
+        )
+        failed = next((check for check in checks if not check.passed), None)
+        reason = "" if failed is None else f"{failed.name} is {failed.value:.4g}, not >= {failed.bound:.4g}"
+        judged.append((Candidate(int(series.rows[offset + split.index]), failed is None, checks, reason), split))
+    found = [(candidate, split) for candidate, split in judged if candidate.accepted]
+    return Detection(
+        "catapult",
+        parameters,
+        build_steps(
+            values,
+            [candidate.index for candidate, _ in found],
+            method="catapult",
+            scores=[split.energy for _, split in found],
+            evidence=[candidate.checks for candidate, _ in found],
+        ),
+        tuple(sorted((candidate for candidate, _ in judged), key=lambda each: each.index)),
+        {"values looked at": float(newest.size)},
+    )
