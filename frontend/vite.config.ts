@@ -12,5 +12,5 @@ export default defineConfig({
     reportCompressedSize: true,
   },
   server: { proxy: { "/api": "http://127.0.0.1:8917" } },
-  test: { environment: "happy-dom", include: ["tests/**/*.test.ts"] },
+  test: { include: ["tests/**/*.test.ts"] },
 });

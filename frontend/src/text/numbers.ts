@@ -38,6 +38,7 @@ function pick(magnitude: number, steps: readonly [string, number][]): [string, n
 /** The scale in which a value of this magnitude reads best: 143,000 ns as 143 µs. */
 export function scaleFor(magnitude: number, unit: string): Scale {
   const size = Math.abs(magnitude);
+  if (size === 0) return { divisor: 1, unit };
   const slash = unit.indexOf("/");
   const head = slash < 0 ? unit : unit.slice(0, slash);
   const tail = slash < 0 ? "" : unit.slice(slash);

@@ -413,7 +413,8 @@ class TriageView extends Part {
           <span class="subject" title=${commit.subject}>${commit.subject}</span>
         </div>
         <div class="second indent">
-          ${hash(commit)}<span>${commit.author}</span>${this.data && this.repositories.length > 1 ? html`<span>${group.repository}</span>` : nothing}
+          ${hash(commit)}<span>${commit.author}</span><span class="when-narrow">${date(commit.time)}</span>
+          ${this.repositories.length > 1 ? html`<span class="clip">${group.repository}</span>` : nothing}
           ${group.place.suspects > 1
             ? html`<span class="range" title="Not every commit was measured: the change lies somewhere in these.">one of ${group.place.suspects} commits</span>`
             : nothing}

@@ -93,3 +93,4 @@ def _flat(text: str) -> str:
 
 def _cell(text: str) -> str:
     return _flat(text).replace("|", "\\|")
+

@@ -1,0 +1,33 @@
+"""Ask an application without a network."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+
+__all__ = ["Client"]
+
+
+class Client:
+    """Send requests to ``app`` as if it were served at ``base``."""
+
+    def __init__(self, app: FastAPI, base: str = "http://127.0.0.1:8765") -> None:
+        self._app = app
+        self._base = base
+
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        return self._ask("GET", path, **options)
+
+    def post(self, path: str, **options: Any) -> httpx.Response:
+        return self._ask("POST", path, **options)
+
+    def _ask(self, method: str, path: str, **options: Any) -> httpx.Response:
+        async def ask() -> httpx.Response:
+            transport = httpx.ASGITransport(self._app, raise_app_exceptions=False)
+            async with httpx.AsyncClient(transport=transport, base_url=self._base, follow_redirects=True) as client:
+                return await client.request(method, path, **options)
+
+        return asyncio.run(ask())

@@ -1,0 +1,72 @@
+"""Repositories, lines, commits, and what the server says of itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.server.asking import Client
+from tests.server.story import COMMITS, REPOSITORY, commit_hash
+
+
+def test_a_repository_tells_its_size(reader: Client) -> None:
+    (repository,) = reader.get("/api/v1/repositories").json()
+    assert (repository["name"], repository["commits"], repository["traces"]) == (REPOSITORY, COMMITS, 4)
+
+
+def test_the_default_line_has_all_commits(reader: Client) -> None:
+    (line,) = reader.get("/api/v1/lines").json()
+    assert line["commits"] == COMMITS
+
+
+def test_commits_come_by_position(reader: Client) -> None:
+    answer = reader.get("/api/v1/commits", params={"first": 58, "limit": 10}).json()
+    assert (answer["total"], answer["first"]) == (COMMITS, 58)
+    assert [commit["position"] for commit in answer["commits"]] == [58, 59]
+
+
+@pytest.mark.parametrize("revision", [commit_hash(7), commit_hash(7)[:39]])
+def test_a_commit_is_found_by_its_hash_or_a_prefix(reader: Client, revision: str) -> None:
+    assert reader.get(f"/api/v1/commits/{revision}").json()["position"] == 7
+
+
+def test_times_come_as_binary_numbers(reader: Client) -> None:
+    times = np.frombuffer(reader.get("/api/v1/commits/times").content, dtype="<f8")
+    assert len(times) == COMMITS
+    assert set(np.diff(times)) == {7 * 3600.0}
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("commits/ffffffff", 404),
+        ("commits?repository=nobody/nothing", 404),
+        ("commits?line=nowhere", 404),
+        ("commits?first=-1", 422),
+        ("commits?limit=lots", 422),
+        ("regressions?sort=colour", 400),
+        ("nothing", 404),
+    ],
+)
+def test_every_error_has_one_shape(reader: Client, path: str, code: int) -> None:
+    answer = reader.get(f"/api/v1/{path}")
+    assert answer.status_code == code
+    assert set(answer.json()) == {"error", "where", "remedy"}
+    assert answer.json()["remedy"]
+
+
+def test_an_instance_without_results_says_how_to_get_some(empty_client: Client) -> None:
+    answer = empty_client.get("/api/v1/commits")
+    assert answer.status_code == 404
+    assert "knick import" in answer.json()["remedy"]
+
+
+def test_an_instance_without_results_is_healthy(empty_client: Client) -> None:
+    assert empty_client.get("/api/v1/health").json() == {"status": "ok", "repositories": 0}
+
+
+def test_the_server_tells_its_version(reader: Client) -> None:
+    assert reader.get("/api/v1/version").json()["name"] == "knickpoint"
+
+
+def test_the_reference_can_be_read_from_the_server(reader: Client) -> None:
+    assert "## GET /api/v1/regressions" in reader.get("/api/v1/reference").text

@@ -1,0 +1,33 @@
+"""The pages that are written from the code agree with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from knickpoint.server import describe_api
+from knickpoint.server.reference import render_openapi, render_reference
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def test_the_description_that_the_dashboard_is_typed_by_is_current() -> None:
+    kept = (ROOT / "docs" / "reference" / "openapi.json").read_text()
+    assert kept == render_openapi(describe_api()), "run `make docs-write` and `npm run schema`"
+
+
+def test_the_reference_page_is_current() -> None:
+    kept = (ROOT / "docs" / "reference" / "api.md").read_text()
+    assert kept == render_reference(describe_api()), "run `make docs-write` and `npm run schema`"
+
+
+_PATHS: dict[str, dict[str, Any]] = cast("dict[str, Any]", describe_api()["paths"])
+
+
+@pytest.mark.parametrize("path", sorted(_PATHS))
+def test_every_operation_and_parameter_says_what_it_is(path: str) -> None:
+    for operation in _PATHS[path].values():
+        assert operation["description"]
+        assert all(own.get("description") for own in operation.get("parameters", ()) if own["in"] == "query")

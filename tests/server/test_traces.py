@@ -1,0 +1,163 @@
+"""Traces: lists, facets, values, changes, runs, explanations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from tests.server.asking import Client
+from tests.server.story import COMMITS, FASTER, SLOWER, UNMEASURED, commit_hash
+
+from knickpoint.server.values import thin
+
+
+def ask(reader: Client, path: str, **parameters: Any) -> Any:
+    answer = reader.get(f"/api/v1/{path}", params=parameters)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def trace_id(reader: Client, benchmark: str) -> int:
+    found = ask(reader, "traces", query=f"benchmark={benchmark}")["traces"]
+    return int(found[0]["id"])
+
+
+def series(reader: Client, ids: list[int], **parameters: Any) -> list[tuple[int, NDArray[Any], NDArray[Any]]]:
+    answer = reader.get("/api/v1/values", params={"traces": ",".join(map(str, ids)), **parameters})
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "application/octet-stream"
+    numbers = np.frombuffer(answer.content, dtype="<f8")
+    found = []
+    while len(numbers):
+        points, measured = int(numbers[0]), int(numbers[1])
+        found.append((measured, numbers[2 : 2 + points], numbers[2 + points : 2 + 2 * points]))
+        numbers = numbers[2 + 2 * points :]
+    return found
+
+
+def test_traces_are_found_by_query(reader: Client) -> None:
+    answer = ask(reader, "traces", query="benchmark=parse|print")
+    assert answer["total"] == 2
+    assert [trace["params"]["benchmark"] for trace in answer["traces"]] == ["parse", "print"]
+
+
+def test_traces_come_page_by_page(reader: Client) -> None:
+    answer = ask(reader, "traces", offset=1, limit=2)
+    assert (answer["total"], answer["offset"], len(answer["traces"])) == (4, 1, 2)
+
+
+def test_a_query_that_cannot_be_read_says_where(reader: Client) -> None:
+    answer = reader.get("/api/v1/traces", params={"query": "benchmark~["})
+    assert answer.status_code == 400
+    assert answer.json()["error"]
+
+
+def test_facets_offer_the_other_values_of_a_param_that_is_asked_for(reader: Client) -> None:
+    answer = ask(reader, "facets", query="benchmark=parse")
+    facet = next(facet for facet in answer["facets"] if facet["name"] == "benchmark")
+    assert answer["total"] == 1
+    assert {value["value"] for value in facet["values"]} == {"idle", "load", "parse", "print"}
+
+
+def test_values_come_as_binary_numbers_with_their_positions(reader: Client) -> None:
+    ((measured, positions, values),) = series(reader, [trace_id(reader, "parse")])
+    assert measured == COMMITS
+    assert positions.tolist() == list(range(COMMITS))
+    assert values[SLOWER:].mean() == pytest.approx(1250, rel=0.01)
+
+
+def test_a_stored_value_reads_back_as_it_came(reader: Client) -> None:
+    key = trace_id(reader, "load")
+    ((_, positions, values),) = series(reader, [key])
+    (run,) = ask(reader, f"traces/{key}/runs", commit=commit_hash(3))
+    assert values[positions.tolist().index(3)] == run["value"] == run["samples"][0]
+
+
+def test_commits_that_were_not_measured_have_no_value(reader: Client) -> None:
+    ((measured, positions, _),) = series(reader, [trace_id(reader, "load")])
+    assert measured == COMMITS - len(UNMEASURED)
+    assert not set(positions) & set(UNMEASURED)
+
+
+def test_several_traces_come_in_the_order_asked_for(reader: Client) -> None:
+    ids = [trace_id(reader, name) for name in ("print", "load", "parse")]
+    levels = [values[0] for _, _, values in series(reader, ids)]
+    assert levels == pytest.approx([500, 8000, 1000], rel=0.02)
+
+
+def test_values_of_a_window_keep_their_positions_on_the_line(reader: Client) -> None:
+    ((_, positions, _),) = series(reader, [trace_id(reader, "parse")], first=10, last=12)
+    assert positions.tolist() == [10, 11, 12]
+
+
+def test_a_window_beyond_the_line_is_empty(reader: Client) -> None:
+    ((measured, positions, _),) = series(reader, [trace_id(reader, "parse")], first=500, last=600)
+    assert (measured, len(positions)) == (0, 0)
+
+
+def test_many_values_are_thinned_out_and_say_so(reader: Client) -> None:
+    key = trace_id(reader, "parse")
+    ((_, _, whole),) = series(reader, [key])
+    ((measured, positions, values),) = series(reader, [key], points=10)
+    assert measured == COMMITS
+    assert len(positions) <= 10
+    assert (values.min(), values.max()) == (whole.min(), whole.max())
+
+
+@given(st.lists(st.floats(-1e9, 1e9), max_size=200), st.integers(2, 50))
+def test_thinning_keeps_order_and_extremes_within_its_budget(values: list[float], points: int) -> None:
+    array = np.array(values, dtype=np.float64)
+    kept = thin(array, points)
+    assert len(kept) <= max(points, 2)
+    assert (np.diff(kept) > 0).all()
+    if values:
+        assert {array[kept].min(), array[kept].max()} == {array.min(), array.max()}
+
+
+@pytest.mark.parametrize("traces", ["", "x", "1,-2", "9" * 20])
+def test_ids_that_are_none_are_refused(reader: Client, traces: str) -> None:
+    assert reader.get("/api/v1/values", params={"traces": traces}).status_code == 400
+
+
+def test_levels_lie_between_the_changes(reader: Client) -> None:
+    answer = ask(reader, f"traces/{trace_id(reader, 'parse')}/changes")
+    assert [(level["first"], level["last"]) for level in answer["regions"]] == [(0, SLOWER - 1), (SLOWER, COMMITS - 1)]
+    assert [change["place"]["position"] for change in answer["changes"]] == [SLOWER]
+    assert (answer["measured"], answer["commits"]) == (COMMITS, COMMITS)
+
+
+def test_a_level_ends_before_commits_that_were_not_measured(reader: Client) -> None:
+    answer = ask(reader, f"traces/{trace_id(reader, 'load')}/changes")
+    assert [(level["first"], level["last"]) for level in answer["regions"]] == [(0, 39), (FASTER, COMMITS - 1)]
+
+
+def test_a_trace_without_changes_is_one_level(reader: Client) -> None:
+    answer = ask(reader, f"traces/{trace_id(reader, 'idle')}/changes")
+    assert (len(answer["regions"]), answer["changes"]) == (1, [])
+
+
+def test_an_explanation_tells_the_place_that_was_accepted_and_why(reader: Client) -> None:
+    answer = ask(reader, f"traces/{trace_id(reader, 'parse')}/explanation")
+    accepted = [candidate for candidate in answer["candidates"] if candidate["accepted"]]
+    assert [candidate["commit"]["hash"] for candidate in accepted] == [commit_hash(SLOWER)]
+    assert accepted[0]["checks"]
+    assert answer["alert"] == "default"
+
+
+def test_an_alert_that_does_not_exist_cannot_explain(reader: Client) -> None:
+    answer = reader.get(f"/api/v1/traces/{trace_id(reader, 'parse')}/explanation", params={"alert": "none"})
+    assert answer.status_code == 400
+    assert "default" in answer.json()["remedy"]
+
+
+@pytest.mark.parametrize(
+    "path", ["traces/77777", "traces/77777/changes", "traces/77777/explanation", "values?traces=77777"]
+)
+def test_a_trace_that_does_not_exist_is_not_found(reader: Client, path: str) -> None:
+    answer = reader.get(f"/api/v1/{path}")
+    assert answer.status_code == 404
+    assert answer.json()["where"] == "trace 77777"
