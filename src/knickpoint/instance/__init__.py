@@ -9,6 +9,7 @@ from knickpoint.instance.config import (
     read_config,
 )
 from knickpoint.instance.place import Instance, create_instance, find_instance, open_instance
+from knickpoint.instance.worker import Worker
 
 __all__ = [
     "CONFIG_FILE",
@@ -16,6 +17,7 @@ __all__ = [
     "Instance",
     "ServerSettings",
     "StoreSettings",
+    "Worker",
     "WorkerSettings",
     "create_instance",
     "find_instance",

@@ -54,12 +54,16 @@ class WorkerSettings:
     Attributes:
         poll_seconds: how long to rest when there is nothing to do.
         lease_seconds: how long a worker has for one event before another may take it.
-        every_seconds: how often to run alerts, and to look for new commits, without any event.
+        every_seconds: how often to run all alerts over everything, without any event.
+        history_seconds: how often to look for new commits, and to try again what waits for them.
+        seal_seconds: how often to pack values that no longer change.
     """
 
     poll_seconds: float = 1.0
     lease_seconds: float = 300.0
     every_seconds: float = 3600.0
+    history_seconds: float = 300.0
+    seal_seconds: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)

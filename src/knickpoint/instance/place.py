@@ -14,7 +14,6 @@ from knickpoint.instance.config import CONFIG_FILE, Config, read_config
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError
 from knickpoint.store import Store, create_store, open_store
-from knickpoint.watch.run import default_alert
 
 __all__ = ["Instance", "create_instance", "find_instance", "open_instance"]
 
@@ -57,6 +56,8 @@ class Instance:
     @property
     def alerts(self) -> tuple[Alert, ...]:
         """The alerts of the configuration, or the one that watches everything where it names none."""
+        from knickpoint.watch.run import default_alert
+
         return tuple(self.config.alerts.values()) or (default_alert(),)
 
     def close(self) -> None:

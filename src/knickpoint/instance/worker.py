@@ -1,0 +1,199 @@
+"""Keep an instance going: take in what arrives, run alerts over what changed, seal what is full."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from knickpoint.instance.place import Instance
+from knickpoint.model.errors import KnickpointError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from knickpoint.ingest import ImportSummary, Watched
+    from knickpoint.store import Event
+
+__all__ = ["Announce", "Notify", "Worker"]
+
+_BATCH: Final = 256
+_CHANGED: Final = "traces-changed"
+_FOUND: Final = "regressions-changed"
+
+Announce = Callable[[str], None]
+"""Is told, in one line, what the worker did or could not do."""
+
+Notify = Callable[["Event"], None]
+"""Delivers what an event about findings says; raises a ``KnickpointError`` to have it tried again."""
+
+
+@dataclass
+class Worker:
+    """Does the work of an instance in rounds; any number of workers may share one instance.
+
+    Every piece of work is done by one of them: events are claimed with leases, imports are exactly once. A
+    round that fails is told and tried again; nothing that was done before is lost.
+
+    Attributes:
+        instance: the open instance.
+        announce: is told what happened.
+        notify: delivers findings; without it, such events stay for a worker that does.
+        clock: seconds that only grow; for tests.
+        name: what the worker is called in the outbox.
+    """
+
+    instance: Instance
+    announce: Announce = lambda _line: None
+    notify: Notify | None = None
+    clock: Callable[[], float] = time.monotonic
+    name: str = field(default_factory=lambda: f"{socket.gethostname()}/{os.getpid()}/{threading.get_ident()}")
+    _due: dict[str, float] = field(default_factory=dict)
+    _watched: dict[str, Watched] = field(default_factory=dict)
+
+    def run(self, stop: threading.Event) -> None:
+        """Work until ``stop`` is set; the round that is under way is finished."""
+        while not stop.is_set():
+            if not self.step(stop):
+                stop.wait(self.instance.config.worker.poll_seconds)
+
+    def step(self, stop: threading.Event | None = None) -> bool:
+        """Do one round; tell whether there was anything to do.
+
+        ``stop`` ends a round between two pieces of work.
+        """
+        pieces: Sequence[Callable[[], bool]] = (
+            self._poll_sources,
+            self._follow_history,
+            self._look_at_changes,
+            self._look_at_everything,
+            self._deliver,
+            self._seal,
+        )
+        busy = False
+        for piece in pieces:
+            if stop is not None and stop.is_set():
+                break
+            try:
+                busy = piece() or busy
+            except KnickpointError as error:
+                self.announce(str(error))
+        return busy
+
+    def _is_due(self, what: str, every_seconds: float) -> bool:
+        """Tell whether ``what`` is to be done now, and note when it is next."""
+        now = self.clock()
+        if now < self._due.get(what, now):
+            return False
+        self._due[what] = now + every_seconds
+        return True
+
+    def _poll_sources(self) -> bool:
+        from knickpoint.ingest import Watched
+
+        busy = False
+        for name, settings in self.instance.ingest.sources.items():
+            if not self._is_due(f"source {name}", settings.every_seconds):
+                continue
+            watched = self._watched.setdefault(name, Watched(self.instance, name, settings))
+            try:
+                busy = self._tell(watched.poll()) or busy
+            except KnickpointError as error:
+                self.announce(f"source {name}: {error}")
+        return busy
+
+    def _follow_history(self) -> bool:
+        from knickpoint.ingest import retry_waiting
+
+        if not self._is_due("history", self.instance.config.worker.history_seconds):
+            return False
+        return self._tell(retry_waiting(self.instance))
+
+    def _look_at_changes(self) -> bool:
+        """Run alerts over the traces of events; an event is done when its findings are written."""
+        import numpy as np
+
+        from knickpoint.store import unpack_ids
+
+        outbox = self.instance.store.outbox
+        seconds = self.instance.config.worker.lease_seconds
+        events = outbox.claim([_CHANGED], self.name, seconds, _BATCH)
+        if not events:
+            return False
+        traces = np.unique(np.concatenate([unpack_ids(event.payload) for event in events]))
+        lease = _Lease(self, events, seconds)
+        try:
+            self._run_alerts(traces, lease.keep)
+        except KnickpointError as error:
+            for event in events:
+                outbox.fail(event, str(error))
+            raise
+        for event in events:
+            outbox.done(event)
+        return True
+
+    def _look_at_everything(self) -> bool:
+        if not self._is_due("everything", self.instance.config.worker.every_seconds):
+            return False
+        return self._run_alerts(None, None)
+
+    def _run_alerts(self, traces: NDArray[np.int64] | None, progress: Callable[[int, int], None] | None) -> bool:
+        from knickpoint.watch.run import run_alerts
+
+        summary = run_alerts(self.instance.store, self.instance.alerts, traces=traces, progress=progress)
+        if summary.nothing_new:
+            return False
+        found = len(summary.new_regressions)
+        self.announce(f"looked at {summary.traces:,} traces: {summary.new:,} new change points, {found:,} new findings")
+        return True
+
+    def _deliver(self) -> bool:
+        if self.notify is None:
+            return False
+        outbox = self.instance.store.outbox
+        events = outbox.claim([_FOUND], self.name, self.instance.config.worker.lease_seconds, _BATCH)
+        for event in events:
+            try:
+                self.notify(event)
+            except KnickpointError as error:
+                outbox.fail(event, str(error))
+                self.announce(f"notification: {error}")
+            else:
+                outbox.done(event)
+        return bool(events)
+
+    def _seal(self) -> bool:
+        if not self._is_due("seal", self.instance.config.worker.seal_seconds):
+            return False
+        return bool(self.instance.store.seal())
+
+    def _tell(self, summary: ImportSummary) -> bool:
+        for outcome in summary.files:
+            for line in outcome.lines():
+                self.announce(line)
+        return bool(summary.files)
+
+
+@dataclass
+class _Lease:
+    """Keeps events ours while work on them takes long."""
+
+    worker: Worker
+    events: Sequence[Event]
+    seconds: float
+    until: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.until = self.worker.clock() + self.seconds / 2
+
+    def keep(self, done: int, total: int) -> None:
+        """Extend the lease when half of it is over; called again and again while work goes on."""
+        if done < total and self.worker.clock() > self.until:
+            for event in self.events:
+                self.worker.instance.store.outbox.extend(event, self.seconds)
+            self.until = self.worker.clock() + self.seconds / 2
