@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from knickpoint.calc import Traces, evaluate, pivot
+from knickpoint.calc import FOLDS, Traces, evaluate, pivot
+from knickpoint.calc.functions import PER_TRACE, Change, normalised
 from knickpoint.model.errors import ParamsError, QueryError
 from knickpoint.model.params import decode_key
 
@@ -26,7 +28,10 @@ _BETTER_HERE = {
 
 @pytest.fixture(scope="module")
 def vectors(reference: Path) -> dict[str, Any]:
-    return {name: json.loads((reference / "vectors" / f"skia_{name}.json").read_text()) for name in ("calc", "pivot")}
+    return {
+        name: json.loads((reference / "vectors" / f"skia_{name}.json").read_text())
+        for name in ("calc", "pivot", "vec32")
+    }
 
 
 def _traces(rows: dict[str, list[float]]) -> Traces:
@@ -113,3 +118,45 @@ def test_pivots_are_those_of_skia(vectors: dict[str, Any]) -> None:
         assert found.columns == tuple(summary)
         for key, values in zip(found.keys, found.values, strict=True):
             np.testing.assert_allclose(values, case["traceset"][key], rtol=1e-6, atol=1e-7)
+
+
+def _given(values: object) -> NDArray[np.float64]:
+    """Read numbers as the file has them: texts for infinities, 1e32 and beyond for missing."""
+    items = values if isinstance(values, list) else [values]
+    array = np.array([float(str(item).replace("Inf", "inf")) for item in items])
+    array[np.abs(array) > 1e31] = np.nan
+    return array
+
+
+_FUNCTIONS: dict[str, Change] = {
+    "fill": PER_TRACE["fill"][1],
+    "fill_cov": PER_TRACE["trace_cov"][1],
+    "fill_mean_missing": PER_TRACE["trace_ave"][1],
+    "fill_stddev": PER_TRACE["trace_stddev"][1],
+    "fill_step": PER_TRACE["step"][1],
+    "iqrr": PER_TRACE["iqrr"][1],
+    "norm_0.001": lambda values: normalised(values, 0.001),
+    "norm_0.1": lambda values: normalised(values, 0.1),
+    "scale_by_mean": PER_TRACE["scale_by_ave"][1],
+    "count": lambda values: FOLDS["count"](values.T)[:, None],
+    "geo_e": lambda values: FOLDS["geo"](values.T)[:, None],
+    "max": lambda values: FOLDS["max"](values.T)[:, None],
+    "mean_e": lambda values: FOLDS["avg"](values.T)[:, None],
+    "min": lambda values: FOLDS["min"](values.T)[:, None],
+    "sum_e": lambda values: FOLDS["sum"](values.T)[:, None],
+}
+
+
+@pytest.mark.parametrize("name", sorted(_FUNCTIONS))
+def test_numeric_functions_are_those_of_skia(vectors: dict[str, Any], name: str) -> None:
+    compared = 0
+    for case in vectors["vec32"]["cases"]:
+        values = _given(case["in"])
+        if not values.size or np.nanmax(np.abs(values), initial=0) > 1e29:  # beyond single precision when squared
+            continue
+        found = _FUNCTIONS[name](values[None, :])[0]
+        np.testing.assert_allclose(
+            found, _given(case[name]), rtol=2e-6, atol=1e-6 * np.nanmax(np.abs(values), initial=1)
+        )
+        compared += 1
+    assert compared > 60

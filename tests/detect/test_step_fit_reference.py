@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.methods.fit import Kind, fit_steps
 from knickpoint.detect.methods.mann_whitney import mann_whitney_u
-from knickpoint.detect.methods.refine import confirm, find_bounds, single_point_stands_out
+from knickpoint.detect.methods.refine import confirm, find_bounds, single_point_stands_out, strengths
 from knickpoint.detect.methods.rules import PRIORITY, Rule, Simple, judge_windows, read_rule, window_width, write_rule
 from knickpoint.detect.methods.windows import areas, find_peaks, slide, too_much_missing
 from knickpoint.model.errors import InputError
@@ -247,3 +247,19 @@ def test_the_refiner_finds_the_commits_of_a_real_trace(vectors: dict[str, Any]) 
     )
     assert bounds == _wanted(case["got"])
     assert [commit for commit, *_ in bounds] == case["expected_commit"]
+
+
+def test_the_windows_of_the_playground_are_those_of_skia(vectors: dict[str, Any]) -> None:
+    for case in vectors["misc"]["playground_sliding_window"]:
+        kind = _KINDS[case["algorithm"]]
+        values = _numbers(case["trace"])
+        rows = np.flatnonzero(~np.isnan(values))
+        radius = case["radius"]
+        windows = slide(values[rows], 2 * radius + 1)
+        judged = judge_windows(windows, Simple(kind, case["threshold"]), floor=0.001, compatible=True)
+        found = np.flatnonzero(judged.movement).tolist()
+        if case["group_anomalies"]:
+            strength = strengths(judged, 0)
+            runs = np.split(found, np.flatnonzero(np.diff(found) > 1) + 1) if found else []
+            found = [int(run[np.argmax(strength[run])]) for run in runs]
+        assert [int(rows[window + radius]) for window in found] == [anomaly["index"] for anomaly in case["anomalies"]]

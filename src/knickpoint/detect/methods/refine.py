@@ -18,7 +18,16 @@ from knickpoint.detect.methods.fit import Kind, pooled_cohen, scaled_difference
 from knickpoint.detect.methods.rules import PRIORITY, Judged, Rule, Simple
 from knickpoint.detect.methods.windows import Area, areas, find_peaks
 
-__all__ = ["Confirmation", "Finding", "Refiner", "confirm", "find_bounds", "single_point_stands_out"]
+__all__ = [
+    "Confirmation",
+    "Finding",
+    "Refiner",
+    "confirm",
+    "confirmable",
+    "find_bounds",
+    "single_point_stands_out",
+    "strengths",
+]
 
 Refiner = Literal["each", "bounds", "confirmed"]
 
