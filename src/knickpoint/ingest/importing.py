@@ -17,7 +17,7 @@ from knickpoint.ingest.writing import Arrival, Writer
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import Problem
 
-__all__ = ["Progress", "import_data", "import_files"]
+__all__ = ["Progress", "import_data", "import_files", "read_file"]
 
 Progress = Callable[[int, int], None]
 """Is told how many files of how many are done."""
@@ -67,7 +67,7 @@ def import_files(
         if progress is not None:
             progress(done, len(files))
         try:
-            data = _read(path, destination.ingest.largest_megabytes)
+            data = read_file(path, destination.ingest.largest_megabytes)
             context = Context.of(given.over(sidecar_of(path)), ci)
         except InputError as error:
             outcomes.append(_unreadable(str(path), error))
@@ -137,8 +137,12 @@ def _walk(folder: Path) -> tuple[list[Path], list[FileOutcome], int]:
     return found, failures, ignored
 
 
-def _read(path: Path, megabytes: int) -> bytes:
-    """Return the bytes of a file, one more than is allowed at most; raise where it cannot be read."""
+def read_file(path: Path, megabytes: int) -> bytes:
+    """Return the bytes of a file, one more than ``megabytes`` allow at most.
+
+    Raises:
+        InputError: it cannot be read.
+    """
     try:
         if path.exists() and not path.is_file():
             raise InputError(

@@ -1,0 +1,81 @@
+"""``knick alerts``: what the configuration watches, beside what was applied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.output import Column, OutputFormat, format_option, show
+
+if TYPE_CHECKING:
+    from knickpoint.watch.alerts import Difference
+
+__all__ = ["command"]
+
+_LIST = (
+    Column("name"),
+    Column("query", text=lambda query: query or "every trace"),
+    Column("method"),
+    Column("direction"),
+    Column("minimum_effect", right=True),
+    Column("minimum_traces", right=True),
+    Column("state"),
+)
+_DIFFERENCE = (Column("name"), Column("change"), Column("settings", text=" · ".join))
+
+
+@click.group("alerts")
+def command() -> None:
+    """Compare the alerts of the configuration with those in force, and change them."""
+
+
+@command.command("list")
+@instance_option
+@format_option
+def list_(instance: str | None, output: OutputFormat) -> None:
+    """List the alerts of the configuration, and whether they are applied."""
+    from knickpoint.watch.alerts import compare_alerts
+
+    with open_chosen_instance(instance) as opened:
+        states = {one.name: one.change.value for one in compare_alerts(opened.store, opened.alerts)}
+        rows: list[dict[str, Any]] = [
+            {
+                "name": alert.name,
+                "query": alert.query,
+                "method": alert.method,
+                "direction": alert.direction.value,
+                "minimum_effect": alert.minimum_effect,
+                "minimum_traces": alert.minimum_traces,
+                "state": "applied" if states[alert.name] == "unchanged" else states[alert.name],
+            }
+            for alert in opened.alerts
+        ]
+    show(_LIST, rows, output)
+
+
+@command.command("apply")
+@click.option("--dry-run", is_flag=True, help="Show the difference, and change nothing.")
+@instance_option
+@format_option
+def apply(*, dry_run: bool, instance: str | None, output: OutputFormat) -> None:
+    """Make the alerts of the configuration those in force; findings that only a removed alert saw are gone."""
+    from knickpoint.watch.alerts import apply_alerts, compare_alerts
+
+    with open_chosen_instance(instance) as opened:
+        change = compare_alerts if dry_run else apply_alerts
+        differences = change(opened.store, opened.alerts)
+    show(_DIFFERENCE, _rows(differences), output)
+
+
+def _rows(differences: Sequence[Difference]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": one.name,
+            "change": one.change.value,
+            "settings": [f"{name}: {before} → {after}" for name, (before, after) in one.settings.items()],
+        }
+        for one in differences
+    ]

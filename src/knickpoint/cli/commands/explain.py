@@ -1,0 +1,151 @@
+"""``knick explain``: why there is, or is not, a finding in a trace."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.output import percent
+from knickpoint.model.errors import InputError
+
+if TYPE_CHECKING:
+    from knickpoint.model.commit import SlottedCommit
+    from knickpoint.model.step import Candidate
+    from knickpoint.store import Store
+    from knickpoint.watch.explain import AlertExplanation, ExplainedStep, Explanation
+
+__all__ = ["command"]
+
+_SHOWN = 8
+"""Traces that an ambiguous query names."""
+
+
+def _the_trace(store: Store, text: str) -> int | str:
+    """Return the trace that ``text`` means: a key, an id, or a query that matches exactly one.
+
+    Raises:
+        InputError: the query matches none, or several.
+    """
+    from knickpoint.model.query import parse_query
+
+    if text.isascii() and text.isdigit():
+        return int(text)
+    if text.startswith(","):
+        return text
+    query = parse_query(text)
+    found = [
+        trace
+        for repository in store.commits.repositories()
+        for trace in store.traces.get(store.traces.select(repository, query)[: _SHOWN + 1])
+    ]
+    if len(found) == 1:
+        return found[0].id
+    if not found:
+        raise InputError("no trace matches", where=f"query {text!r}", remedy="Give the key of a trace, or a query.")
+    keys = "\n  ".join(trace.key for trace in found[:_SHOWN])
+    more = "\n  …" if len(found) > _SHOWN else ""
+    raise InputError(
+        f"several traces match:\n  {keys}{more}", where=f"query {text!r}", remedy="Give one of these keys, or say more."
+    )
+
+
+def _commit(slotted: SlottedCommit) -> str:
+    return f"{slotted.commit.hash[:10]} {slotted.commit.subject}"
+
+
+def _checks(candidate: Candidate) -> Iterator[str]:
+    for check in candidate.checks:
+        value = f"{check.value:.6g}"
+        if check.bound is None:
+            yield f"      {check.name}: {value}"
+        else:
+            mark = "passes" if check.passed else "FAILS"
+            yield f"      {check.name}: {value} {check.relation} {check.bound:.6g}: {mark}"
+
+
+def _step(step: ExplainedStep) -> str:
+    known = f"finding P{step.point.id}, {step.point.status.value}" if step.point else "not known yet: knick run"
+    told = f"refused by the alert: {step.reason}" if step.reason else known
+    return f"    step at {_commit(step.commit)}: {percent(step.sighting.relative_size)} ({told})"
+
+
+def _alert_lines(explained: AlertExplanation, *, at: bool) -> Iterator[str]:
+    yield f"alert {explained.alert.name} (method {explained.alert.method}, line {explained.line})"
+    if explained.reason or explained.detection is None:
+        yield f"  does not judge this trace: {explained.reason}"
+        return
+    settings = ", ".join(f"{name}={value}" for name, value in explained.detection.parameters.items())
+    yield f"  parameters: {settings or 'none'}"
+    for name, value in explained.detection.facts.items():
+        yield f"  {name}: {value:.6g}"
+    yield f"  steps: {len(explained.steps)}" + (" near the commit" if at else "")
+    yield from (_step(step) for step in explained.steps)
+    yield f"  candidates: {len(explained.candidates)}" + (" near the commit" if at else "")
+    for one in explained.candidates:
+        verdict = "accepted" if one.candidate.accepted else f"rejected: {one.candidate.reason}"
+        yield f"    at {_commit(one.commit)}: {verdict}"
+        if at or not one.candidate.accepted:
+            yield from _checks(one.candidate)
+    if explained.omitted:
+        yield f"  {explained.omitted} candidates elsewhere are left out"
+
+
+def _lines(explanation: Explanation) -> Iterator[str]:
+    yield f"{explanation.trace.key} in {explanation.repository}: {explanation.measured} measured commits"
+    if explanation.at is not None:
+        yield f"at {_commit(explanation.at)}"
+    for alert in explanation.alerts:
+        yield from _alert_lines(alert, at=explanation.at is not None)
+
+
+def _plain(value: Any) -> Any:
+    """Turn what an explanation consists of into what JSON can hold; numbers that are not finite become null."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple, frozenset)):
+        return [_plain(one) for one in value]
+    scalar = value.item() if isinstance(value, np.generic) else value
+    if isinstance(scalar, float) and not math.isfinite(scalar):
+        return None
+    if isinstance(scalar, datetime):
+        return scalar.isoformat()
+    return scalar.value if isinstance(scalar, Enum) else scalar
+
+
+@click.command("explain")
+@click.argument("trace")
+@click.option("--at", default=None, metavar="COMMIT", help="Only what is near this commit, with every number.")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to print it.",
+)
+@instance_option
+def command(trace: str, at: str | None, output: str, instance: str | None) -> None:
+    """Say why there is, or is not, a finding in TRACE: every candidate, every check, every filter.
+
+    TRACE is a trace key, or a query that matches one trace, such as benchmark=parse.
+    """
+    from knickpoint.watch.explain import explain_trace
+
+    with open_chosen_instance(instance) as opened:
+        explanation = explain_trace(opened.store, _the_trace(opened.store, trace), opened.alerts, at=at)
+    if output == "json":
+        click.echo(json.dumps([_plain(explanation)], indent=2, ensure_ascii=False))
+        return
+    for line in _lines(explanation):
+        click.echo(line)

@@ -1,0 +1,67 @@
+"""Read results as an import would, and write nothing: for judging them before, or instead of, keeping them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from knickpoint.formats import read_report
+from knickpoint.ingest.books import Books
+from knickpoint.ingest.importing import read_file
+from knickpoint.ingest.naming import Naming
+from knickpoint.ingest.settings import Destination
+from knickpoint.ingest.sidecar import Sidecar, sidecar_of
+from knickpoint.model.errors import FormatError
+from knickpoint.model.report import Problem, RunReport, Severity
+
+__all__ = ["ReadResults", "read_results"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResults:
+    """The runs of some files, all of one repository, named as an import would name them."""
+
+    repository: str
+    runs: tuple[RunReport, ...]
+    warnings: tuple[Problem, ...]
+
+
+def read_results(
+    destination: Destination,
+    paths: Sequence[Path | str],
+    *,
+    format: str = "",  # noqa: A002 - the word of the command line
+    repository: str = "",
+    params: Mapping[str, str] | None = None,
+) -> ReadResults:
+    """Read results files with the naming rules of ``destination``; runs need not say their commit.
+
+    Raises:
+        InputError: a file cannot be read, or the files belong to several repositories.
+    """
+    books = Books(destination)
+    settings = destination.ingest
+    runs: list[RunReport] = []
+    warnings: list[Problem] = []
+    names: dict[str, None] = {}
+    for path in map(Path, paths):
+        told = Sidecar(repository=repository, format=format, params=dict(params or {})).over(sidecar_of(path))
+        data = read_file(path, settings.largest_megabytes)
+        report, problems = read_report(data, name=str(path), format=told.format)
+        refused = next((problem for problem in problems if problem.severity is Severity.ERROR), None)
+        if refused is not None:
+            raise FormatError(refused.message, where=f"{path}: {refused.where}", remedy=refused.remedy)
+        warnings += problems
+        names[books.name(told.repository, report.repository)] = None
+        naming = Naming(told.params, settings.drop_params, settings.refuse_params, settings.renames)
+        for run in report.runs:
+            table, _notes = naming.apply(run.results, where=str(path))
+            runs.append(replace(run, results=table, revision=told.commit or run.revision))
+    if len(names) > 1:
+        raise FormatError(
+            f"the results belong to several repositories: {', '.join(names)}",
+            where=str(paths[0]),
+            remedy="Name one with --repository, or judge them one by one.",
+        )
+    return ReadResults(next(iter(names), ""), tuple(runs), tuple(warnings))
