@@ -211,9 +211,7 @@ class Commits:
     def get(self, repository: Repository, slots: Sequence[int]) -> list[SlottedCommit]:
         """Return the commits at ``slots``, in that order; slots that do not exist are left out."""
         table = tables.commit
-        numbers = self._database.numbers("slots")
-        query = select(table).join(numbers, table.c.slot == numbers.c.value)
-        query = query.where(table.c.repository_id == repository.id)
+        query = select(table).where(table.c.repository_id == repository.id, self._database.among(table.c.slot, "slots"))
         with self._database.reading() as connection:
             rows = connection.execute(query, {"slots": self._database.listed(slots)}).all()
         found = {row.slot: _commit_of(row) for row in rows}
@@ -260,9 +258,8 @@ class Commits:
         if not wanted:
             return []
         table = tables.order
-        numbers = self._database.numbers("slots")
         with self._database.transaction() as connection:
-            query = select(table.c.before, table.c.after).join(numbers, table.c.before == numbers.c.value)
+            query = select(table.c.before, table.c.after).where(self._database.among(table.c.before, "slots"))
             query = query.where(table.c.repository_id == repository.id)
             listed = self._database.listed(sorted({before for before, _ in wanted}))
             known = {(row.before, row.after) for row in connection.execute(query, {"slots": listed})}

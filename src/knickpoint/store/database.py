@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import (
     BigInteger,
+    ColumnElement,
     Connection,
     FromClause,
     Table,
@@ -20,6 +21,7 @@ from sqlalchemy import (
     create_engine,
     event,
     func,
+    select,
     text,
 )
 from sqlalchemy.dialects import postgresql, sqlite
@@ -76,7 +78,11 @@ class Database:
 
     def __init__(self, location: str | Path) -> None:
         self.url = _location_url(location)
-        self.where = self.url.set(drivername=self.url.get_backend_name()).render_as_string() if "://" in str(location) else str(location)
+        self.where = (
+            self.url.set(drivername=self.url.get_backend_name()).render_as_string()
+            if "://" in str(location)
+            else str(location)
+        )
         self.embedded = self.url.get_backend_name() == "sqlite"
         self._current = threading.local()
         self._undone: list[Callable[[], None]] = []
@@ -163,6 +169,13 @@ class Database:
             return func.json_each(bindparam(name)).table_valued("value", name=f"{name}_list")
         array = bindparam(name, type_=postgresql.ARRAY(BigInteger))
         return func.unnest(array).table_valued("value", name=f"{name}_list").render_derived()
+
+    def among(self, column: ColumnElement[int], name: str = "numbers") -> ColumnElement[bool]:
+        """Return the condition that ``column`` is one of the numbers bound as ``name``; see :meth:`listed`.
+
+        A list, not a join: SQLite would be free to walk the table and search the list for every row of it.
+        """
+        return column.in_(select(self.numbers(name).c.value))
 
     def listed(self, numbers: NDArray[np.integer[Any]] | Sequence[int]) -> object:
         """Return the value of a parameter of :meth:`numbers`."""

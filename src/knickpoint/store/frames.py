@@ -193,8 +193,7 @@ class Frames:
             return matrix.result()
         low, high = int(slots.min()), int(slots.max())
         listed = {"numbers": self._database.listed(matrix.chunks)}
-        numbers = self._database.numbers()
-        query = select(sealed).select_from(numbers.join(sealed, sealed.c.chunk == numbers.c.value))
+        query = select(sealed).where(self._database.among(sealed.c.chunk))
         query = query.where(sealed.c.first <= high, sealed.c.first + sealed.c.span > low)
         scattered: dict[int, list[Any]] = {}
         for row in connection.execute(query, listed):
@@ -208,7 +207,7 @@ class Frames:
             matrix.put(slice(rows.start, rows.start + len(block)), columns, block)
         for width, sparse in scattered.items():
             matrix.scatter(sparse, width)
-        query = select(hot).select_from(numbers.join(hot, hot.c.chunk == numbers.c.value))
+        query = select(hot).where(self._database.among(hot.c.chunk))
         query = query.where(hot.c.slot >= low, hot.c.slot <= high)
         for row in connection.execute(query, listed):
             column = matrix.column_of.get(row.slot)

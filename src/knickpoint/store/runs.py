@@ -210,8 +210,7 @@ class Runs:
     def at(self, repository: Repository, slots: Sequence[int]) -> list[Run]:
         """Return the runs at ``slots``, by slot and then by arrival."""
         table = tables.run
-        numbers = self._database.numbers()
-        query = select(table).join(numbers, table.c.slot == numbers.c.value)
+        query = select(table).where(self._database.among(table.c.slot))
         query = query.where(table.c.repository_id == repository.id).order_by(table.c.slot, table.c.id)
         with self._database.reading() as connection:
             rows = connection.execute(query, {"numbers": self._database.listed(slots)}).all()

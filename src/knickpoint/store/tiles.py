@@ -65,9 +65,8 @@ class Tiles:
         """Return the values of ``chunks`` at ``slot``, shape (chunks, 1024), NaN for missing, segments left out."""
         columns = np.full((len(chunks), CHUNK), np.nan)
         number = {chunk: place for place, chunk in enumerate(chunks.tolist())}
-        numbers = self._database.numbers()
         listed = {"numbers": self._database.listed(chunks)}
-        query = select(sealed).select_from(numbers.join(sealed, sealed.c.chunk == numbers.c.value))
+        query = select(sealed).where(self._database.among(sealed.c.chunk))
         query = query.where(sealed.c.first <= slot, sealed.c.first + sealed.c.span > slot)
         for row in connection.execute(query, listed):
             column = columns[number[row.chunk]]
@@ -78,7 +77,7 @@ class Tiles:
             else:
                 tile = dense_of(row)
                 column[: len(tile)] = tile[:, slot - row.first]
-        query = select(hot).select_from(numbers.join(hot, hot.c.chunk == numbers.c.value))
+        query = select(hot).where(self._database.among(hot.c.chunk))
         for row in connection.execute(query.where(hot.c.slot == slot), listed):
             values = floats(row)
             column = columns[number[row.chunk]]

@@ -191,10 +191,8 @@ class Traces:
 
     def _identities(self, connection: Connection, repository_id: int, digests: NDArray[np.int64]) -> _Rows:
         table = tables.identity
-        numbers = self._database.numbers()
         query = select(table.c.high, table.c.low, table.c.dimension, table.c.trace_id, table.c.unit_id, table.c.better)
-        query = query.select_from(numbers.join(table, table.c.high == numbers.c.value))
-        query = query.where(table.c.repository_id == repository_id)
+        query = query.where(table.c.repository_id == repository_id, self._database.among(table.c.high))
         listed = self._database.listed(np.unique(digests[:, 0]))
         rows = connection.execute(query, {"numbers": listed}).all()
         columns = np.array([tuple(row) for row in rows], dtype=np.int64).reshape(-1, 6)
@@ -363,8 +361,7 @@ class Traces:
         return int(connection.execute(select(counter.c.value).where(counter.c.name == name)).scalar_one())
 
     def _chunks(self, connection: Connection, keys: NDArray[np.int64]) -> Iterator[tuple[int, Any]]:
-        numbers = self._database.numbers()
-        query = select(tables.chunk).join(numbers, tables.chunk.c.id == numbers.c.value)
+        query = select(tables.chunk).where(self._database.among(tables.chunk.c.id))
         for row in connection.execute(query, {"numbers": self._database.listed(keys)}).all():
             yield row.id, row
 

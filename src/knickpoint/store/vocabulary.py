@@ -90,9 +90,8 @@ class Vocabulary:
             split.append(next(iter(decoded.items())))
         self._learn_names(connection, {name for name, _ in split})
         digests = digest_each([f"{self._names[name]},{value}" for name, value in split])[:, 0]
-        numbers = self._database.numbers()
         query = select(param_value.c.name_id, param_value.c.code, param_value.c.value)
-        query = query.select_from(numbers.join(param_value, param_value.c.digest == numbers.c.value))
+        query = query.where(self._database.among(param_value.c.digest))
         rows = connection.execute(query, {"numbers": self._database.listed(np.unique(digests))})
         codes = {(row.name_id, row.value): row.code for row in rows}
         fresh: list[dict[str, Any]] = []
