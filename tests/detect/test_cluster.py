@@ -15,7 +15,10 @@ from knickpoint.detect import cluster
 from knickpoint.detect.methods.cluster import PRESETS, count_params
 from knickpoint.detect.methods.kmeans import automatic_k, skia_iterations, spread_start
 from knickpoint.detect.methods.normalise import fill, normalise
+from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import InputError, SeriesError
+from knickpoint.model.frame import Frame, Trace
+from knickpoint.model.unit import Better
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +149,27 @@ def test_the_number_of_clusters_grows_with_that_of_the_traces(traces: int, k: in
 def test_missing_values_take_the_next_one_and_the_end_the_last() -> None:
     frame = np.array([[np.nan, 2, np.nan, 3, np.nan], [np.nan] * 5])
     assert fill(frame).tolist() == [[2, 2, 3, 3, 3], [0] * 5]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([1.0, 2.0, 3.0, float("nan")]), min_size=6, max_size=6), min_size=1, max_size=5)
+)
+def test_filling_looks_at_one_trace_at_a_time(rows: list[list[float]]) -> None:
+    frame = np.array(rows)
+    for row, filled in zip(rows, fill(frame), strict=True):
+        measured = [(place, value) for place, value in enumerate(row) if value == value]  # noqa: PLR0124
+        for place, value in enumerate(filled):
+            after = [own for where, own in measured if where >= place]
+            assert value == (after[0] if after else measured[-1][1] if measured else 0.0)
+
+
+def test_a_frame_of_the_store_brings_its_keys() -> None:
+    traces = [Trace(row, f",test=t{row},", "s", "time", Better.LOWER) for row in range(60)]
+    line = Line(Repository(1, "r"), "main", tuple(range(80)))
+    frame = Frame(traces, line, 0, np.arange(80), _frame().astype(np.float32))
+    one, other = cluster(frame), cluster(_frame().astype(np.float32), [trace.key for trace in traces])
+    assert [each.keys for each in one] == [each.keys for each in other]
+    assert len(one[0].keys) == one[0].size
 
 
 def test_a_mostly_missing_trace_belongs_to_no_cluster() -> None:

@@ -21,15 +21,20 @@ def fill(frame: NDArray[np.float64]) -> NDArray[np.float64]:
     The end of a trace takes its last value; a trace without any value becomes 0.
     """
     missing = np.isnan(frame)
-    if not missing.any():
+    holes = np.flatnonzero(missing)
+    if not holes.size:
         return frame
     columns = frame.shape[1]
-    place = np.arange(columns)
-    following = np.minimum.accumulate(np.where(missing, columns, place)[:, ::-1], axis=1)[:, ::-1]
-    former = np.maximum.accumulate(np.where(missing, -1, place), axis=1)
-    source = np.where(following < columns, following, former)
-    filled = np.take_along_axis(frame, np.maximum(source, 0), axis=1)
-    return np.where(source < 0, 0.0, filled)
+    measured = np.flatnonzero(~missing)
+    following = np.searchsorted(measured, holes)
+    bounded = np.append(measured, frame.size)
+    later = bounded[following]
+    former = np.append(measured, -1)[following - 1]
+    row = holes // columns
+    source = np.where(later // columns == row, later, np.where(former // columns == row, former, -1))
+    filled = frame.copy().ravel()
+    filled[holes] = np.where(source < 0, 0.0, filled[np.maximum(source, 0)])
+    return filled.reshape(frame.shape)
 
 
 def _scale(block: NDArray[np.float64], floor: float, *, compatible: bool) -> NDArray[np.float64]:
