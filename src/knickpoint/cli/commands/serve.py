@@ -1,6 +1,10 @@
-"""``knick serve``: the API and the dashboard of an instance."""
+"""``knick serve``: the API and the dashboard of an instance, and the worker that keeps it going."""
 
 from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 
 import click
 
@@ -9,7 +13,26 @@ from knickpoint.cli.options import instance_option, open_chosen_instance
 __all__ = ["command", "serve_instance"]
 
 
-def serve_instance(directory: str | None, *, host: str | None = None, port: int | None = None) -> None:
+@contextmanager
+def _working(directory: str | None) -> Iterator[None]:
+    """Run a worker in a thread of its own, over a connection of its own, for the length of a ``with``."""
+    from knickpoint.instance import Worker
+
+    stop = threading.Event()
+    with open_chosen_instance(directory) as instance:
+        worker = Worker(instance, announce=click.echo)
+        thread = threading.Thread(target=worker.run, args=(stop,), name="knickpoint-worker")
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+
+def serve_instance(
+    directory: str | None, *, host: str | None = None, port: int | None = None, worker: bool = True
+) -> None:
     """Serve an instance until it is interrupted.
 
     Raises:
@@ -17,13 +40,15 @@ def serve_instance(directory: str | None, *, host: str | None = None, port: int 
     """
     from knickpoint.server import serve
 
-    with open_chosen_instance(directory) as instance:
-        serve(
-            instance,
-            host or "",
-            port,
-            ready=lambda address: click.echo(f"The dashboard is at {address} (Ctrl-C ends it)"),
-        )
+    with open_chosen_instance(directory) as instance, ExitStack() as stack:
+
+        def ready(address: str) -> None:
+            click.echo(f"The dashboard is at {address} (Ctrl-C ends it)")
+            if worker:
+                stack.enter_context(_working(directory))
+
+        with suppress(KeyboardInterrupt):
+            serve(instance, host or "", port, ready=ready)
 
 
 @click.command("serve")
@@ -34,7 +59,8 @@ def serve_instance(directory: str | None, *, host: str | None = None, port: int 
     default=None,
     help="The port. Default: the configuration's; 0 takes a free one.",
 )
+@click.option("--worker/--no-worker", default=True, show_default=True, help="Take in what arrives and run alerts, too.")
 @instance_option
-def command(host: str | None, port: int | None, instance: str | None) -> None:
-    """Serve the API and the dashboard, on this machine unless told otherwise."""
-    serve_instance(instance, host=host, port=port)
+def command(*, host: str | None, port: int | None, worker: bool, instance: str | None) -> None:
+    """Serve the API and the dashboard, on this machine unless told otherwise, and keep working."""
+    serve_instance(instance, host=host, port=port, worker=worker)
