@@ -1,6 +1,11 @@
+/* Which instructions the kernels use: what the machine has, or less when KNICKPOINT_KERNELS asks for it. */
+
+#include <stdlib.h>
+#include <string.h>
+
 #include "levels.h"
 
-int kp_level(void)
+static int machine_level(void)
 {
 #if KP_X86
     __builtin_cpu_init();
@@ -13,4 +18,20 @@ int kp_level(void)
 #else
     return 0;
 #endif
+}
+
+int kp_level(void)
+{
+    /* Threads that come here at once all find the same. */
+    static volatile int known = -1;
+    if (known < 0) {
+        const char *wanted = getenv("KNICKPOINT_KERNELS");
+        int level = machine_level();
+        if (wanted && !strcmp(wanted, "plain"))
+            level = 0;
+        else if (wanted && !strcmp(wanted, "avx2") && level > 1)
+            level = 1;
+        known = level;
+    }
+    return known;
 }

@@ -6,8 +6,8 @@ import json
 import math
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["NullLaw", "null_law", "ranks", "split_by_rank"]
+
+_FILE: Final = Path(__file__).parent.parent / "data" / "e_divisive_null.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,7 @@ class NullLaw:
 
 @cache
 def _table() -> dict[str, object]:
-    text = files("knickpoint.detect").joinpath("data", "e_divisive_null.json").read_text(encoding="utf-8")
-    table: dict[str, object] = json.loads(text)
+    table: dict[str, object] = json.loads(_FILE.read_text(encoding="utf-8"))
     return table
 
 
