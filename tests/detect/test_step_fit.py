@@ -87,6 +87,12 @@ def test_a_step_too_near_to_the_end_waits_for_more_data() -> None:
     assert [step.index for step in step_fit(_series(at=40, length=50), kind="cohen").steps] == [40]
 
 
+def test_a_series_shorter_than_a_window_says_so() -> None:
+    detection = step_fit(_series(length=12, at=6), radius=7)
+    assert detection.steps == ()
+    assert detection.facts == {"windows": 0.0, "values": 12.0, "values in a window": 14.0}
+
+
 def test_missing_values_are_left_out_before_windows_are_cut() -> None:
     values = _series()
     spread = np.full(values.size * 2, np.nan)

@@ -83,6 +83,39 @@ def test_a_small_series_with_small_windows_has_its_change(units: dict[str, Any])
     assert found == case["expect_change_indices"]
 
 
+def _in_plain_loops(values: NDArray[np.float64]) -> list[int]:
+    """Find changes as Perfherder describes its method, one value at a time."""
+
+    def describe(window: list[float]) -> tuple[float, float]:
+        weights = [(len(window) - place) / len(window) for place in range(len(window))]
+        mean = sum(weight * value for weight, value in zip(weights, window, strict=True)) / sum(weights)
+        squares = sum((value - mean) ** 2 for value in window)
+        return mean, squares / (len(window) - 1) / len(window) if len(window) > 1 else 0.0
+
+    series, strength, calm = values.tolist(), [0.0], 0
+    for place in range(1, len(series)):
+        back = min(max(calm, 12), 24)
+        (before, noise), (after, other) = (
+            describe(window) for window in (series[max(0, place - back) : place][::-1], series[place : place + 12])
+        )
+        strength.append(abs(after - before) / (noise + other) ** 0.5 if noise + other else 0.0)
+        calm = 0 if strength[-1] > 7 else calm + 1
+    padded = [*strength, 0.0]
+    return [
+        place
+        for place in range(12, len(series) - 11)
+        if strength[place] > 7 and strength[place] > padded[place - 1] and strength[place] > padded[place + 1]
+    ]
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), size=st.sampled_from([0.0, 3.0, 6.0, 20.0]), gap=st.integers(5, 40))
+def test_the_answer_is_that_of_plain_loops(seed: int, size: float, gap: int) -> None:
+    values = _series(seed, size=size, length=120)
+    values[40 + gap :] -= 1.5 * size
+    assert _indices(values) == _in_plain_loops(values)
+
+
 def test_the_reason_of_a_near_miss_is_its_t(units: dict[str, Any]) -> None:
     case = units["outlier_false_negative"]
     detection = t_test(np.array(case["values"]))

@@ -254,7 +254,8 @@ def detect_step_fit(
     series = read_series(values)
     windows = slide(series.values, window_width(chosen, radius, compatible=compatible))
     if not len(windows):
-        return Detection.nothing("step_fit", parameters)
+        few = {"values": float(series.values.size), "values in a window": float(windows.shape[1])}
+        return Detection("step_fit", parameters, (), (), {"windows": 0.0, **few})
     judged = judge_windows(windows, chosen, floor=floor, compatible=compatible)
     unwanted = {"both": 0, "up": -1, "down": 1}[direction]
     wanted = np.where(judged.movement == unwanted, 0, judged.movement).astype(np.int8)
