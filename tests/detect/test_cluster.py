@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.cluster import vq
 
 from knickpoint.detect import cluster
-from knickpoint.detect.methods.cluster import PRESETS, count_params
+from knickpoint.detect.methods.cluster import count_params
 from knickpoint.detect.methods.kmeans import automatic_k, skia_iterations, spread_start
 from knickpoint.detect.methods.normalise import fill, normalise
 from knickpoint.model.commit import Line, Repository
@@ -67,7 +67,7 @@ def test_params_are_counted_as_skia_does(vectors: dict[str, Any]) -> None:
 def test_two_shapes_are_the_two_clusters_of_skia(vectors: dict[str, Any], seed: int) -> None:
     case = vectors["cluster_summaries_two_shapes"]
     frame = np.array(list(case["traceset"].values()), dtype=np.float64)
-    parameters: dict[str, Any] = PRESETS["skia"] | {"floor": case["stddev_threshold"], "k": case["k"]}
+    parameters = {"preset": "skia", "floor": case["stddev_threshold"], "k": case["k"]}
     found = cluster(frame, list(case["traceset"]), seed=seed, **parameters)
     expected = case["expected_clusters_in_order"]
     if len(found) < len(expected):
@@ -209,6 +209,14 @@ def test_an_infinity_is_named_by_its_place() -> None:
     frame[2500, 7] = np.inf
     with pytest.raises(SeriesError, match="2500, 7"):
         cluster(frame)
+
+
+def test_parameters_are_checked_as_those_of_other_methods() -> None:
+    assert [each.members for each in cluster(_frame(), k="4")] == [each.members for each in cluster(_frame(), k=4)]
+    with pytest.raises(InputError, match="no parameter 'colour'"):
+        cluster(_frame(), colour=3)
+    with pytest.raises(InputError, match="no preset 'moss'"):
+        cluster(_frame(), preset="moss")
 
 
 def test_keys_that_do_not_fit_are_refused() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from knickpoint.calc import FOLDS, FUNCTIONS
-from knickpoint.detect import cluster, parameters_of, presets_of
-from knickpoint.detect.methods.cluster import PRESETS
+from knickpoint.detect import parameters_of, presets_of
+from knickpoint.detect.methods.cluster import PRESETS, cluster_traces
 from knickpoint.detect.methods.fit import KINDS
 from knickpoint.detect.parameters import describe
 
@@ -37,7 +37,7 @@ def test_the_page_of_step_fit_names_every_kind() -> None:
 
 
 def test_the_page_of_clusters_names_every_parameter_and_preset() -> None:
-    assert _missing("detect/cluster.md", set(describe(cluster))) == set()
+    assert _missing("detect/cluster.md", set(describe(cluster_traces))) == set()
     assert all(f"preset={name}" in (_GUIDE / "detect" / "cluster.md").read_text(encoding="utf-8") for name in PRESETS)
 
 

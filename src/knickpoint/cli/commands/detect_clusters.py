@@ -57,10 +57,8 @@ def _is_number(text: str) -> bool:
 def show_clusters(series: Sequence[NamedSeries], parameters: dict[str, Any], output: OutputFormat) -> None:
     """Print the clusters of ``series``, the strongest step first, one row each."""
     from knickpoint.detect import cluster
-    from knickpoint.detect.parameters import resolve
 
     positions, frame = _aligned(series)
-    arguments = resolve(cluster, "cluster", {}, parameters)
     rows = [
         {
             "cluster": number,
@@ -71,6 +69,6 @@ def show_clusters(series: Sequence[NamedSeries], parameters: dict[str, Any], out
             "interesting": one.interesting,
             "members": [series[member].id for member in one.members],
         }
-        for number, one in enumerate(cluster(frame, **arguments))
+        for number, one in enumerate(cluster(frame, **parameters))
     ]
     show(_COLUMNS, rows, output, empty="No clusters.")

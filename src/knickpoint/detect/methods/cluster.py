@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Final
+from functools import wraps
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +19,7 @@ from knickpoint.detect.batch import available_threads
 from knickpoint.detect.methods.fit import fit_steps
 from knickpoint.detect.methods.kmeans import automatic_k, random_start, skia_iterations, spread_start
 from knickpoint.detect.methods.normalise import normalise
-from knickpoint.detect.parameters import Value
+from knickpoint.detect.parameters import Value, resolve
 from knickpoint.detect.regions import build_step
 from knickpoint.model.cluster import Cluster, ParamCount
 from knickpoint.model.errors import InputError, ParamsError
@@ -26,7 +27,7 @@ from knickpoint.model.frame import Frame
 from knickpoint.model.params import decode_key
 from knickpoint.model.step import Check
 
-__all__ = ["PRESETS", "cluster", "count_params"]
+__all__ = ["PRESETS", "cluster", "cluster_traces", "count_params"]
 
 PRESETS: Final[dict[str, dict[str, Value]]] = {
     "skia": {"compatible": True, "interesting": 50.0, "floor": 0.001, "minimum_measured": 0.0}
@@ -143,7 +144,7 @@ def _given(frame: ArrayLike | Frame, keys: Sequence[str] | None) -> tuple[NDArra
     return values, keys or ()
 
 
-def cluster(
+def cluster_traces(
     frame: ArrayLike | Frame,
     keys: Sequence[str] | None = None,
     *,
@@ -173,9 +174,11 @@ def cluster(
         threads: how many to use, None for every core; the answer is the same.
         compatible: start, stop and fit as Skia Perf does; ``floor`` is then absolute.
 
+    A ``preset`` and text for values are understood as by the other methods.
+
     Raises:
         SeriesError: not a matrix of finite or missing numbers.
-        InputError: a number of keys that is not that of the traces, or parameters that cannot be.
+        InputError: a number of keys that is not that of the traces, a parameter that there is not or that cannot be.
     """
     if k < 0 or edge < 1 or minimum_members < 1:
         raise InputError(
@@ -207,3 +210,9 @@ def cluster(
         for label in np.unique(labels)
     ]
     return sorted(found, key=lambda each: (-abs(each.regression), each.members[0]))
+
+
+@wraps(cluster_traces, assigned=("__module__", "__doc__", "__annotations__"))
+def cluster(frame: ArrayLike | Frame, keys: Sequence[str] | None = None, **parameters: Any) -> list[Cluster]:
+    """Check the parameters and cluster; the documentation is that of :func:`cluster_traces`."""
+    return cluster_traces(frame, keys, **resolve(cluster_traces, "cluster", PRESETS, parameters))
