@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels.h"
+#include "levels.h"
 
 enum { LEVELS = 64, HALF = 32, WINDOW = 100, SHORTEST = 3, REACH = 8, SIDE = 40, FEATURES = 43 };
 static const double MAD = 1.4826; /* makes the median absolute deviation a standard deviation of normal noise */
@@ -16,9 +17,7 @@ static const double TIE = 1e-9;   /* what differs by less is equal: rounding dec
 typedef struct {
     int n;
     const double *x;
-    double *scratch, *residual, *noise, *sorted, *left, *right;
-    uint64_t *switched;
-    uint8_t *source;
+    double *scratch, *residual, *noise, *sorted, *left, *right, *before;
     double scale, spread, kurtosis, tail, phi, memory, quantiles, distinct, drift;
 } Series;
 
@@ -73,6 +72,18 @@ static double median_of(double *v, int n)
     return 0.5 * (lower + upper);
 }
 
+/* Destroys the order of v. */
+static double quantile_of(double *v, int n, double q)
+{
+    double place = q * (n - 1);
+    int i = (int)place;
+    double low = kth(v, n, i), high = low;
+    if (i >= n - 1) return low;
+    high = v[i + 1];
+    for (int k = i + 2; k < n; k++) if (v[k] < high) high = v[k];
+    return low + (place - i) * (high - low);
+}
+
 static double median_at(Series *s, int a, int b)
 {
     memcpy(s->scratch, s->x + a, (size_t)(b - a) * sizeof(double));
@@ -111,18 +122,21 @@ static double difference_scale(Series *s)
     return kept ? 0.8862 * total / kept : 0;
 }
 
-/* Cheapest path over a grid of levels with bounded loss; writes first points of new levels, ascending. */
-static int cheapest_path(Series *s, const double *grid, const double *noise, double flat, double penalty, double cap, int *out)
+/* Cheapest path over a grid of levels with bounded loss; writes the first points of its levels, ascending. w[t] is one
+   over the noise at t. born[j] is where the cheapest path that now runs at level j took it up; before[t] where the path
+   that a change at t leaves had done so. */
+KP_INLINE int walk(const double *x, const double *w, int n, const double *grid, double penalty, double cap,
+                   double *before, int *out)
 {
-    double cost[LEVELS];
-    int n = s->n;
-    for (int t = 0; t < n; t++) {
-        double w = 1.0 / (noise ? noise[t] : flat), v = s->x[t];
-        if (t == 0) {
-            for (int j = 0; j < LEVELS; j++) { double d = (v - grid[j]) * w; d *= d; cost[j] = d < cap ? d : cap; }
-            continue;
-        }
-        double lanes[8];
+    double cost[LEVELS], born[LEVELS];
+    for (int j = 0; j < LEVELS; j++) {
+        double d = (x[0] - grid[j]) * w[0];
+        d *= d;
+        cost[j] = d < cap ? d : cap;
+        born[j] = 0;
+    }
+    for (int t = 1; t < n; t++) {
+        double lanes[8], v = x[t], by = w[t], now = t;
         for (int k = 0; k < 8; k++) lanes[k] = cost[k];
         for (int j = 8; j < LEVELS; j += 8)
             for (int k = 0; k < 8; k++) lanes[k] = cost[j + k] < lanes[k] ? cost[j + k] : lanes[k];
@@ -130,23 +144,49 @@ static int cheapest_path(Series *s, const double *grid, const double *noise, dou
         for (int k = 1; k < 8; k++) least = lanes[k] < least ? lanes[k] : least;
         int from = 0;
         while (cost[from] != least) from++;
+        before[t] = born[from];
         double other = least + penalty;
-        uint64_t bits = 0;
-        for (int j = 0; j < LEVELS; j++) bits |= (uint64_t)(cost[j] > other) << j;
-        s->switched[t] = bits;
-        s->source[t] = (uint8_t)from;
         for (int j = 0; j < LEVELS; j++) {
-            double d = (v - grid[j]) * w, c = cost[j] > other ? other : cost[j];
+            double d = (v - grid[j]) * by, stay = cost[j];
             d *= d;
-            cost[j] = c + (d < cap ? d : cap);
+            born[j] = stay > other ? now : born[j];
+            cost[j] = (stay > other ? other : stay) + (d < cap ? d : cap);
         }
     }
-    int j = 0, count = 0;
-    for (int k = 1; k < LEVELS; k++) if (cost[k] < cost[j]) j = k;
-    for (int t = n - 1; t > 0; t--)
-        if (s->switched[t] >> j & 1) { out[count++] = t; j = s->source[t]; }
+    int last = 0, count = 0;
+    for (int j = 1; j < LEVELS; j++)
+        if (cost[j] < cost[last]) last = j;
+    for (int t = (int)born[last]; t > 0; t = (int)before[t]) out[count++] = t;
     for (int a = 0, b = count - 1; a < b; a++, b--) { int t = out[a]; out[a] = out[b]; out[b] = t; }
     return count;
+}
+
+#if KP_X86
+__attribute__((target("avx2"))) static int walk_avx2(const double *x, const double *w, int n, const double *grid,
+                                                     double penalty, double cap, double *before, int *out)
+{
+    return walk(x, w, n, grid, penalty, cap, before, out);
+}
+
+__attribute__((target("avx512f,avx512dq,avx512vl,prefer-vector-width=512"))) static int
+walk_avx512(const double *x, const double *w, int n, const double *grid, double penalty, double cap, double *before,
+            int *out)
+{
+    return walk(x, w, n, grid, penalty, cap, before, out);
+}
+#endif
+
+/* noise is per point, or NULL for the same everywhere. */
+static int cheapest_path(Series *s, const double *grid, const double *noise, double flat, double penalty, double cap,
+                         int *out)
+{
+    for (int t = 0; t < s->n; t++) s->scratch[t] = 1.0 / (noise ? noise[t] : flat);
+#if KP_X86
+    int level = kp_level();
+    if (level > 1) return walk_avx512(s->x, s->scratch, s->n, grid, penalty, cap, s->before, out);
+    if (level > 0) return walk_avx2(s->x, s->scratch, s->n, grid, penalty, cap, s->before, out);
+#endif
+    return walk(s->x, s->scratch, s->n, grid, penalty, cap, s->before, out);
 }
 
 static void take_residuals(Series *s, const int *cps, int k)
@@ -158,15 +198,48 @@ static void take_residuals(Series *s, const int *cps, int k)
     }
 }
 
-static double correlation(const double *z, int n, int lag)
+/* Autocorrelations at lags 1 to most; z is centred in passing. */
+static void autocorrelate(double *z, int n, int most, double *out)
 {
-    double mean = 0, den = 0, num = 0;
+    double mean = 0, den = 0;
     for (int i = 0; i < n; i++) mean += z[i];
     mean /= n;
-    for (int i = 0; i < n; i++) den += (z[i] - mean) * (z[i] - mean);
-    if (!(den > 0) || n <= lag) return 0;
-    for (int i = lag; i < n; i++) num += (z[i] - mean) * (z[i - lag] - mean);
-    return num / den;
+    for (int i = 0; i < n; i++) z[i] -= mean;
+    for (int i = 0; i < n; i++) den += z[i] * z[i];
+    for (int lag = 1; lag <= most; lag++) {
+        double num = 0;
+        for (int i = lag; i < n; i++) num += z[i] * z[i - lag];
+        out[lag - 1] = den > 0 && n > lag ? num / den : 0;
+    }
+}
+
+enum { AROUND = 20, STRIDE = 4 };
+
+/* The noise around each point, refreshed every STRIDE points, from a sorted window that moves along. */
+static void local_noise(Series *s, double everywhere)
+{
+    int n = s->n, first = 0, stop = 0, held = 0;
+    double window[2 * AROUND + 1], top = 4 * (s->scale > everywhere ? s->scale : everywhere);
+    for (int i = 0; i < n; i += STRIDE) {
+        double local = everywhere > s->scale ? everywhere : s->scale;
+        if (n >= 30) {
+            for (; first < i - AROUND; first++) {
+                double gone = fabs(s->residual[first]);
+                int k = 0;
+                while (window[k] != gone) k++;
+                memmove(window + k, window + k + 1, (size_t)(--held - k) * sizeof(double));
+            }
+            for (; stop < n && stop < i + AROUND + 1; stop++) {
+                double fresh = fabs(s->residual[stop]);
+                int k = held++;
+                for (; k > 0 && window[k - 1] > fresh; k--) window[k] = window[k - 1];
+                window[k] = fresh;
+            }
+            double near = MAD * sorted_median(window, held);
+            local = clip(0.35 * everywhere + 0.65 * near, 0.5 * s->scale, top);
+        }
+        for (int t = i; t < i + STRIDE && t < n; t++) s->noise[t] = local;
+    }
 }
 
 static void study_noise(Series *s, double floor_scale)
@@ -185,27 +258,15 @@ static void study_noise(Series *s, double floor_scale)
     s->kurtosis = k / n;
     s->tail = tail / n;
     for (int i = 0; i < n; i++) s->scratch[i] = fabs(s->residual[i]);
-    sort_values(s->scratch, n);
-    double half = sorted_quantile(s->scratch, n, 0.5), most = sorted_quantile(s->scratch, n, 0.9);
+    double half = mad / MAD, most = quantile_of(s->scratch, n, 0.9);
     s->quantiles = half > 0 ? clip(most / half, 0, 20) : 20;
     for (int i = 0; i < n; i++) s->scratch[i] = clip(s->residual[i], -3 * s->scale, 3 * s->scale);
-    double first = correlation(s->scratch, n, 1);
-    s->phi = n < 12 ? 0 : clip(first + 1.0 / n - 1.0 / sqrt((double)n), 0, 0.8);
-    s->memory = first;
-    for (int lag = 2; lag <= 6 && lag < n / 4; lag++) s->memory += correlation(s->scratch, n, lag);
-    /* noise around each point, refreshed every fourth point */
-    double global = mad;
-    for (int i = 0; i < n; i += 4) {
-        double local = global > s->scale ? global : s->scale;
-        if (n >= 30) {
-            int a = i - 20 < 0 ? 0 : i - 20, b = i + 21 > n ? n : i + 21;
-            for (int t = a; t < b; t++) s->scratch[t - a] = fabs(s->residual[t]);
-            double near = MAD * median_of(s->scratch, b - a), mixed = 0.35 * global + 0.65 * near;
-            double top = 4 * (s->scale > global ? s->scale : global);
-            local = clip(mixed, 0.5 * s->scale, top);
-        }
-        for (int t = i; t < i + 4 && t < n; t++) s->noise[t] = local;
-    }
+    double lags[6];
+    autocorrelate(s->scratch, n, 6, lags);
+    s->phi = n < 12 ? 0 : clip(lags[0] + 1.0 / n - 1.0 / sqrt((double)n), 0, 0.8);
+    s->memory = lags[0];
+    for (int lag = 2; lag <= 6 && lag < n / 4; lag++) s->memory += lags[lag - 1];
+    local_noise(s, mad);
 }
 
 static double bounded(double d, double w) { d *= w; d *= d; return d < CAP ? d : CAP; }
@@ -441,8 +502,6 @@ static double judge(const Forest *forest, const double *f, double *parts)
 static void release(Series *s)
 {
     free(s->scratch);
-    free(s->switched);
-    free(s->source);
 }
 
 static int prepare(Series *s, const double *x, int n)
@@ -450,14 +509,13 @@ static int prepare(Series *s, const double *x, int n)
     memset(s, 0, sizeof *s);
     s->n = n;
     s->x = x;
-    s->scratch = malloc(((size_t)n * 4 + 2 * WINDOW) * sizeof(double));
-    s->switched = malloc((size_t)n * sizeof(uint64_t));
-    s->source = malloc((size_t)n);
-    if (!s->scratch || !s->switched || !s->source) { release(s); return -1; }
+    s->scratch = malloc(((size_t)n * 5 + 2 * WINDOW) * sizeof(double));
+    if (!s->scratch) return -1;
     s->residual = s->scratch + n;
     s->noise = s->residual + n;
     s->sorted = s->noise + n;
-    s->left = s->sorted + n;
+    s->before = s->sorted + n;
+    s->left = s->before + n;
     s->right = s->left + WINDOW;
     return 0;
 }

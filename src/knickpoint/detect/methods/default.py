@@ -25,9 +25,12 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Check, Detection
 from knickpoint.native.segmentation import Forest, Segmentation, segment
 
-__all__ = ["THREADS", "detect_default"]
+__all__ = ["FALSE_ALARMS", "THREADS", "default_bound", "detect_default"]
 
 THREADS: Final = True
+
+FALSE_ALARMS: Final = 0.4
+"""False alarms per 1,000 commits without a change that the default accepts."""
 
 _REASONS: Final = 8
 """How many features a candidate names as its reasons; the others are summed up."""
@@ -35,10 +38,11 @@ _REASONS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """Hold the forest, the names of its features, and the bound for each rate of false alarms."""
+    """Hold the forest, its score before any feature, each one's name and that of its part, and the bound for each rate of false alarms."""
 
     forest: Forest
-    names: tuple[str, ...]
+    start: float
+    names: tuple[tuple[str, str], ...]
     rates: tuple[float, ...]
     bounds: tuple[float, ...]
 
@@ -65,22 +69,24 @@ def _model() -> _Model:
         value=np.array(nodes["value"]),
     )
     rates, bounds = zip(*data["calibration"], strict=True)
-    return _Model(forest, tuple(data["features"]), rates, bounds)
+    start = forest.base + float(forest.value[forest.root].sum())
+    names = tuple((name, f"{name}: adds to the log-odds") for name in data["features"])
+    return _Model(forest, start, names, rates, bounds)
 
 
 def _checks(model: _Model, found: Segmentation, row: int, bound: float) -> tuple[Check, ...]:
+    """Return the score with its bound, and what it is the sum of: the strongest features, the others, the start."""
     score = float(found.scores[row])
-    parts = found.parts[row]
-    strongest = np.argsort(-np.abs(parts), kind="stable")[:_REASONS]
+    numbers, parts = found.features[row].tolist(), found.parts[row].tolist()
     checks = [Check("log-odds of a change", score, ">=", bound, score >= bound)]
-    named = 0.0
-    for feature in strongest.tolist():
-        part = float(parts[feature])
-        named += part
-        checks.append(Check(model.names[feature], float(found.features[row, feature])))
-        checks.append(Check(f"{model.names[feature]}: adds to the log-odds", part))
-    checks.append(Check("all other features: add to the log-odds", score - model.forest.base - named))
-    checks.append(Check("log-odds before any feature", model.forest.base))
+    rest = score - model.start
+    for feature in sorted(range(len(parts)), key=lambda feature: -abs(parts[feature]))[:_REASONS]:
+        name, added = model.names[feature]
+        checks.append(Check(name, numbers[feature]))
+        checks.append(Check(added, parts[feature]))
+        rest -= parts[feature]
+    checks.append(Check("all other features: add to the log-odds", rest))
+    checks.append(Check("log-odds before any feature", model.start))
     return tuple(checks)
 
 
@@ -93,12 +99,20 @@ def _reason(score: float, bound: float, false_alarms: float) -> str:
     )
 
 
-def detect_default(values: NDArray[np.float64], *, false_alarms: float = 0.4) -> Detection:
+def default_bound(false_alarms: float = FALSE_ALARMS) -> float:
+    """Return the log-odds that a candidate needs at a rate of false alarms per 1,000 commits."""
+    return _model().bound(false_alarms)
+
+
+def detect_default(
+    values: NDArray[np.float64], *, false_alarms: float = FALSE_ALARMS, candidates: bool = True
+) -> Detection:
     """Find changes of level in a series; this is the method to use when in doubt.
 
     ``false_alarms`` is how many false alarms per 1,000 commits you accept in a series without change, as measured on
     real benchmark histories. More finds smaller changes; whatever a smaller number finds, a larger one finds, too. A
-    level shorter than 3 measured values is never reported, so a lone spike is not a finding.
+    level shorter than 3 measured values is never reported, so a lone spike is not a finding. ``candidates`` says
+    whether to give the candidates, too; without them it takes less time.
 
     The score of a step is the log-odds that it is a change; it is no p-value. Time is linear in the length.
 
@@ -111,41 +125,41 @@ def detect_default(values: NDArray[np.float64], *, false_alarms: float = 0.4) ->
             f"false_alarms is {false_alarms}",
             remedy="Give how many false alarms per 1,000 commits are bearable, a positive number such as 0.4.",
         )
-    parameters = {"false_alarms": false_alarms}
     series = read_series(values)
     model = _model()
     bound = model.bound(false_alarms)
     found = segment(series.values, model.forest, bound)
-    rows = series.rows[found.indices]
-    stays = found.rounds < 0
-    evidence = [_checks(model, found, row, bound) for row in range(rows.size)]
+    rows = series.rows[found.indices].tolist()
     scores = found.scores.tolist()
-    candidates = tuple(
-        Candidate(index, accepted, evidence[row], "" if accepted else _reason(scores[row], bound, false_alarms))
-        for row, (index, accepted) in enumerate(zip(rows.tolist(), stays.tolist(), strict=True))
+    stays = np.flatnonzero(found.rounds < 0).tolist()
+    evidence = {row: _checks(model, found, row, bound) for row in (range(len(rows)) if candidates else stays)}
+    strongest = sorted(stays, key=lambda row: -scores[row])
+    steps = build_steps(
+        values,
+        [rows[row] for row in strongest],
+        method="default",
+        scores=[scores[row] for row in strongest],
+        evidence=[evidence[row] for row in strongest],
     )
-    accepted = np.flatnonzero(stays)
-    strongest = np.argsort(-found.scores[accepted], kind="stable")
-    orders = np.empty(accepted.size, np.int64)
-    orders[strongest] = np.arange(accepted.size)
+    described: list[Candidate] = []
+    if candidates:
+        kept = set(stays)
+        described = [
+            Candidate(rows[row], row in kept, checks, "" if row in kept else _reason(scores[row], bound, false_alarms))
+            for row, checks in evidence.items()
+        ]
+        described.sort(key=lambda candidate: candidate.index)
     scale, phi, square, tail = found.facts
     return Detection(
         method="default",
-        parameters=parameters,
-        steps=build_steps(
-            values,
-            rows[accepted],
-            method="default",
-            scores=found.scores[accepted].tolist(),
-            orders=orders.tolist(),
-            evidence=[evidence[row] for row in accepted],
-        ),
-        candidates=tuple(sorted(candidates, key=lambda candidate: candidate.index)),
+        parameters={"false_alarms": false_alarms},
+        steps=steps,
+        candidates=tuple(described),
         facts={
             "noise (standard deviation)": scale,
             "autocorrelation at lag 1": phi,
             "mean square of the noise": square,
             "share beyond 4 standard deviations": tail,
-            "candidates": float(rows.size),
+            "candidates": float(len(rows)),
         },
     )

@@ -1,0 +1,253 @@
+"""Measure how well the default method finds changes, beside its peers, all figures for one setting.
+
+::
+
+    python benchmarks/accuracy.py             # everything: generated noise, labelled series, peers
+    python benchmarks/accuracy.py generated   # only what needs no reference data
+    python benchmarks/accuracy.py labelled
+    python benchmarks/accuracy.py --forests F # labelled series, each by the forest that never saw its repository
+
+The labelled series are in the directory that ``KNICKPOINT_REFERENCE`` names; without it their rows are not measured.
+``train_default.py --forests F`` writes the forests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuracy_noise import INDEPENDENT, Known, bump, noise, step
+from accuracy_score import Counts, Detector, Online, count, f1, interval, match, online
+from accuracy_series import Labelled, place_of_series, read_labelled
+from knickpoint.detect import find_steps
+from knickpoint.detect.methods.default import default_bound
+from knickpoint.native.segmentation import Forest, segment
+from peers import peer_python
+from table import Reach, Row, finish
+
+Array = NDArray[np.float64]
+
+SERIES: Final = 1000
+"""Generated series of each family."""
+
+SCRIPT: Final = Path(__file__).resolve().parent / "accuracy_peers.py"
+
+
+def ours(series: Sequence[Array], _: str) -> list[list[int]]:
+    """Find steps by the default method at its default setting."""
+    return [[found.index for found in find_steps(values)] for values in series]
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Hold a running peer; ``detect`` asks it about series."""
+
+    name: str
+    process: subprocess.Popen[str]
+
+    def detect(self, series: Sequence[Array], _: str) -> list[list[int]]:
+        """Return the places that the peer finds in each series."""
+        assert self.process.stdin
+        assert self.process.stdout
+        found = []
+        for values in series:
+            self.process.stdin.write(json.dumps(values.tolist()) + "\n")
+            self.process.stdin.flush()
+            found.append(json.loads(self.process.stdout.readline()))
+        return found
+
+
+def start_peer(environment: str, name: str, title: str) -> Peer | None:
+    """Start a peer in its environment; None where that cannot be set up."""
+    python = peer_python(environment)
+    if python is None:
+        return None
+    command = [str(python), str(SCRIPT), name]
+    return Peer(title, subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+
+
+def _found_share(detect: Detector, known: Iterable[Known]) -> float:
+    """Return the share, in percent, of series with any report."""
+    return 100 * float(np.mean([bool(found) for found in detect([one.values for one in known], "generated")]))
+
+
+def _located_share(detect: Detector, known: Sequence[Known], margin: int) -> float:
+    """Return the share, in percent, of series in which every true place was found."""
+    runs = detect([one.values for one in known], "generated")
+    hits = [len(match(found, one.places, margin)) == len(one.places) for found, one in zip(runs, known, strict=True)]
+    return 100 * float(np.mean(hits))
+
+
+def generated(detect: Detector, peer: Peer | None) -> list[Row]:
+    """Measure on generated noise of known truth, 200 points a series."""
+    name = peer.name if peer else ""
+    seeds = range(SERIES)
+
+    def both(measure: Any) -> tuple[float, float | None]:
+        return measure(detect), measure(peer.detect) if peer else None
+
+    rows = []
+    for family in (*INDEPENDENT, "AR(1) 0.5"):
+        quiet = [noise(family, seed) for seed in seeds]
+        own, other = both(lambda who, quiet=quiet: _found_share(who, quiet))
+        bound = 1.5 if family in INDEPENDENT else 10.0
+        rows.append(Row(f"{family}: series reported without change", "%", own, other, name, Reach.AT_MOST, bound))
+    short = [bump("normal", 3, 5, seed) for seed in seeds]
+    own, other = both(lambda who: _located_share(who, short, 2))
+    rows.append(Row("3 sigma reverted after 5: both ends found", "%", own, other, name, Reach.AT_LEAST, 60.0))
+    spikes = []
+    for seed in seeds:
+        values = noise("normal", seed + SERIES).values.copy()
+        values[-1] += 20.0
+        spikes.append(Known(values, ()))
+    own, other = both(lambda who: _found_share(who, spikes))
+    rows.append(Row("10 sigma spike on the newest point: reported", "%", own, other, name, Reach.AT_MOST, 1.5))
+    for size in (1.0, 2.0, 3.0):
+        steps = [step("normal", size, seed) for seed in seeds]
+        own, other = both(lambda who, steps=steps: _located_share(who, steps, 5))
+        rows.append(Row(f"normal: step of {size:g} sigma found", "%", own, other, name))
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Hold the outcome of one detector on the labelled series."""
+
+    every: list[Counts]
+    clear: list[Counts]
+    quiet: list[Counts]
+    resampled: list[Counts]
+    variance: list[Counts]
+    bumps: list[Counts]
+    online: Online
+
+
+def _false(counts: Sequence[Counts]) -> float:
+    return 1000 * sum(one.false for one in counts) / max(1, sum(one.points for one in counts))
+
+
+def _alarmed(counts: Sequence[Counts]) -> float:
+    return 100 * float(np.mean([one.false > 0 for one in counts]))
+
+
+def _recall(counts: Sequence[Counts]) -> float:
+    return sum(one.hits for one in counts) / max(1, sum(one.hits + one.missed for one in counts))
+
+
+def score(detect: Detector, injected: Sequence[Labelled], resampled: Sequence[Labelled]) -> Labels:
+    """Run a detector over all labelled series."""
+    pairs = [(item, detect([item.values], item.source)[0]) for item in injected]
+    nulls = [(item, detect([item.values], item.source)[0]) for item in resampled]
+    return Labels(
+        every=[count(item, found) for item, found in pairs],
+        clear=[count(item, found, 1.0) for item, found in pairs],
+        quiet=[count(item, found) for item, found in pairs if not item.places],
+        resampled=[count(item, found) for item, found in nulls],
+        variance=[count(item, found) for item, found in pairs if item.kind == "variance"],
+        bumps=[count(item, found) for item, found in pairs if item.kind == "drop-recover"],
+        online=online(injected, detect),
+    )
+
+
+def _range(counts: Sequence[Counts], figure: Any) -> str:
+    low, high = interval(counts, figure)
+    return f" (95 %: {low:.3g} to {high:.3g})"
+
+
+def labelled_rows(own: Labels | None, peer: Labels | None, name: str) -> list[Row]:
+    """Return the rows of the labelled series, with bootstrap intervals of ours beside the measure."""
+    table: list[tuple[str, str, Any, Any, Reach, float]] = [
+        ("F1, all changes", "", f1, "every", Reach.AT_LEAST, 0.68),
+        ("F1, changes of a sigma or more", "", f1, "clear", Reach.AT_LEAST, 0.80),
+        ("false alarms on unchanged real series", "/1000", _false, "quiet", Reach.AT_MOST, 0.6),
+        ("false alarms on resampled noise", "/1000", _false, "resampled", Reach.AT_MOST, 0.05),
+        ("unchanged series with any alarm", "%", _alarmed, "quiet", Reach.AT_MOST, 4.5),
+        ("only the variance changes: false alarms", "/1000", _false, "variance", Reach.AT_MOST, 1.0),
+        ("drop and recovery within 3 to 8: recall", "", _recall, "bumps", Reach.AT_LEAST, 0.30),
+    ]
+    rows = [
+        Row(
+            measure + (_range(getattr(own, part), figure) if own else ""),
+            unit,
+            figure(getattr(own, part)) if own else None,
+            figure(getattr(peer, part)) if peer else None,
+            name,
+            reach,
+            bound,
+        )
+        for measure, unit, figure, part, reach, bound in table
+    ]
+    online_table: list[tuple[str, str, Any, Reach, float]] = [
+        ("run at every commit: median delay", "commits", lambda o: float(np.median(o.delays)), Reach.AT_MOST, 4),
+        ("run at every commit: found within 10", "", lambda o: o.within(10), Reach.AT_LEAST, 0.96),
+        ("run at every commit: false alarms", "/1000", lambda o: o.false_per_1000, Reach.AT_MOST, 0.5),
+    ]
+    for measure, unit, figure, reach, bound in online_table:
+        mine = figure(own.online) if own else None
+        rows.append(Row(measure, unit, mine, figure(peer.online) if peer else None, name, reach, bound))
+    return rows
+
+
+def _read_forests(path: Path) -> dict[str, Forest]:
+    arrays = np.load(path)
+    sources = {key.rsplit(" ", 1)[0] for key in arrays}
+    names = ("root", "feature", "below", "above", "bound", "value")
+    return {
+        source: Forest(float(arrays[f"{source} base"]), *(arrays[f"{source} {name}"] for name in names))
+        for source in sources
+    }
+
+
+def held_back(path: Path) -> Detector:
+    """Return a detector that judges each repository by the forest that never saw it."""
+    forests = _read_forests(path)
+    bound = default_bound()
+
+    def detect(series: Sequence[Array], source: str) -> list[list[int]]:
+        runs = [segment(np.ascontiguousarray(values), forests[source], bound) for values in series]
+        return [sorted(run.indices[run.rounds < 0].tolist()) for run in runs]
+
+    return detect
+
+
+def main() -> None:
+    """Measure, print and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("parts", nargs="*", metavar="PART", help="generated, labelled; both unless named")
+    parser.add_argument("--forests", type=Path, help="labelled series by held-back forests, from train_default.py")
+    chosen = parser.parse_args()
+    if unknown := set(chosen.parts) - {"generated", "labelled"}:
+        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are generated and labelled")
+    if chosen.forests:
+        place = place_of_series()
+        if place is None:
+            parser.error("no labelled series: set KNICKPOINT_REFERENCE to a directory that holds data/dev-series")
+        labels = score(held_back(chosen.forests), read_labelled(place, "injected"), read_labelled(place, "null"))
+        finish("accuracy", labelled_rows(labels, None, ""), only=["held-back forests"])
+        return
+    parts = chosen.parts or ["generated", "labelled"]
+    rows: list[Row] = []
+    peer = start_peer("sklearn", "pelt", "PELT rbf, tuned")
+    if "generated" in parts:
+        rows += generated(ours, peer)
+    if "labelled" in parts:
+        place = place_of_series()
+        own = other = None
+        if place:
+            injected, resampled = read_labelled(place, "injected"), read_labelled(place, "null")
+            own = score(ours, injected, resampled)
+            other = score(peer.detect, injected, resampled) if peer else None
+        rows += labelled_rows(own, other, peer.name if peer else "")
+    finish("accuracy", rows, only=chosen.parts)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,294 @@
+"""Learn the forest of the default method, and write it to ``src/knickpoint/detect/data/default.json``.
+
+::
+
+    python benchmarks/train_default.py    # learns on all, cross-validates by repository, writes
+
+Needs scikit-learn, which nothing else here needs: ``pip install scikit-learn``. Reads the labelled series that
+``KNICKPOINT_REFERENCE`` has; without them it learns on generated noise, which sees less of real noise.
+
+For each example the whole path of the search is described, from all candidates down to none; a candidate is a change
+when a true one lies within 5 points and no nearer candidate has it. The first forest learns on the path of a simple
+rule, the second on the path of the first. The rate of false alarms for each bound is measured on real noise without a
+change by forests that never saw its repository.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads that wait for each other cost more than they give
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuracy_noise import INDEPENDENT, noise
+from accuracy_series import Labelled, place_of_series, read_labelled
+from knickpoint.native.segmentation import Forest, segment
+from train_series import Example, examples
+
+TARGET: Final = Path(__file__).resolve().parent.parent / "src" / "knickpoint" / "detect" / "data" / "default.json"
+
+NAMES: Final = (
+    "t of the two sides",
+    "t less chance and autocorrelation",
+    "rank z",
+    "rank z less chance and autocorrelation",
+    "jump / noise",
+    "jump of medians / noise",
+    "jump / noise around it",
+    "separation of the two sides",
+    "values before",
+    "values after",
+    "values in the shorter level",
+    "length of the series",
+    "autocorrelation",
+    "mean square of the noise",
+    "share of outliers",
+    "drift of the whole series",
+    "uncertainty of the place",
+    "log ratio of the variances",
+    "first five values after / noise",
+    "reaches the newest value",
+    "return to a level nearby",
+    "candidates per 100 values",
+    "strongest split inside a level",
+    "lead over the strongest split inside",
+    "least of the first three after",
+    "least of the last three before",
+    "new level seen elsewhere",
+    "memory over six lags",
+    "jump of the nearest eight",
+    "wrong side after",
+    "wrong side before",
+    "weight of the tails",
+    "saving over one level",
+    "share of distinct values",
+    "trend before",
+    "trend after",
+    "certainty at the noise around it",
+    "jump x length",
+    "lead over the strongest run towards it",
+    "lead over the strongest run",
+    "share of the longer side beyond",
+    "gap between quartiles",
+    "log chance of the shorter side",
+)
+
+MARGIN: Final = 5
+FOLDS: Final = (
+    ("denoland/benchmark_data", "rune-rs/rune", "aws/jsii"),
+    ("pydantic/pydantic-core", "risc0/ghpages", "sunpy/sunpy-benchmarks"),
+    ("runfinch/finch", "IntersectMBO/cardano-ledger", "safetensors/safetensors"),
+)
+"""Repositories that are held back together."""
+
+RECENT_WEIGHT: Final = 6.0
+"""How much a false change among the newest values weighs: every new commit is another chance for one."""
+
+BUMP_WEIGHT: Final = 1.6
+"""How much an end of a short bump weighs: there are few, and missing one end spoils the other."""
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Hold described candidates, whether each is a change, and its weight."""
+
+    features: Array
+    truth: NDArray[np.bool_]
+    weight: Array
+
+
+def nothing_learnt() -> Forest:
+    """Return the forest without trees, for which a rule scores."""
+    none = np.zeros(0, np.int32)
+    return Forest(0.0, none, none, none, none, np.zeros(0), np.zeros(0))
+
+
+def matched(indices: Sequence[int], places: Sequence[int]) -> NDArray[np.bool_]:
+    """Say which of ``indices`` match a place one to one within the margin, the closest first."""
+    pairs = sorted((abs(i - p), row, p) for row, i in enumerate(indices) for p in places if abs(i - p) <= MARGIN)
+    truth = np.zeros(len(indices), dtype=bool)
+    taken: set[int] = set()
+    for _, row, place in pairs:
+        if not truth[row] and place not in taken:
+            truth[row] = True
+            taken.add(place)
+    return truth
+
+
+def _instructive(surplus: int, places: int) -> bool:
+    """Say whether a round with so many more candidates than changes is learnt from; long series give few rounds."""
+    return -2 <= surplus <= 6 if places <= 3 else surplus in {0, 2, 5}
+
+
+def describe(series: Sequence[Example], forest: Forest) -> Rows:
+    """Describe the candidates of every example along the path on which ``forest`` prunes them."""
+    features: list[Array] = []
+    truths: list[NDArray[np.bool_]] = []
+    weights: list[Array] = []
+    for example in series:
+        path = segment(np.ascontiguousarray(example.values), forest, np.inf, whole_path=True)
+        for number in range(int(path.rounds.max(initial=-1)) + 1):
+            rows = np.flatnonzero(path.rounds == number)
+            if not _instructive(rows.size - len(example.places), len(example.places)):
+                continue
+            truth = matched(path.indices[rows].tolist(), example.places)
+            found = path.features[rows]
+            weight = np.where(truth & (example.kind == "bump"), BUMP_WEIGHT, 1.0)
+            recent = ~truth & (found[:, NAMES.index("reaches the newest value")] > 0)
+            weight[recent & (found[:, NAMES.index("values after")] <= 14)] = RECENT_WEIGHT
+            features.append(found)
+            truths.append(truth)
+            weights.append(weight)
+    return Rows(np.concatenate(features), np.concatenate(truths), np.concatenate(weights))
+
+
+def fit(rows: Rows, trees: int) -> Forest:
+    """Learn boosted trees of depth 4 on ``rows``."""
+    try:
+        from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        sys.exit("scikit-learn is missing. Install it: python -m pip install scikit-learn")
+    model = HistGradientBoostingClassifier(
+        max_depth=4,
+        learning_rate=0.06,
+        max_iter=trees,
+        l2_regularization=2.0,
+        min_samples_leaf=40,
+        early_stopping=False,
+        random_state=0,
+    ).fit(rows.features, rows.truth, sample_weight=rows.weight)
+    return flatten(model)
+
+
+def flatten(model: Any) -> Forest:
+    """Return a fitted model as flat arrays; an inner node gets the mean of its leaves."""
+    root: list[int] = []
+    nodes: list[tuple[int, int, int, float, float]] = []
+    for (tree,) in model._predictors:  # noqa: SLF001 - the trees have no other door
+        first = len(nodes)
+        root.append(first)
+        means = [float(node["value"]) for node in tree.nodes]
+        for at in range(len(means) - 1, -1, -1):  # children have larger numbers than their parent
+            node = tree.nodes[at]
+            if not node["is_leaf"]:
+                low, high = int(node["left"]), int(node["right"])
+                counts = [float(tree.nodes[child]["count"]) for child in (low, high)]
+                means[at] = (means[low] * counts[0] + means[high] * counts[1]) / sum(counts)
+        for node, mean in zip(tree.nodes, means, strict=True):
+            if node["is_leaf"]:
+                nodes.append((-1, 0, 0, 0.0, float(f"{mean:.5g}")))
+            else:
+                bound = float(f"{node['num_threshold']:.6g}")
+                children = (first + int(node["left"]), first + int(node["right"]))
+                nodes.append((int(node["feature_idx"]), *children, bound, float(f"{mean:.5g}")))
+    feature, below, above, bounds, values = zip(*nodes, strict=True)
+    return Forest(
+        base=round(float(model._baseline_prediction.ravel()[0]), 6),  # noqa: SLF001
+        root=np.array(root, np.int32),
+        feature=np.array(feature, np.int32),
+        below=np.array(below, np.int32),
+        above=np.array(above, np.int32),
+        bound=np.array(bounds),
+        value=np.array(values),
+    )
+
+
+def learn(series: Sequence[Example], trees: int) -> Forest:
+    """Learn on the path of the rule, and again on the path of what that gave."""
+    first = fit(describe(series[: len(series) // 2], nothing_learnt()), trees // 2)
+    return fit(describe(series, first), trees)
+
+
+def cross_validated(series: Sequence[Example], trees: int) -> dict[str, Forest]:
+    """Return for every repository a forest that did not see its fold."""
+    found = {}
+    for fold in FOLDS:
+        forest = learn([example for example in series if example.source not in fold], trees)
+        found.update(dict.fromkeys(fold, forest))
+    return found
+
+
+def scores_without_change(series: Sequence[Labelled], forests: dict[str, Forest]) -> tuple[Array, int]:
+    """Return, for series without a change, the scores of all that would ever be reported, and the points."""
+    scores: list[float] = []
+    points = 0
+    for item in series:
+        if not item.places:
+            points += item.values.size
+            path = segment(item.values, forests[item.source], np.inf)
+            scores += np.maximum.accumulate(path.scores).tolist()
+    return np.sort(np.array(scores))[::-1], points
+
+
+def calibrate(scores: Array, points: int) -> list[tuple[float, float]]:
+    """Return pairs of a rate of false alarms per 1,000 points and the bound that gives it, the rate ascending."""
+    rates = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+    found = []
+    for rate in rates:
+        allowed = rate * points / 1000
+        place = min(int(allowed), scores.size - 2)
+        part = min(allowed - place, 1.0)
+        found.append((rate, round(float(scores[place] * (1 - part) + scores[place + 1] * part), 4)))
+    return found
+
+
+def write(forest: Forest, calibration: list[tuple[float, float]]) -> None:
+    """Write the forest and its calibration to :data:`TARGET`."""
+    data = {
+        "features": NAMES,
+        "calibration": calibration,
+        "base": forest.base,
+        "root": forest.root.tolist(),
+        "nodes": {name: getattr(forest, name).tolist() for name in ("feature", "below", "above", "bound", "value")},
+    }
+    TARGET.write_text(json.dumps(data, separators=(",", ":")) + "\n")
+
+
+def main() -> None:
+    """Cross-validate, learn and write, as the command line says."""
+    parser = argparse.ArgumentParser(description="Learn the forest of the default method.")
+    parser.add_argument("--examples", type=int, default=20_000)
+    parser.add_argument("--trees", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=11)
+    parser.add_argument("--forests", type=Path, help="keep the cross-validated forests here, for accuracy.py --forests")
+    chosen = parser.parse_args()
+    place = place_of_series()
+    series = examples(place, chosen.seed, chosen.examples)
+    print(f"{len(series)} examples {'with real noise' if place else 'of generated noise'}")
+    forest = learn(series, chosen.trees)
+    if place:
+        forests = cross_validated(series, chosen.trees)
+        scores, points = scores_without_change(read_labelled(place, "injected"), forests)
+        if chosen.forests:
+            keep(forests, chosen.forests)
+    else:
+        quiet = [noise(family, seed) for family in INDEPENDENT for seed in range(300)]
+        unlabelled = [Labelled("zero", "generated", "", 0, known.values, (), (), ()) for known in quiet]
+        scores, points = scores_without_change(unlabelled, {"generated": forest})
+    write(forest, calibrate(scores, points))
+    print(f"wrote {TARGET}")
+
+
+def keep(forests: dict[str, Forest], path: Path) -> None:
+    """Save the cross-validated forests, one archive entry an array."""
+    names = ("root", "feature", "below", "above", "bound", "value")
+    arrays: dict[str, Any] = {}
+    for source, forest in forests.items():
+        arrays |= {f"{source} {name}": getattr(forest, name) for name in names}
+        arrays[f"{source} base"] = np.array(forest.base)
+    np.savez_compressed(path, **arrays)
+
+
+if __name__ == "__main__":
+    main()
