@@ -131,8 +131,8 @@ def test_a_store_is_a_dictionary_of_medians(
     scattered: bool,  # noqa: FBT001
 ) -> None:
     if scattered:
-        monkeypatch.setattr(points_module, "_SCATTERED_CHUNKS", -1)
-        monkeypatch.setattr(points_module, "_SCATTERED_VALUES", 4)
+        monkeypatch.setattr(points_module, "_SCATTERED_CHUNKS", 0)
+        monkeypatch.setattr(points_module, "_SCATTERED_VALUES", 4)  # runs of up to 3 traces are scattered
     create_store(tmp_path / "template.db").close()
     machine = type("Machine", (StoreMachine,), {"template": tmp_path / "template.db"})
     run_state_machine_as_test(

@@ -21,7 +21,7 @@ from knickpoint.store.tables.traces import chunk as chunk_table
 from knickpoint.store.tiles import Tiles, hot_row
 from knickpoint.store.traces import CHUNK
 
-__all__ = ["Added", "Piece", "Points"]
+__all__ = ["Added", "Piece", "Points", "cut", "is_scattered", "whole_part"]
 
 _SCATTERED_CHUNKS: Final = 32
 _SCATTERED_VALUES: Final = 16
@@ -74,7 +74,7 @@ class Points:
             met |= np.isin(entries.ids, other.ids, assume_unique=True)
         values = _merged(entries.ids, [_Other(entries.ids, entries.values), *others]) if others else entries.values
         whole = whole_part(entries)
-        if len(chunks) > _SCATTERED_CHUNKS and len(touched) < _SCATTERED_VALUES * len(chunks):
+        if is_scattered(len(touched), len(chunks)):
             place = -repository_id
             self._tiles.write_segment(connection, repository_id, slot, entries.ids, values)
             record = {"slot": slot, "chunk": place, "run_id": run_id, "data": whole.pack()}
@@ -82,10 +82,10 @@ class Points:
             return Added(np.array([place], dtype=np.int64), bool(met.any()))
         records = []
         fresh = []
-        parts = _cut(whole, chunks)
+        parts = cut(whole, chunks)
         lows = np.searchsorted(entries.ids, chunks * CHUNK).tolist()
         highs = np.searchsorted(entries.ids, (chunks + 1) * CHUNK).tolist()
-        settled = -repository_id not in crowded
+        settled = -repository_id not in crowded and not self._tiles.has_segments(connection, repository_id, slot)
         for chunk, part, low, high in zip(chunks.tolist(), parts, lows, highs, strict=True):
             kept = part if met[low:high].any() else part.hidden()
             records.append({"slot": slot, "chunk": chunk, "run_id": run_id, "data": kept.pack()})
@@ -217,6 +217,11 @@ def _piece(part: Part, place: int) -> Piece | None:
     return None
 
 
+def is_scattered(values: int, chunks: int) -> bool:
+    """Tell whether so few values in so many chunks are to be written as one segment."""
+    return chunks > _SCATTERED_CHUNKS and values < _SCATTERED_VALUES * chunks
+
+
 def whole_part(entries: Entries) -> Part:
     """Return the entries of a run as one part, its places being trace ids."""
     return Part(
@@ -231,7 +236,7 @@ def whole_part(entries: Entries) -> Part:
     )
 
 
-def _cut(whole: Part, chunks: NDArray[np.int64]) -> Iterator[Part]:
+def cut(whole: Part, chunks: NDArray[np.int64]) -> Iterator[Part]:
     """Cut a part over trace ids into one for each of ``chunks``."""
     begins = np.searchsorted(whole.places, chunks * CHUNK)
     stops = np.searchsorted(whole.places, (chunks + 1) * CHUNK)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum
 from hashlib import blake2b
@@ -19,12 +19,15 @@ from knickpoint.model.commit import Repository
 from knickpoint.model.errors import StoreError
 from knickpoint.model.report import Outcome, RunReport
 from knickpoint.store.database import Database
+from knickpoint.store.layouts import Layouts
+from knickpoint.store.many import Fresh, RunItem, known_runs, resolve_fresh, row_of, run_ids, write_points
 from knickpoint.store.outbox import Outbox, pack_ids
 from knickpoint.store.packing import pack
 from knickpoint.store.points import Points
 from knickpoint.store.results import Entries, gather, measured_of
 from knickpoint.store.tables import runs as tables
-from knickpoint.store.traces import Asked, Traces
+from knickpoint.store.tiles import Tiles
+from knickpoint.store.traces import Asked, Found, Traces
 
 __all__ = ["Changes", "Put", "Receipt", "Run", "RunPoint", "Runs"]
 
@@ -113,6 +116,8 @@ class Runs:
         self._traces = traces
         self._outbox = outbox
         self._points = Points(database)
+        self._layouts = Layouts(database)
+        self._tiles = Tiles(database)
 
     def put(
         self,
@@ -147,7 +152,8 @@ class Runs:
                 return Receipt(Put.SAME, old.id, nothing, nothing, Changes())
             entries, new = self._entries(connection, repository, run, measured)
             before = self._points.erase(connection, repository.id, old) if old is not None else None
-            values = self._row(connection, repository, slot, run, source, branch or run.branch)
+            values = self._row(slot, run, source, branch or run.branch)
+            values |= {"repository_id": repository.id, "environment_id": self._environment(connection, run.environment)}
             values |= {"identity": identity, "content_hash": content_hash, "points": len(entries.ids)}
             if old is None:
                 values |= {"created": time.time(), "corrections": 0, "chunks": b""}
@@ -167,9 +173,78 @@ class Runs:
             if before is not None:
                 touched = np.union1d(touched, before[0])
             slots = sorted({slot, old.slot}) if old is not None else [slot]
-            self._publish(repository, slots, touched, run_id)
+            self._publish(repository, slots, touched, [run_id])
         outcome = Put.CORRECTION if old is not None else Put.RERUN if added.joined else Put.NEW
         return Receipt(outcome, run_id, entries.touched, new, changes)
+
+    def put_many(self, repository: Repository, items: Sequence[RunItem]) -> list[Receipt]:
+        """Write the runs of a file in one transaction, with the outcome of :meth:`put` one after the other.
+
+        Runs at commits that had none are written together: one look-up of all their traces, one statement a
+        table, and one event.
+
+        Raises:
+            InputError: as :meth:`put`; nothing is written.
+            StoreError: two items have one identity, or as :meth:`put`; nothing is written.
+        """
+        identities = {item.identity for item in items}
+        if len(identities) < len(items) or "" in identities:
+            raise StoreError("each run of a file needs an identity of its own", remedy="Give each run its own id.")
+        for item in items:
+            measured_of(item.run.results)
+        receipts: dict[str, Receipt] = {}
+        nothing = np.empty(0, dtype=np.int64)
+        with self._database.transaction() as connection:
+            known = known_runs(connection, repository, items)
+            for item in items:
+                old = known.get(item.identity)
+                if old is not None and old.content_hash == item.content_hash and old.slot == item.slot:
+                    receipts[item.identity] = Receipt(Put.SAME, old.id, nothing, nothing, Changes())
+            fresh = [item for item in items if item.identity not in known]
+            together = resolve_fresh(connection, self._traces, repository, fresh) if len(fresh) > 1 else []
+            born = {one.item.identity: one.new for one in together if one.scattered}
+            receipts |= self._put_together(connection, repository, [one for one in together if not one.scattered])
+            for item in items:
+                if item.identity not in receipts:
+                    receipt = self._put_item(repository, item)
+                    new = np.union1d(receipt.new_traces, born.get(item.identity, nothing))
+                    receipts[item.identity] = replace(receipt, new_traces=new)
+        return [receipts[item.identity] for item in items]
+
+    def _put_item(self, repository: Repository, item: RunItem) -> Receipt:
+        return self.put(
+            repository,
+            item.slot,
+            item.run,
+            identity=item.identity,
+            content_hash=item.content_hash,
+            source=item.source,
+            branch=item.branch,
+        )
+
+    def _put_together(
+        self, connection: Connection, repository: Repository, fresh: Sequence[Fresh]
+    ) -> dict[str, Receipt]:
+        """Write runs at commits that had none, of which no two share a point."""
+        if not fresh:
+            return {}
+        numbers: dict[str, int] = {}
+        rows = []
+        for one in fresh:
+            item = one.item
+            facts = json.dumps(dict(item.run.environment), sort_keys=True)
+            if facts not in numbers:
+                numbers[facts] = self._environment(connection, item.run.environment)
+            row = self._row(item.slot, item.run, item.source, item.branch or item.run.branch)
+            rows.append(row | row_of(one) | {"repository_id": repository.id, "environment_id": numbers[facts]})
+        ids = run_ids(connection, rows)
+        write_points(connection, self._tiles, dict(zip(ids, fresh, strict=True)))
+        touched = np.unique(np.concatenate([one.entries.ids for one in fresh]))
+        self._publish(repository, sorted({one.item.slot for one in fresh}), touched, ids)
+        return {
+            one.item.identity: Receipt(Put.NEW, run_id, one.entries.ids, one.new, Changes())
+            for run_id, one in zip(ids, fresh, strict=True)
+        }
 
     def remove(self, run: Run | int) -> None:
         """Take a run and its values out of the store; the points of other runs stay.
@@ -186,7 +261,7 @@ class Runs:
             ids, _ = self._points.erase(connection, row.repository_id, row)
             connection.execute(table.delete().where(table.c.id == run_id))
             repository = Repository(row.repository_id, self._repository_name(connection, row.repository_id))
-            self._publish(repository, [row.slot], ids, run_id)
+            self._publish(repository, [row.slot], ids, [run_id])
 
     def points(self, trace_id: int, slot: int) -> list[RunPoint]:
         """Return what every run gave to a point, oldest run first, failures and skips included."""
@@ -221,25 +296,28 @@ class Runs:
     ) -> tuple[Entries, NDArray[np.int64]]:
         results = run.results
         units = self._traces.units.of_texts(connection, results.units)
-        each = [units[code] for code in results.unit_codes.tolist()]
-        found = self._traces.resolve(
-            connection, repository.id, Asked(results.keys, each, results.better_codes, measured)
-        )
+        digest = self._layouts.digest(results)
+        known = self._layouts.find(connection, repository.id, digest) if digest else None
+        if known is not None:
+            found = Found(*known, np.empty(0, dtype=np.int64))
+        else:
+            each = [units[code] for code in results.unit_codes.tolist()]
+            asked = Asked(results.keys, each, results.better_codes, measured)
+            found = self._traces.resolve(connection, repository.id, asked)
+            if digest and found.units.all():
+                self._layouts.keep(connection, repository.id, digest, (found.ids, found.units))
         own = {number: self._traces.units.of_id(connection, number) for number in np.unique(found.units).tolist()}
         own |= {unit.id: unit for unit in units}
         return gather(results, measured, found.ids, own, found.units, units), found.new
 
-    def _row(  # noqa: PLR0917  # the columns of one table
-        self, connection: Connection, repository: Repository, slot: int, run: RunReport, source: str, branch: str
-    ) -> dict[str, Any]:
+    @staticmethod
+    def _row(slot: int, run: RunReport, source: str, branch: str) -> dict[str, Any]:
         return {
-            "repository_id": repository.id,
             "slot": slot,
             "source": source,
             "entry": run.entry,
             "branch": branch,
             "time": _timestamp(run.time),
-            "environment_id": self._environment(connection, run.environment),
             "links": json.dumps(dict(run.links)) if run.links else "",
             "revisions": json.dumps(dict(run.revisions)) if run.revisions else "",
         }
@@ -285,9 +363,9 @@ class Runs:
 
         return str(connection.execute(select(repository.c.name).where(repository.c.id == number)).scalar_one())
 
-    def _publish(self, repository: Repository, slots: list[int], ids: NDArray[np.int64], run_id: int) -> None:
+    def _publish(self, repository: Repository, slots: list[int], ids: NDArray[np.int64], run_ids: list[int]) -> None:
         if len(ids):
-            payload = {"repository": repository.name, "slots": slots, "runs": [run_id], **pack_ids(ids)}
+            payload = {"repository": repository.name, "slots": slots, "runs": run_ids, **pack_ids(ids)}
             self._outbox.publish("traces-changed", payload)
 
 

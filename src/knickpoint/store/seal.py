@@ -150,7 +150,8 @@ def _points_of(
     ids, slots, values64 = np.concatenate(all_ids), np.concatenate(all_slots), np.concatenate(all_values)
     order = np.lexsort((slots, ids))
     ids, slots, values64 = ids[order], slots[order], values64[order]
-    newest = np.append((np.diff(ids) != 0) | (np.diff(slots) != 0), True)  # the last is the newest
+    newest = np.ones(len(ids), dtype=np.bool_)
+    newest[:-1] = (np.diff(ids) != 0) | (np.diff(slots) != 0)
     return ids[newest], slots[newest], values64[newest]
 
 
@@ -239,7 +240,8 @@ def _overlaid(olds: Sequence[Row[Any]], hots: Sequence[Row[Any]], more: Sequence
         return whole
     order = np.lexsort((whole["slot"], whole["place"]))
     whole = whole[order]
-    newest = np.append((np.diff(whole["place"].astype(np.int64)) != 0) | (np.diff(whole["slot"]) != 0), True)  # the last is the newest
+    newest = np.ones(len(whole), dtype=np.bool_)
+    newest[:-1] = (np.diff(whole["place"].astype(np.int64)) != 0) | (np.diff(whole["slot"]) != 0)
     whole = whole[newest]
     return np.asarray(whole[~np.isnan(whole["value"])])
 

@@ -111,6 +111,11 @@ class Tiles:
         if over.any():
             self.write_segment(connection, repository_id, slot, ids[over], values[over])
 
+    def has_segments(self, connection: Connection, repository_id: int, slot: int) -> bool:
+        """Whether segments stand before the tiles at ``slot``."""
+        query = select(segment.c.id).where(segment.c.repository_id == repository_id, segment.c.slot == slot)
+        return connection.execute(query.limit(1)).first() is not None
+
     def write_rows(self, connection: Connection, rows: list[dict[str, Any]]) -> None:
         """Store hot tiles as rows of their table."""
         if not rows:

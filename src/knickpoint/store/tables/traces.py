@@ -82,6 +82,6 @@ layout = Table(
     Column("created", Time, nullable=False),
     Column("traces", Blob, nullable=False),
     PrimaryKeyConstraint("repository_id", "high", "low"),
-    Index("ix_layout_created", "created"),
+    Index("ix_layout_created", "repository_id", "created"),
 )
 """The traces of a whole file's keys, by the digest of all of them: files of one job look alike."""

@@ -88,7 +88,7 @@ def upgrade() -> None:
         sa.Column("traces", sa.LargeBinary(), nullable=False),
         sa.PrimaryKeyConstraint("repository_id", "high", "low", name=op.f("pk_layout")),
     )
-    op.create_index("ix_layout_created", "layout", ["created"], unique=False)
+    op.create_index("ix_layout_created", "layout", ["repository_id", "created"], unique=False)
     op.create_table(
         "ledger_file",
         sa.Column("id", NUMBER, nullable=False),

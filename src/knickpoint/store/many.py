@@ -1,0 +1,173 @@
+"""Write the runs of a whole file together: a history has hundreds of them, of a few values each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Row, bindparam, select
+
+from knickpoint.model.commit import Repository
+from knickpoint.model.report import RunReport
+from knickpoint.store.packing import pack
+from knickpoint.store.points import cut, is_scattered, whole_part
+from knickpoint.store.results import Entries, gather
+from knickpoint.store.seal import SPAN, seal_full
+from knickpoint.store.tables.runs import part, run
+from knickpoint.store.tables.tiles import segment
+from knickpoint.store.tiles import Tiles, hot_row
+from knickpoint.store.traces import CHUNK, Asked, Traces
+
+__all__ = ["Fresh", "RunItem", "known_runs", "resolve_fresh", "row_of", "run_ids", "write_points"]
+
+_AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class RunItem:
+    """A run with what :meth:`Runs.put` has to know about it."""
+
+    slot: int
+    run: RunReport
+    identity: str
+    content_hash: str
+    source: str
+    branch: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """A run at a commit that has none yet, with its traces; ``new`` are those that it brought."""
+
+    item: RunItem
+    entries: Entries
+    chunks: NDArray[np.int64]
+    new: NDArray[np.int64]
+
+    @property
+    def scattered(self) -> bool:
+        """Whether its traces lie so far apart that it is to be written as a segment."""
+        return is_scattered(len(self.entries.ids), len(self.chunks))
+
+
+def known_runs(connection: Connection, repository: Repository, items: Sequence[RunItem]) -> dict[str, Row[Any]]:
+    """Return identity → the stored run, for those of ``items`` that are known."""
+    query = select(run.c.id, run.c.identity, run.c.content_hash, run.c.slot)
+    query = query.where(run.c.repository_id == repository.id, run.c.identity.in_(bindparam("asked", expanding=True)))
+    identities = [item.identity for item in items]
+    rows: dict[str, Row[Any]] = {}
+    for begin in range(0, len(identities), _AT_ONCE):
+        found = connection.execute(query, {"asked": identities[begin : begin + _AT_ONCE]})
+        rows.update({row.identity: row for row in found})
+    return rows
+
+
+def resolve_fresh(
+    connection: Connection, traces: Traces, repository: Repository, items: Sequence[RunItem]
+) -> list[Fresh]:
+    """Find or make the traces, all at once, of runs that can be written together; the others are left out.
+
+    Those are runs at commits without any run, whose results were all measured, and of which no two at one
+    commit share a key.
+    """
+    keys: dict[int, list[str]] = {}
+    for item in items:
+        keys.setdefault(item.slot, []).extend(set(item.run.results.keys))
+    shared = {slot for slot, names in keys.items() if len(set(names)) < len(names)}
+    crowded = _crowded(connection, repository, set(keys)) | shared
+    chosen = [
+        item
+        for item in items
+        if item.slot not in crowded and len(item.run.results) and not item.run.results.outcome_codes.any()
+    ]
+    return list(_resolved(connection, traces, repository, chosen))
+
+
+def write_points(connection: Connection, tiles: Tiles, fresh: Mapping[int, Fresh]) -> None:
+    """Write the points and the parts of runs, by run id, and seal what is full."""
+    records = []
+    columns: dict[tuple[int, int], list[tuple[NDArray[np.int64], NDArray[np.float64]]]] = {}
+    for run_id, one in fresh.items():
+        ids, slot = one.entries.ids, one.item.slot
+        lows = np.searchsorted(ids, one.chunks * CHUNK).tolist()
+        highs = np.searchsorted(ids, (one.chunks + 1) * CHUNK).tolist()
+        pieces = cut(whole_part(one.entries), one.chunks)
+        for chunk, piece, low, high in zip(one.chunks.tolist(), pieces, lows, highs, strict=True):
+            records.append({"slot": slot, "chunk": chunk, "run_id": run_id, "data": piece.hidden().pack()})
+            columns.setdefault((slot, chunk), []).append((piece.places, one.entries.values[low:high]))
+    connection.execute(part.insert(), records)
+    tiles.write_rows(connection, [_column(slot, chunk, each) for (slot, chunk), each in columns.items()])
+    full: dict[int, set[int]] = {}
+    for slot, chunk in columns:
+        full.setdefault(slot // SPAN, set()).add(chunk)
+    for span, chunks in sorted(full.items()):
+        seal_full(connection, np.array(sorted(chunks), dtype=np.int64), span * SPAN)
+
+
+def run_ids(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Write rows of the table of runs; return their ids in the same order."""
+    statement = run.insert().returning(run.c.id, sort_by_parameter_order=True)
+    return [int(number) for number in connection.execute(statement, list(rows)).scalars()]
+
+
+def row_of(one: Fresh) -> dict[str, Any]:
+    """Return what the table of runs has to say of a run that is written with others."""
+    return {
+        "identity": one.item.identity,
+        "content_hash": one.item.content_hash,
+        "points": len(one.entries.ids),
+        "created": time.time(),
+        "corrections": 0,
+        "chunks": pack(one.chunks),
+    }
+
+
+def _crowded(connection: Connection, repository: Repository, slots: set[int]) -> set[int]:
+    """Return those of ``slots`` that have runs already, or segments that stand before what is written now."""
+    if not slots:
+        return set()
+    query = select(run.c.slot).where(run.c.repository_id == repository.id).distinct()
+    query = query.where(run.c.slot >= min(slots), run.c.slot <= max(slots))
+    before = select(segment.c.slot).where(segment.c.repository_id == repository.id).distinct()
+    taken = {*connection.execute(query).scalars(), *connection.execute(before).scalars()}
+    return slots & taken
+
+
+def _resolved(
+    connection: Connection, traces: Traces, repository: Repository, items: Sequence[RunItem]
+) -> Iterator[Fresh]:
+    if not items:
+        return
+    tables = [item.run.results for item in items]
+    units = [traces.units.of_texts(connection, table.units) for table in tables]
+    asked = Asked(
+        [key for table in tables for key in table.keys],
+        [each[code] for table, each in zip(tables, units, strict=True) for code in table.unit_codes.tolist()],
+        np.concatenate([table.better_codes for table in tables]),
+        np.ones(sum(len(table) for table in tables), dtype=np.bool_),
+    )
+    found = traces.resolve(connection, repository.id, asked)
+    own = {number: traces.units.of_id(connection, number) for number in np.unique(found.units).tolist()}
+    own |= {unit.id: unit for each in units for unit in each}
+    born = set(found.new.tolist())
+    begin = 0
+    for item, table, each in zip(items, tables, units, strict=True):
+        here = slice(begin, begin + len(table))
+        begin += len(table)
+        measured = np.ones(len(table), dtype=np.bool_)
+        entries = gather(table, measured, found.ids[here], own, found.units[here], each)
+        new = sorted(born.intersection(entries.ids.tolist())) if born else []
+        born.difference_update(new)
+        yield Fresh(item, entries, np.unique(entries.ids // CHUNK), np.array(new, dtype=np.int64))
+
+
+def _column(slot: int, chunk: int, each: Sequence[tuple[NDArray[np.int64], NDArray[np.float64]]]) -> dict[str, Any]:
+    """Return the hot tile that several runs fill together."""
+    places = np.concatenate([places for places, _ in each])
+    values = np.concatenate([values for _, values in each])
+    order = np.argsort(places)
+    return hot_row(chunk, slot, places[order], values[order])
