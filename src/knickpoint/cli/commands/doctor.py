@@ -1,0 +1,89 @@
+"""``knick doctor``: the health of an instance, its data and its alerts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.output import Column, OutputFormat, format_option, show
+
+if TYPE_CHECKING:
+    from knickpoint.cli.output import Row
+    from knickpoint.instance import Instance
+
+__all__ = ["command"]
+
+_UNHEALTHY: Final = 1
+
+_COLUMNS = (Column("state"), Column("about"), Column("finding"), Column("remedy"))
+
+
+def _row(about: str, finding: str, remedy: str = "", *, state: str = "") -> Row:
+    return {"state": state or ("warning" if remedy else "good"), "about": about, "finding": finding, "remedy": remedy}
+
+
+def _data(instance: Instance) -> Iterator[Row]:
+    store = instance.store
+    yield _row("store", f"open at {store.location}")
+    repositories = store.commits.repositories()
+    if not repositories:
+        yield _row("data", "nothing has been imported", "Import results: knick import PATH.")
+    for repository in repositories:
+        line = store.commits.line(repository)
+        traces = store.traces.count(repository)
+        yield _row(
+            f"repository {repository.name}", f"{traces:,} traces over {len(line.slots):,} commits of {line.name!r}"
+        )
+
+
+def _arrivals(instance: Instance) -> Iterator[Row]:
+    from knickpoint.ingest import ingest_status
+
+    status = ingest_status(instance, recent=0)
+    if status.waiting:
+        yield _row(
+            "ingest",
+            f"{len(status.waiting):,} files wait for commits that their repository does not have",
+            "Bring the repository up to date, then knick ingest retry; see knick ingest status.",
+        )
+    if status.refused:
+        yield _row("ingest", f"{len(status.refused):,} files were refused", "See knick ingest quarantine.")
+    if not (status.waiting or status.refused):
+        yield _row("ingest", "nothing waits, nothing was refused")
+    dead = instance.store.outbox.dead()
+    if dead:
+        yield _row(
+            "events",
+            f"{len(dead):,} events failed for good, the newest: {dead[-1].reason}",
+            "Mend the reason, then knick run.",
+        )
+
+
+def _alerts(instance: Instance) -> Iterator[Row]:
+    from knickpoint.watch.alerts import health_of_alerts
+
+    for health in health_of_alerts(instance.store, instance.alerts):
+        about = f"alert {health.name}"
+        if not health.runs:
+            yield _row(about, "has never run", "Run it: knick run, or keep knick worker running.")
+        for problem in health.problems:
+            yield _row(about, problem, "See knick alerts list, and the guide on alerts.")
+        if health.runs and not health.problems:
+            yield _row(about, f"watches {health.traces:,} traces; {health.findings:,} findings")
+
+
+@click.command("doctor")
+@instance_option
+@format_option
+def command(instance: str | None, output: OutputFormat) -> None:
+    """Examine the health of the instance, its data and its alerts.
+
+    The exit code is 0 when all is well, 1 when something wants attention, 2 when the instance cannot be opened.
+    """
+    with open_chosen_instance(instance) as opened:
+        rows = [*_data(opened), *_arrivals(opened), *_alerts(opened)]
+    show(_COLUMNS, rows, output)
+    raise click.exceptions.Exit(_UNHEALTHY if any(row["state"] != "good" for row in rows) else 0)
