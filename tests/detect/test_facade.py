@@ -4,7 +4,6 @@ import math
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -27,8 +26,7 @@ def _frame(rows: int = 20, columns: int = 60) -> NDArray[np.float64]:
 def test_every_public_name_is_there_and_sorted() -> None:
     assert list(detect.__all__) == sorted(detect.__all__)
     for name in detect.__all__:
-        if name != "judge" or find_spec("knickpoint.detect.judgement"):
-            assert hasattr(detect, name), name
+        assert hasattr(detect, name), name
 
 
 def test_an_unknown_name_is_no_attribute() -> None:
@@ -150,6 +148,19 @@ def test_processes_give_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None
     frame = _frame(6)
     alone = find_steps_many(frame, method="threshold", threads=1)
     assert repr(find_steps_many(frame, method="threshold", threads=2)) == repr(alone)
+
+
+def test_where_processes_cannot_start_one_thread_does_the_work() -> None:
+    code = (
+        "import numpy as np\n"
+        "from knickpoint.detect import batch, find_steps_many\n"
+        "batch._PROCESSES_FROM = 1\n"
+        "frame = np.repeat([[1.0, 2.0]], 30, axis=1).repeat(4, axis=0)\n"
+        "print([len(steps) for steps in find_steps_many(frame, method='threshold', threads=2)])\n"
+    )
+    answer = subprocess.run([sys.executable], input=code, capture_output=True, text=True, check=True)
+    assert answer.stdout == "[1, 1, 1, 1]\n"
+    assert "give threads=1" in answer.stderr
 
 
 def test_a_frame_without_traces_or_commits_gives_nothing() -> None:

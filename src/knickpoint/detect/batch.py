@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -68,10 +69,20 @@ def _share(chosen: Method, frame: NDArray[np.float64], arguments: dict[str, Any]
             return list(chain.from_iterable(threads.map(run, blocks, firsts)))
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
 
     run = partial(_process_block, name=chosen.name, arguments=arguments)
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as processes:
-        return list(chain.from_iterable(processes.map(run, blocks, firsts)))
+    try:
+        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as processes:
+            return list(chain.from_iterable(processes.map(run, blocks, firsts)))
+    except BrokenProcessPool:
+        warnings.warn(
+            "processes cannot be started here, so one thread does the work; "
+            'put what calls find_steps_many under if __name__ == "__main__", or give threads=1',
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return _block(frame, 0, detect=chosen.detect, arguments=arguments)
 
 
 def find_steps_many(
