@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 from datetime import UTC, datetime, timedelta
@@ -25,7 +26,7 @@ _LEVELS = {"parse": (1000.0, SLOWER, 1250.0), "print": (500.0, SLOWER, 610.0), "
 
 
 def commit_hash(position: int) -> str:
-    return f"{position * 7919 + 104729:040x}"
+    return hashlib.sha1(f"commit {position}".encode()).hexdigest()
 
 
 def subject(position: int) -> str:

@@ -80,7 +80,7 @@ class App extends Part {
           <svg viewBox="0 0 16 16" aria-hidden="true"><circle cx="8" cy="8" r="6" /><path class="fill" d="M8 2a6 6 0 0 1 0 12Z" /></svg>
           ${now === "system" ? nothing : html`<span class="icon-word">${now}</span>`}
         </button>
-        <a class="icon" href="/api/v1/docs" target="_blank" title="API of version ${this.version}">API</a>
+        <a class="icon" href="/api/v1/reference" target="_blank" title="API of version ${this.version}">API</a>
         <button class="icon" title="Keyboard (?)" aria-label="Keyboard help" @click=${() => this.querySelector<HelpPart>("kp-help")?.show()}>?</button>
       </header>
       <main id="content" tabindex="-1">${this.renderView()}</main>

@@ -355,7 +355,7 @@ class ExploreView extends Part {
   }
 
   private renderFacets() {
-    if (!this.facets) return waiting("Reading the params");
+    if (!this.facets) return this.queryError ? nothing : waiting("Reading the params");
     return this.facets.facets.map((facet) => {
       const chosen = wanted(this.address.query, facet.name);
       const listed = facet.values.map((own) => own.value);
@@ -382,6 +382,13 @@ class ExploreView extends Part {
 
   private renderList() {
     const { found } = this;
+    if (!found && this.queryError) {
+      return html`<div class="notice">
+        <h2>The query cannot be read</h2>
+        <p>Correct it above, or look at all traces.</p>
+        <button class="button" @click=${() => this.change({ query: "" })}>Clear the query</button>
+      </div>`;
+    }
     if (!found) return waiting("Reading the traces");
     if (found.total === 0) {
       return html`<div class="notice">

@@ -79,7 +79,10 @@ class TriageView extends Part {
     if (!changed.has("address")) return;
     const before = changed.get("address");
     if (before && asked(before) === asked(this.address)) return;
-    if (before && before.processed !== this.address.processed) this.selected = new Set();
+    if (before && (before.processed !== this.address.processed || before.repository !== this.address.repository)) {
+      this.selected = new Set();
+      this.data = undefined; // so that no key decides about rows of the other list
+    }
     void this.load();
   }
 

@@ -1,0 +1,67 @@
+"""Light and dark, narrow windows, and what assistive technology finds."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from tests.browser.conftest import settle
+
+pytestmark = pytest.mark.browser
+
+VIEWS = ("/triage", "/triage?open=c1", "/trace/0?commit=30", "/explore?traces=0,1")
+AXE = Path(__file__).parent.parent.parent / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+def paper(page: Page) -> str:
+    return str(page.evaluate("() => getComputedStyle(document.body).backgroundColor"))
+
+
+@pytest.mark.parametrize(("scheme", "colour"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(21, 24, 29)")])
+def test_the_page_is_as_light_as_the_system(
+    browser: Browser, shown: str, scheme: Literal["light", "dark"], colour: str
+) -> None:
+    page = browser.new_page(color_scheme=scheme)
+    page.goto(f"{shown}/triage")
+    expect(page.locator("tr.group")).to_have_count(2)
+    assert paper(page) == colour
+    page.close()
+
+
+def test_a_chosen_theme_stays(page: Page, shown: str) -> None:
+    page.emulate_media(color_scheme="light")
+    page.goto(f"{shown}/triage")
+    for _ in range(2):
+        page.get_by_role("button", name="Theme").click()
+    assert paper(page) == "rgb(21, 24, 29)"
+    page.reload()
+    assert paper(page) == "rgb(21, 24, 29)"
+
+
+@pytest.mark.parametrize("width", [1400, 800, 480])
+def test_nothing_is_wider_than_the_window(page: Page, shown: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    for view in VIEWS:
+        page.goto(shown + view)
+        settle(page)
+        assert page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_names_roles_and_contrast_are_as_they_should_be(
+    page: Page, shown: str, scheme: Literal["light", "dark"]
+) -> None:
+    if not AXE.is_file():
+        if os.environ.get("CI"):
+            pytest.fail("no axe-core: run npm ci in frontend/")
+        pytest.skip("no axe-core: run npm ci in frontend/")
+    page.emulate_media(color_scheme=scheme)
+    for view in VIEWS:
+        page.goto(shown + view)
+        settle(page)
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = page.evaluate("async () => (await axe.run()).violations.map((v) => [v.id, v.nodes.map((n) => n.html)])")
+        assert found == [], view

@@ -1,0 +1,142 @@
+"""The trace page and the explore page in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+from tests.server.story import FASTER
+
+pytestmark = pytest.mark.browser
+
+Visit = Callable[[str], Page]
+
+
+@pytest.fixture
+def trace(shown: str) -> Callable[[str], int]:
+    """Find a trace by its benchmark."""
+
+    def find(benchmark: str) -> int:
+        answer = httpx.get(f"{shown}/api/v1/traces", params={"query": f"benchmark={benchmark}"})
+        return int(answer.json()["traces"][0]["id"])
+
+    return find
+
+
+def hover(page: Page, across: float) -> None:
+    """Point at the plot, ``across`` of its width from the left."""
+    box = page.locator(".u-over").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * across, box["y"] + box["height"] / 2)
+
+
+def painted(page: Page) -> int:
+    """Count the different colours of the plot."""
+    script = """() => {
+        const canvas = document.querySelector("kp-chart canvas");
+        const data = new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+        return new Set(data).size;
+    }"""
+    return int(page.evaluate(script))
+
+
+def test_a_trace_shows_its_values_levels_and_changes(look: Visit, trace: Callable[[str], int]) -> None:
+    page = look(f"/trace/{trace('parse')}")
+    expect(page.get_by_role("heading", level=1)).to_have_text("parse")
+    expect(page.get_by_text("60 of 60 commits measured")).to_be_visible()
+    expect(page.locator("table.changes tbody tr")).to_have_count(1)
+    label = page.get_by_role("img", name="Values of parse").get_attribute("aria-label") or ""
+    assert "25 % slower" in label
+    assert "unprocessed" in label
+    assert painted(page) > 20
+
+
+def test_hovering_tells_value_unit_commit_author_and_subject(look: Visit, trace: Callable[[str], int]) -> None:
+    page = look(f"/trace/{trace('parse')}")
+    hover(page, 0.1)
+    tip = page.locator(".chart-tip")
+    expect(tip).to_contain_text("µs/iter")
+    expect(tip).to_contain_text("Change number")
+    expect(tip).to_contain_text("2026-01-0")
+    expect(tip.get_by_text("Ada Lovelace").or_(tip.get_by_text("Grace Hopper"))).to_be_visible()
+
+
+def test_clicking_a_value_pins_its_commit_in_the_address(look: Visit, trace: Callable[[str], int]) -> None:
+    page = look(f"/trace/{trace('parse')}")
+    hover(page, 0.9)
+    page.mouse.down()
+    page.mouse.up()
+    page.wait_for_url("**commit=5*")
+    expect(page.locator("dl.facts")).to_contain_text("of 60 on")
+    expect(page.locator("dl.facts")).to_contain_text("1.2")
+
+
+def test_commits_that_were_not_measured_are_listed_as_suspects(look: Visit, trace: Callable[[str], int]) -> None:
+    page = look(f"/trace/{trace('load')}?commit={FASTER}")
+    expect(page.get_by_text("The change lies in one of 6 commits")).to_be_visible()
+    expect(page.locator("ol.suspects li")).to_have_count(6)
+    expect(page.get_by_text("not measured, change lies in here")).to_be_visible()
+
+
+def test_a_decision_on_the_trace_page_changes_the_mark(visit: Visit, trace: Callable[[str], int]) -> None:
+    page = visit(f"/trace/{trace('parse')}")
+    page.keyboard.press("j")
+    expect(page.locator("dl.facts")).to_contain_text("commit 31 of 60")
+    page.keyboard.press("h")
+    expect(page.locator("table.changes .state.hidden")).to_be_visible()
+    expect(page.locator(".legend .state.hidden")).to_be_visible()
+    page.keyboard.press("u")
+    expect(page.locator("table.changes .state.new")).to_be_visible()
+
+
+def test_dragging_zooms_and_back_zooms_out(look: Visit, trace: Callable[[str], int]) -> None:
+    page = look(f"/trace/{trace('parse')}")
+    hover(page, 0.25)
+    page.mouse.down()
+    hover(page, 0.5)
+    page.mouse.up()
+    page.wait_for_url("**first=*&last=*")
+    expect(page.get_by_role("button", name="Whole line")).to_be_enabled()
+    page.go_back()
+    expect(page.get_by_text("commits 1 to 60 of 60")).to_be_visible()
+
+
+def test_the_why_panel_tells_what_was_looked_at(look: Visit, trace: Callable[[str], int]) -> None:
+    page = look(f"/trace/{trace('parse')}")
+    page.keyboard.press("w")
+    expect(page.locator("table.candidates").get_by_text("✓ a change")).to_be_visible()
+
+
+def test_a_trace_that_does_not_exist_says_so(look: Visit, complaints: list[str]) -> None:
+    page = look("/trace/4711")
+    expect(page.get_by_role("alert")).to_contain_text("no trace 4711")
+    complaints.clear()
+
+
+def test_a_facet_narrows_the_list_and_writes_the_query(look: Visit) -> None:
+    page = look("/explore")
+    expect(page.locator("tr[data-trace]")).to_have_count(4)
+    page.get_by_role("group", name="benchmark").get_by_label("parse").click()
+    expect(page.locator("tr[data-trace]")).to_have_count(1)
+    expect(page.locator("#query")).to_have_value("benchmark=parse")
+    page.go_back()
+    expect(page.locator("tr[data-trace]")).to_have_count(4)
+
+
+def test_several_traces_are_plotted_together(look: Visit) -> None:
+    page = look("/explore")
+    expect(page.locator("tr[data-trace]")).to_have_count(4)
+    for key in ("x", "j", "x"):
+        page.keyboard.press(key)
+    expect(page.locator(".legend.series li")).to_have_count(2)
+    page.reload()
+    expect(page.locator(".legend.series li")).to_have_count(2)
+
+
+def test_a_query_that_cannot_be_read_is_told_beside_the_field(look: Visit, complaints: list[str]) -> None:
+    page = look("/explore?q=benchmark~%5B")
+    expect(page.locator("#query-error")).not_to_be_empty()
+    expect(page.locator("#query")).to_have_attribute("aria-invalid", "true")
+    complaints.clear()

@@ -1,0 +1,174 @@
+"""Triage in a real browser: mouse, keyboard, addresses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+from tests.server.story import SLOWER, commit_hash
+
+pytestmark = pytest.mark.browser
+
+Visit = Callable[[str], Page]
+
+
+def groups(page: Page) -> Locator:
+    return page.locator("tr.group")
+
+
+def members(page: Page) -> Locator:
+    return page.locator("tr.member")
+
+
+def keys(page: Page, *names: str) -> None:
+    for name in names:
+        page.keyboard.press(name)
+
+
+def tab(page: Page, name: str) -> Locator:
+    return page.locator(".tab", has_text=re.compile(f"^{name}"))
+
+
+def test_a_group_shows_commit_author_date_change_hazard_and_traces(look: Visit) -> None:
+    first = groups(look("/triage")).first
+    for text in (
+        "25 % slower",
+        "hazard −0.2",
+        "Check every bracket",
+        "Ada Lovelace",
+        "2026-01-10",
+        commit_hash(SLOWER)[:9],
+    ):
+        expect(first).to_contain_text(text)
+    expect(first.locator(".c-traces")).to_have_text("2")
+    expect(first.locator("svg.spark")).to_be_visible()
+
+
+def test_an_improvement_says_so_and_names_its_suspects(look: Visit) -> None:
+    second = groups(look("/triage")).nth(1)
+    expect(second).to_contain_text("20 % faster")
+    expect(second).to_contain_text("one of 6 commits")
+
+
+def test_opening_a_commit_shows_its_traces_with_units(look: Visit) -> None:
+    page = look("/triage")
+    groups(page).first.click()
+    expect(members(page)).to_have_count(2)
+    expect(members(page).first).to_contain_text("parse")
+    expect(members(page).first).to_contain_text("µs/iter")
+
+
+def test_acknowledging_a_commit_moves_it_to_the_processed_tab(visit: Visit) -> None:
+    page = visit("/triage")
+    groups(page).first.get_by_role("button", name="Acknowledge").click()
+    expect(groups(page)).to_have_count(1)
+    tab(page, "Processed").click()
+    expect(groups(page)).to_have_count(1)
+    expect(groups(page).first).to_contain_text("acknowledged 2")
+
+
+def test_one_trace_is_acknowledged_and_the_other_hidden(visit: Visit) -> None:
+    page = visit("/triage")
+    groups(page).first.click()
+    members(page).first.get_by_role("button", name="Acknowledge").click()
+    expect(members(page)).to_have_count(1)
+    members(page).first.get_by_role("button", name="Hide").click()
+    expect(groups(page)).to_have_count(1)
+    tab(page, "Processed").click()
+    expect(groups(page).first).to_contain_text("acknowledged 1")
+    expect(groups(page).first).to_contain_text("hidden 1")
+
+
+def test_many_are_hidden_at_once_and_brought_back_by_undo(visit: Visit) -> None:
+    page = visit("/triage")
+    page.get_by_label("Select all findings on this page").click()
+    page.get_by_role("region", name="Selection").get_by_role("button", name="Hide").click()
+    expect(page.get_by_role("heading", name="All done")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(groups(page)).to_have_count(2)
+
+
+def test_the_keyboard_does_it_all(visit: Visit) -> None:
+    page = visit("/triage")
+    expect(groups(page)).to_have_count(2)
+    keys(page, "j", "x", "a")
+    expect(groups(page)).to_have_count(1)
+    keys(page, "u")
+    expect(groups(page)).to_have_count(2)
+    keys(page, "k", "k", "Enter")
+    expect(members(page)).to_have_count(2)
+    keys(page, "j", "j", "h")
+    expect(members(page)).to_have_count(1)
+    keys(page, "p")
+    expect(groups(page)).to_have_count(1)
+    expect(groups(page).first).to_contain_text("hidden")
+    keys(page, "r")
+    expect(page.get_by_role("heading", name="Nothing has been processed yet")).to_be_visible()
+
+
+def test_enter_on_a_trace_opens_it_and_back_returns_to_the_same_place(look: Visit) -> None:
+    page = look("/triage")
+    keys(page, "j", "k", "Enter", "j", "Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("parse")
+    page.go_back()
+    expect(members(page)).to_have_count(2)
+    expect(page.locator('tr[aria-current="true"]')).to_contain_text("parse")
+
+
+def test_a_reload_keeps_what_the_address_says(look: Visit) -> None:
+    page = look("/triage?sort=date&q=bracket")
+    groups(page).first.click()
+    expect(members(page)).to_have_count(2)
+    page.reload()
+    expect(members(page)).to_have_count(2)
+    expect(page.get_by_placeholder("Filter")).to_have_value("bracket")
+    expect(page.locator("th.c-date")).to_have_attribute("aria-sort", "ascending")
+
+
+def test_filter_and_sort_write_the_address(look: Visit) -> None:
+    page = look("/triage")
+    keys(page, "/")
+    page.keyboard.type("load")
+    expect(groups(page)).to_have_count(1)
+    page.wait_for_url("**/triage?q=load")
+    page.get_by_role("button", name="Traces", exact=True).click()
+    page.wait_for_url("**/triage?q=load&sort=-traces")
+
+
+def test_a_ticket_takes_a_finding_off_the_list(visit: Visit) -> None:
+    page = visit("/triage")
+    keys(page, "j", "t")
+    page.get_by_label("Key or address of the ticket").fill("PERF-12")
+    page.get_by_role("button", name="Link").click()
+    expect(groups(page)).to_have_count(1)
+    keys(page, "p")
+    expect(groups(page).first).to_contain_text("ticket 2")
+    keys(page, "Enter")
+    expect(members(page).first).to_contain_text("PERF-12")
+
+
+def test_the_help_lists_the_keys(look: Visit) -> None:
+    page = look("/triage")
+    keys(page, "?")
+    expect(page.get_by_role("dialog")).to_contain_text("hide as noise")
+    keys(page, "Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_an_empty_instance_says_what_to_do_next(page: Page, empty_address: str) -> None:
+    page.goto(f"{empty_address}/triage")
+    expect(page.get_by_role("heading", name="No results yet")).to_be_visible()
+    expect(page.get_by_text("knick import")).to_be_visible()
+
+
+def test_a_server_that_is_gone_is_an_error_with_a_way_back(look: Visit, complaints: list[str]) -> None:
+    page = look("/triage")
+    page.route("**/api/v1/regressions*", lambda route: route.abort())
+    page.get_by_role("button", name="Date").click()
+    expect(page.get_by_role("alert")).to_contain_text("does not answer")
+    page.unroute("**/api/v1/regressions*")
+    page.get_by_role("button", name="Try again").click()
+    expect(groups(page)).to_have_count(2)
+    complaints[:] = [text for text in complaints if "ERR_FAILED" not in text]
