@@ -48,6 +48,12 @@ class Cluster:
     def stop(self) -> None:
         self.run("pg_ctl", "-D", str(self.data), "-m", "immediate", "stop")
 
+    def execute(self, statement: str) -> None:
+        import psycopg
+
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(statement.encode())
+
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
 
@@ -82,13 +88,6 @@ def cluster() -> Iterator[Cluster]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _execute(cluster: Cluster, statement: str) -> None:
-    import psycopg
-
-    with psycopg.connect(cluster.url(), autocommit=True) as connection:
-        connection.execute(statement.encode())
-
-
 @pytest.fixture(scope="session")
 def _sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("template") / "store.db"
@@ -98,7 +97,7 @@ def _sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def _postgres_template(cluster: Cluster) -> str:
-    _execute(cluster, "CREATE DATABASE template_store")
+    cluster.execute("CREATE DATABASE template_store")
     create_store(cluster.url("template_store")).close()
     return "template_store"
 
@@ -114,9 +113,9 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     template = request.getfixturevalue("_postgres_template")
     cluster: Cluster = request.getfixturevalue("cluster")
     name = f"store_{next(_NUMBERS)}"
-    _execute(cluster, f"CREATE DATABASE {name} TEMPLATE {template}")
+    cluster.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
     yield cluster.url(name)
-    _execute(cluster, f"DROP DATABASE {name} WITH (FORCE)")
+    cluster.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture

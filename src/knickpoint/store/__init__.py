@@ -6,7 +6,7 @@ from knickpoint.store.ledger import FileEntry, FileState, Ledger, Quarantined, W
 from knickpoint.store.many import RunItem
 from knickpoint.store.outbox import Event, Outbox, pack_ids, unpack_ids
 from knickpoint.store.runs import Changes, Put, Receipt, Run, RunPoint, Runs
-from knickpoint.store.store import Store, create_store, open_store
+from knickpoint.store.store import Store, create_store, open_store, restore
 
 __all__ = [
     "Changes",
@@ -27,5 +27,6 @@ __all__ = [
     "create_store",
     "open_store",
     "pack_ids",
+    "restore",
     "unpack_ids",
 ]

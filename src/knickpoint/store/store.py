@@ -11,6 +11,8 @@ from sqlalchemy import Connection
 
 from knickpoint.model.errors import StoreError
 from knickpoint.store import schema
+from knickpoint.store.backup import backup
+from knickpoint.store.backup import restore as restore_backup
 from knickpoint.store.commits import Commits
 from knickpoint.store.database import Database
 from knickpoint.store.findings import Findings
@@ -19,9 +21,10 @@ from knickpoint.store.ledger import Ledger
 from knickpoint.store.outbox import Outbox
 from knickpoint.store.runs import Runs
 from knickpoint.store.seal import Sealed, Sealer
+from knickpoint.store.shortcuts import Shortcuts
 from knickpoint.store.traces import Traces
 
-__all__ = ["Store", "create_store", "open_store"]
+__all__ = ["Store", "create_store", "open_store", "restore"]
 
 
 class Store:
@@ -34,6 +37,7 @@ class Store:
         frames: the values.
         ledger: files seen, waiting, refused.
         outbox: events for workers.
+        shortcuts: sets of keys and formulas under a short id.
         findings: change points, regressions, decisions.
     """
 
@@ -45,6 +49,7 @@ class Store:
         self.runs = Runs(database, self.traces, self.outbox)
         self.frames = Frames(database, self.traces)
         self.ledger = Ledger(database)
+        self.shortcuts = Shortcuts(database)
         self.findings = Findings(database)
 
     @property
@@ -67,6 +72,14 @@ class Store:
         """
         return Sealer(self.database).seal(everything=everything)
 
+    def backup(self, path: str | Path) -> None:
+        """Write the whole store into a new file while it is in use; see :func:`restore`.
+
+        Raises:
+            StoreError: the file exists, or cannot be written.
+        """
+        backup(self.database, Path(path))
+
     def close(self) -> None:
         """Close all connections."""
         self.database.close()
@@ -78,6 +91,16 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def restore(path: str | Path, location: str | Path) -> Store:
+    """Make a store at ``location`` from a backup, and open it; SQLite or PostgreSQL, wherever it came from.
+
+    Raises:
+        StoreError: the file is no whole backup, or there is a store already.
+    """
+    restore_backup(Path(path), location)
+    return open_store(location)
 
 
 def create_store(location: str | Path) -> Store:

@@ -1,0 +1,152 @@
+"""Copy a whole store into one file while it is in use, and make a store from such a file."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, Table, func, select, text
+
+from knickpoint.model.errors import StoreError
+from knickpoint.store import schema
+from knickpoint.store.database import Database
+from knickpoint.store.tables import metadata
+
+__all__ = ["backup", "restore"]
+
+_ROWS_AT_ONCE: Final = 500
+
+
+def backup(database: Database, path: Path) -> None:
+    """Write the whole store into a new file, as it is at this moment; writers and readers go on.
+
+    The file is an SQLite store, whichever database it comes from.
+
+    Raises:
+        StoreError: the file exists, or cannot be written; nothing is left behind.
+    """
+    if path.exists():
+        raise StoreError("the file exists already", where=str(path), remedy="Name another file, or remove this one.")
+    partial = path.with_name(path.name + ".partial")
+    partial.unlink(missing_ok=True)
+    try:
+        if database.embedded:
+            _copy_sqlite(Path(database.url.database or ""), partial)
+        else:
+            _copy_tables(database, partial)
+        with partial.open("rb") as written:
+            os.fsync(written.fileno())
+        partial.rename(path)
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(
+            f"the backup failed: {error}", where=str(path), remedy="Check the disk and the path."
+        ) from error
+    finally:
+        for rest in (partial, Path(f"{partial}-wal"), Path(f"{partial}-shm"), Path(f"{partial}-journal")):
+            rest.unlink(missing_ok=True)
+
+
+def restore(path: Path, location: str | Path) -> None:
+    """Make a store at ``location``, where there is none yet, from the file of a backup.
+
+    Raises:
+        StoreError: the file is no whole backup, it comes from a newer version, or there is a store already.
+    """
+    _check(path)
+    database = Database(location)
+    try:
+        if database.embedded:
+            target = Path(database.url.database or "")
+            if target.exists():
+                raise StoreError("there is a store already", where=str(target), remedy="Name another place.")
+            partial = target.with_name(target.name + ".partial")
+            try:
+                _copy_sqlite(path, partial)
+                partial.rename(target)
+            except (OSError, sqlite3.Error) as error:
+                raise StoreError(f"the restore failed: {error}", where=str(target), remedy="Check the disk.") from error
+            finally:
+                partial.unlink(missing_ok=True)
+        else:
+            _fill(path, database)
+        schema.ensure(database)
+    finally:
+        database.close()
+
+
+def _check(path: Path) -> None:
+    remedy = "Name the file that knick backup wrote."
+    if not path.is_file():
+        raise StoreError("there is no such file", where=str(path), remedy=remedy)
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            (revision,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    except (sqlite3.Error, TypeError) as error:
+        raise StoreError(f"the file is not a backup ({error})", where=str(path), remedy=remedy) from error
+    if said != "ok":
+        raise StoreError(f"the backup is damaged ({said})", where=str(path), remedy="Use an older backup.")
+    if revision > schema.HEAD:
+        raise StoreError(
+            f"the backup has schema {revision}, this version of Knickpoint knows up to {schema.HEAD}",
+            where=str(path),
+            remedy="Upgrade Knickpoint: pip install --upgrade knickpoint.",
+        )
+
+
+def _copy_sqlite(source: Path, target: Path) -> None:
+    """Copy page by page from one snapshot; a reader's lock, so writers are not held up."""
+    with closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as old, closing(sqlite3.connect(target)) as new:
+        old.backup(new, pages=-1)
+        new.execute("PRAGMA journal_mode = DELETE")
+
+
+def _copy_tables(database: Database, target: Path) -> None:
+    """Copy row by row from a PostgreSQL snapshot into a fresh SQLite store."""
+    other = Database(target)
+    try:
+        schema.create(other)
+        with database.reading() as source, other.transaction() as sink:
+            for table in metadata.sorted_tables:
+                _copy_rows(source, sink, table)
+        with other.engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA journal_mode = DELETE")
+    finally:
+        other.close()
+
+
+def _fill(path: Path, database: Database) -> None:
+    """Copy the rows of a backup into PostgreSQL, all in one transaction."""
+    other = Database(path)
+    try:
+        schema.ensure(other)
+        schema.create(database)
+        with other.reading() as source, database.transaction() as sink:
+            for table in metadata.sorted_tables:
+                _copy_rows(source, sink, table)
+                _advance(sink, table)
+    finally:
+        other.close()
+
+
+def _copy_rows(source: Connection, sink: Connection, table: Table) -> None:
+    rows = source.execution_options(yield_per=_ROWS_AT_ONCE).execute(select(table)).mappings()
+    for some in rows.partitions(_ROWS_AT_ONCE):
+        sink.execute(table.insert(), [dict(row) for row in some])
+
+
+def _advance(sink: Connection, table: Table) -> None:
+    """Let a table's generator of ids go on behind the ids that were copied."""
+    column = table.autoincrement_column
+    if column is None:
+        return
+    name = sink.execute(select(func.pg_get_serial_sequence(table.name, column.name))).scalar()
+    if name:
+        highest = sink.execute(select(func.max(column))).scalar()
+        sink.execute(
+            text("SELECT setval(CAST(:name AS regclass), :value, :used)"),
+            {"name": name, "value": highest or 1, "used": highest is not None},
+        )

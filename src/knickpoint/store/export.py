@@ -1,0 +1,142 @@
+"""Write the points out: one row each, in an order and with columns that do not depend on the instance."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.model.commit import Line, Repository
+from knickpoint.model.errors import StoreError
+from knickpoint.model.frame import Trace
+from knickpoint.model.query import Query
+
+if TYPE_CHECKING:
+    from knickpoint.store.store import Store
+
+__all__ = ["COLUMNS", "Batch", "Row", "batches", "rows", "write_csv", "write_json", "write_parquet"]
+
+COLUMNS: Final = ("repository", "line", "id", "unit", "pos", "commit", "value")
+"""``id`` is the trace key, ``pos`` the position of the commit on its line, from 0, oldest first."""
+
+_MEMORY: Final = 64 * 2**20
+
+Row = tuple[str, str, str, str, int, str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Points of some traces on one line, by trace and position; the arrays have one entry a point."""
+
+    repository: str
+    line: str
+    traces: Sequence[Trace]
+    commits: Sequence[str]
+    trace: NDArray[np.int64]
+    position: NDArray[np.int64]
+    value: NDArray[np.float64]
+
+
+def batches(
+    store: Store, repositories: Sequence[Repository] | None = None, *, line: str = "", query: Query | None = None
+) -> Iterator[Batch]:
+    """Stream the points: repositories by name, traces by key and unit, commits in the order of the line.
+
+    ``line`` is "" for each repository's default line. No more than 64 MiB of values are held at a time.
+    """
+    for repository in sorted(repositories or store.commits.repositories(), key=lambda each: each.name):
+        order = store.commits.line(repository, line)
+        known = {each.slot: each.commit.hash for each in store.commits.get(repository, order.slots)}
+        commits = [known[slot] for slot in order.slots]
+        traces = store.traces.get(store.traces.select(repository, query or Query()))
+        yield from _line_batches(store, order, commits, sorted(traces, key=lambda trace: (trace.key, trace.unit)))
+
+
+def _line_batches(store: Store, line: Line, commits: list[str], traces: list[Trace]) -> Iterator[Batch]:
+    at_once = max(1, _MEMORY // max(1, 8 * len(commits)))
+    for begin in range(0, len(traces), at_once):
+        some = traces[begin : begin + at_once]
+        values = store.frames.values(line, [trace.id for trace in some])
+        trace, position = np.nonzero(~np.isnan(values))
+        held = values[trace, position].astype(np.float64)
+        yield Batch(line.repository.name, line.name, some, commits, trace, position, held)
+
+
+def rows(
+    store: Store, repositories: Sequence[Repository] | None = None, *, line: str = "", query: Query | None = None
+) -> Iterator[Row]:
+    """Stream the points as tuples of :data:`COLUMNS`."""
+    for batch in batches(store, repositories, line=line, query=query):
+        points = zip(batch.trace.tolist(), batch.position.tolist(), batch.value.tolist(), strict=True)
+        for trace, position, value in points:
+            named = batch.traces[trace]
+            yield (batch.repository, batch.line, named.key, named.unit, position, batch.commits[position], value)
+
+
+def write_csv(points: Iterator[Row], output: TextIO) -> int:
+    """Write points as CSV with a header; a value is the shortest text that reads back equal. Return how many."""
+    writer = csv.writer(output, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    count = 0
+    for point in points:
+        writer.writerow((*point[:-1], repr(point[-1])))
+        count += 1
+    return count
+
+
+def write_json(points: Iterator[Row], output: TextIO) -> int:
+    """Write points as one JSON list of objects, one a line. Return how many."""
+    count = 0
+    for point in points:
+        output.write("[\n" if count == 0 else ",\n")
+        json.dump(dict(zip(COLUMNS, point, strict=True)), output, ensure_ascii=False)
+        count += 1
+    output.write("\n]\n" if count else "[]\n")
+    return count
+
+
+def write_parquet(points: Iterator[Batch], path: Path) -> int:
+    """Write points as a Parquet file that DuckDB, Polars and pandas read. Return how many.
+
+    Raises:
+        StoreError: pyarrow is not installed.
+    """
+    try:
+        pa = import_module("pyarrow")
+        pq = import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise StoreError(
+            "Parquet needs pyarrow", where=str(path), remedy='Install it with: pip install "knickpoint[parquet]".'
+        ) from error
+    texts = pa.dictionary(pa.int32(), pa.string())
+    kinds = (texts, texts, texts, texts, pa.int64(), texts, pa.float64())
+    schema = pa.schema(list(zip(COLUMNS, kinds, strict=True)))
+    count = 0
+    with pq.ParquetWriter(path, schema) as writer:
+        for batch in points:
+            size = len(batch.value)
+            nothing = np.zeros(size, dtype=np.int32)
+            columns = [
+                _texts(pa, nothing, [batch.repository]),
+                _texts(pa, nothing, [batch.line]),
+                _texts(pa, batch.trace, [trace.key for trace in batch.traces]),
+                _texts(pa, batch.trace, [trace.unit for trace in batch.traces]),
+                pa.array(batch.position, pa.int64()),
+                _texts(pa, batch.position, batch.commits),
+                pa.array(batch.value, pa.float64()),
+            ]
+            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+            count += size
+    return count
+
+
+def _texts(pa: Any, codes: NDArray[np.integer], texts: Sequence[str]) -> Any:
+    """Return a column of texts by code."""
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(list(texts), pa.string()))

@@ -1,0 +1,63 @@
+"""Keep sets of keys and formulas under a short id that says what is in it, so that the same set has the same id."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Final
+
+from sqlalchemy import select
+
+from knickpoint.model.errors import InputError
+from knickpoint.store.database import Database
+from knickpoint.store.tables.shortcuts import shortcut as table
+
+__all__ = ["Shortcuts"]
+
+_LENGTH: Final = 12
+"""Characters of an id: 60 bits, so that a million shortcuts meet with a chance below one in a million."""
+
+
+class Shortcuts:
+    """Hold the shortcuts of a store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, entries: Iterable[str]) -> str:
+        """Return the id of a set of trace keys and formulas (a formula begins with ``@``); order does not count.
+
+        Raises:
+            InputError: the set is empty, or an entry is neither a key nor a formula.
+        """
+        whole = sorted(set(entries))
+        if not whole:
+            raise InputError("a shortcut needs at least one key or formula", remedy="Select a trace first.")
+        for entry in whole:
+            if entry[:1] not in {",", "@"}:
+                raise InputError(
+                    f"{entry!r} is neither a trace key nor a formula",
+                    where="shortcut",
+                    remedy="Keys begin with a comma, formulas with an @.",
+                )
+        content = json.dumps(whole, ensure_ascii=False)
+        name = base64.b32encode(sha256(content.encode()).digest()).decode().lower()[:_LENGTH]
+        with self._database.transaction() as connection:
+            insert = self._database.insert(table).values(id=name, content=content, created=time.time())
+            connection.execute(insert.on_conflict_do_nothing(index_elements=["id"]))
+        return name
+
+    def get(self, name: str) -> tuple[str, ...]:
+        """Return the keys and formulas of a shortcut, sorted.
+
+        Raises:
+            InputError: there is none of that id.
+        """
+        with self._database.reading() as connection:
+            content = connection.execute(select(table.c.content).where(table.c.id == name)).scalar()
+        if content is None:
+            raise InputError(f"there is no shortcut {name!r}", remedy="Ask for the address again.")
+        return tuple(json.loads(content))

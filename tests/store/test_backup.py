@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from knickpoint.model.errors import InputError, StoreError
+from knickpoint.store import export, open_store, restore
+
+from .conftest import Bench
+
+
+def test_a_backup_restores_every_point(bench: Bench, tmp_path: Path) -> None:
+    bench.put(0, Bench.report({"a": 1.0, "b": [2.0, 3.0]}), "r")
+    bench.store.backup(tmp_path / "backup")
+    with restore(tmp_path / "backup", tmp_path / "again.db") as again:
+        assert list(export.rows(again)) == list(export.rows(bench.store))
+
+
+def test_a_backup_restores_into_a_server_that_goes_on_counting(
+    bench: Bench, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    bench.put(0, Bench.report({"a": 1.0}), "r")
+    bench.store.backup(tmp_path / "backup")
+    cluster = request.getfixturevalue("cluster")
+    cluster.execute("DROP DATABASE IF EXISTS restored")
+    cluster.execute("CREATE DATABASE restored")
+    with restore(tmp_path / "backup", cluster.url("restored")) as again:
+        other = Bench(again, bench.repository, bench.line)
+        other.put(1, Bench.report({"a": 2.0}), "next")
+        assert [row[-1] for row in export.rows(again)] == [1.0, 2.0]
+
+
+def test_a_backup_never_overwrites_a_file(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "backup").write_text("mine")
+    with pytest.raises(StoreError, match="exists already"):
+        bench.store.backup(tmp_path / "backup")
+
+
+def test_a_file_that_is_no_backup_restores_nothing(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("Dear reader")
+    with pytest.raises(StoreError, match="not a backup"):
+        restore(tmp_path / "letter.txt", tmp_path / "store.db")
+    assert not (tmp_path / "store.db").exists()
+
+
+def test_a_damaged_backup_restores_nothing(bench: Bench, tmp_path: Path) -> None:
+    bench.store.backup(tmp_path / "backup")
+    whole = (tmp_path / "backup").read_bytes()
+    (tmp_path / "half").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(StoreError):
+        restore(tmp_path / "half", tmp_path / "store.db")
+
+
+def test_a_missing_store_names_knick_init(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="knick init"):
+        open_store(tmp_path / "nothing.db")
+
+
+def test_an_export_has_one_row_a_point_by_key_and_position(bench: Bench) -> None:
+    bench.put(3, Bench.report({"b": 1.0, "a": 0.1}), "r")
+    bench.put(1, Bench.report({"b": 2.0}), "q")
+    found = [(row[2], row[4], row[6]) for row in export.rows(bench.store)]
+    assert found == [(",name=a,", 3, 0.1), (",name=b,", 1, 2.0), (",name=b,", 3, 1.0)]
+
+
+def test_a_parquet_export_reads_back_equal(bench: Bench, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    bench.put(3, Bench.report({"b": 1.0, "a": 0.1}), "r")
+    export.write_parquet(export.batches(bench.store), tmp_path / "points.parquet")
+    table = parquet.read_table(tmp_path / "points.parquet").to_pylist()
+    assert [tuple(row[name] for name in export.COLUMNS) for row in table] == list(export.rows(bench.store))
+
+
+def test_the_same_set_has_the_same_shortcut(bench: Bench) -> None:
+    first = bench.store.shortcuts.add([",a=b,", "@norm(x)"])
+    assert bench.store.shortcuts.add(["@norm(x)", ",a=b,", ",a=b,"]) == first
+    assert bench.store.shortcuts.get(first) == (",a=b,", "@norm(x)")
+
+
+def test_an_unknown_shortcut_is_an_error(bench: Bench) -> None:
+    with pytest.raises(InputError, match="no shortcut"):
+        bench.store.shortcuts.get("nothing")
