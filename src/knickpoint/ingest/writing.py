@@ -22,7 +22,7 @@ from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.errors import FormatError, HistoryError, InputError
 from knickpoint.model.params import decode_key
 from knickpoint.model.report import Problem, Report, Severity
-from knickpoint.store import FileState, Put, Receipt, Store
+from knickpoint.store import FileState, Put, Receipt, RunItem, Store
 
 __all__ = ["Arrival", "Writer", "give_up"]
 
@@ -182,37 +182,35 @@ class Writer:
     def _put(
         self, arrival: Arrival, book: GitBook | ResultsBook, runs: Sequence[Completed], slots: dict[str, int]
     ) -> _Counts:
+        items = [self._item(arrival, one, slots[one.run.revision]) for one in runs]
+        identities = {item.identity for item in items}
+        if len(identities) < len(items):
+            raise InputError(
+                "two runs of this file cannot be told apart",
+                where=arrival.source,
+                remedy="Give every run of the file its own id.",
+            )
         counts = _Counts()
-        context = arrival.context
-        seen: set[str] = set()
-        for one in runs:
-            slot = slots[one.run.revision]
-            identity = run_identity(
-                one.run, commit=str(slot), source=arrival.source, ci=one.execution, params=context.told.params
-            )
-            if identity in seen:
-                raise InputError(
-                    f"two runs of this file have the same identity ({identity})",
-                    where=arrival.source,
-                    remedy="Give every run of the file its own id.",
-                )
-            seen.add(identity)
-            receipt = self.destination.store.runs.put(
-                book.repository,
-                slot,
-                one.run,
-                identity=identity,
-                content_hash=digest_run(one.run),
-                source=arrival.source,
-                branch=one.run.branch,
-            )
+        receipts = self.destination.store.runs.put_many(book.repository, items)
+        for one, item, receipt in zip(runs, items, receipts, strict=True):
             counts.outcomes[receipt.outcome] += 1
             if receipt.outcome is not Put.SAME:
-                counts.slots.add(slot)
+                counts.slots.add(item.slot)
             counts.new_traces += len(receipt.new_traces)
             counts.points += len(receipt.trace_ids)
             self._tell_changes(receipt, one, counts)
         return counts
+
+    @staticmethod
+    def _item(arrival: Arrival, one: Completed, slot: int) -> RunItem:
+        identity = run_identity(
+            one.run,
+            commit=str(slot),
+            source=arrival.source,
+            ci=one.execution,
+            params=arrival.context.told.params,
+        )
+        return RunItem(slot, one.run, identity, digest_run(one.run), arrival.source, one.run.branch)
 
     def _tell_changes(self, receipt: Receipt, one: Completed, counts: _Counts) -> None:
         changes = receipt.changes

@@ -67,24 +67,20 @@ def known_runs(connection: Connection, repository: Repository, items: Sequence[R
 
 
 def resolve_fresh(
-    connection: Connection, traces: Traces, repository: Repository, items: Sequence[RunItem]
+    connection: Connection, traces: Traces, repository: Repository, items: Sequence[RunItem], busy: set[int]
 ) -> list[Fresh]:
     """Find or make the traces, all at once, of runs that can be written together; the others are left out.
 
-    Those are runs at commits without any run, whose results were all measured, and of which no two at one
-    commit share a key.
+    Those are the runs at commits without any run, and without a correction (``busy``), where all results were
+    measured and no two runs share a key.
     """
     keys: dict[int, list[str]] = {}
     for item in items:
         keys.setdefault(item.slot, []).extend(set(item.run.results.keys))
-    shared = {slot for slot, names in keys.items() if len(set(names)) < len(names)}
-    crowded = _crowded(connection, repository, set(keys)) | shared
-    chosen = [
-        item
-        for item in items
-        if item.slot not in crowded and len(item.run.results) and not item.run.results.outcome_codes.any()
-    ]
-    return list(_resolved(connection, traces, repository, chosen))
+    slow = {slot for slot, names in keys.items() if len(set(names)) < len(names)}
+    slow |= {item.slot for item in items if not len(item.run.results) or item.run.results.outcome_codes.any()}
+    slow |= busy | _crowded(connection, repository, set(keys))
+    return list(_resolved(connection, traces, repository, [item for item in items if item.slot not in slow]))
 
 
 def write_points(connection: Connection, tiles: Tiles, fresh: Mapping[int, Fresh]) -> None:

@@ -201,7 +201,8 @@ class Runs:
                 if old is not None and old.content_hash == item.content_hash and old.slot == item.slot:
                     receipts[item.identity] = Receipt(Put.SAME, old.id, nothing, nothing, Changes())
             fresh = [item for item in items if item.identity not in known]
-            together = resolve_fresh(connection, self._traces, repository, fresh) if len(fresh) > 1 else []
+            busy = {item.slot for item in items if item.identity in known and item.identity not in receipts}
+            together = resolve_fresh(connection, self._traces, repository, fresh, busy) if len(fresh) > 1 else []
             born = {one.item.identity: one.new for one in together if one.scattered}
             receipts |= self._put_together(connection, repository, [one for one in together if not one.scattered])
             for item in items:
