@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.formats.files import by, made
 
 from knickpoint.formats import read_report
 from knickpoint.formats.node import Node
-from knickpoint.formats.skia import _careful_table, _quick_table
+from knickpoint.formats.skia import careful_table, skia_better, skia_unit
+from knickpoint.formats.skia_columns import quick_table
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, ResultTable
+from knickpoint.model.unit import Better
 
 _WE_REFUSE = {
     "made_up/no_measurement": "'measurement' is missing",
@@ -162,6 +165,7 @@ _keys = st.dictionaries(_names, _texts, max_size=3)
 _single = st.fixed_dictionaries({"value": _texts, "measurement": st.integers(-9, 9) | st.floats(-1e9, 1e9)})
 _results = st.lists(
     st.fixed_dictionaries({"key": _keys, "measurement": st.floats(-1e9, 1e9)})
+    | st.fixed_dictionaries({"key": _keys, "measurement": st.integers(-9, 9), "more": st.none()})
     | st.fixed_dictionaries({
         "key": _keys,
         "measurements": st.dictionaries(_names, st.lists(_single, min_size=1, max_size=3), min_size=1, max_size=2),
@@ -171,22 +175,34 @@ _results = st.lists(
 )  # fmt: skip
 
 
+def _traits(params: Mapping[str, str], group: str) -> tuple[str, Better]:
+    unit = skia_unit(params, group)
+    return unit, skia_better(params, unit)
+
+
 def _columns(table: ResultTable) -> list[tuple[str, tuple[float, ...], str, str]]:
     return sorted(
         (key, result.samples, result.unit, result.better.value) for key, result in zip(table.keys, table, strict=True)
     )
 
 
+@settings(max_examples=200)
 @given(common=_keys, results=_results)
 def test_the_quick_way_gives_what_the_careful_way_gives(common: dict[str, str], results: list[dict[str, Any]]) -> None:
-    root = Node({"results": results})
-    quick = _quick_table(root, common)
+    quick = quick_table(results, common, _traits)
     if quick is not None:
-        assert _columns(quick) == _columns(_careful_table(root, common))
+        assert _columns(quick) == _columns(careful_table(Node({"results": results}), common))
 
 
 def test_a_regular_file_goes_the_quick_way() -> None:
     results = [{"key": {"test": f"t{number}"}, "measurement": number} for number in range(50)]
-    table = _quick_table(Node({"results": results}), {"arch": "x86"})
+    table = quick_table(results, {"arch": "x86"}, _traits)
     assert table is not None
     assert table.keys[7] == ",arch=x86,test=t7,"
+
+
+def test_names_that_need_encoding_go_the_quick_way_too() -> None:
+    results = [{"key": {"test": f"t[a=1,b={number}%]"}, "measurement": number} for number in range(5)]
+    table = quick_table(results, {"a,b": "50%"}, _traits)
+    assert table is not None
+    assert table.keys[3] == ",a%2Cb=50%25,test=t[a%3D1%2Cb%3D3%25],"

@@ -26,8 +26,7 @@ _NAME: Final = "criterion"
 RAW_HEADER: Final = "group,function,value,throughput_num,throughput_type,sample_measured_value,unit,iteration_count"
 _TIME: Final = re.compile(
     r"^(?P<name>.*?)\s+time:\s+\[(?P<low>\S+) (?P<low_unit>[^\s%\]]+) (?P<value>\S+) (?P<unit>[^\s%\]]+) "
-    r"(?P<high>\S+) (?P<high_unit>[^\s%\]]+)\]\s*$",
-    re.MULTILINE,
+    r"(?P<high>\S+) (?P<high_unit>[^\s%\]]+)\]\s*$"
 )
 _CUT_TIME: Final = re.compile(r"\s+time:\s+\[[^\]%]*$")
 _MESSAGE: Final = re.compile(r'^\{[^\n]*"reason":\s*"(?:benchmark|group)-complete"', re.MULTILINE)
@@ -44,8 +43,12 @@ def fits(source: Source) -> bool:
             or {"iters", "times"} <= document.keys()
             or (document.keys() >= _ESTIMATES and "median_abs_dev" in document)
         )
-    text = source.readable
-    return text.startswith(RAW_HEADER) or _MESSAGE.match(text.lstrip()) is not None or _TIME.search(text) is not None
+    text = source.prose
+    return (
+        text.startswith(RAW_HEADER)
+        or _MESSAGE.match(text.lstrip()) is not None
+        or any(_TIME.match(line) for line in text.splitlines() if " time: " in line)
+    )
 
 
 def read(source: Source) -> Parsed:

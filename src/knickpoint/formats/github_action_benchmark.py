@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 from knickpoint.formats.format import Parsed
@@ -114,17 +115,25 @@ def _add(rows: Rows, params: dict[str, str], bench: Node, tool: str) -> None:
     name = bench["name"].text()
     unit = bench.words("unit")
     value = bench["value"].numeral(name)
-    better = _TOOLS.get(tool, Better.UNKNOWN)
-    if tool in _LOWER_UNLESS_RATE:
-        known = read_unit(unit).better
-        better = Better.LOWER if known is Better.UNKNOWN else known
+    better = _direction(tool, unit)
     summary, rest = _spread(bench.words("range"))
-    words = "\n".join(text for text in (rest, bench.words("extra").strip()) if text)
+    extra = bench.words("extra").strip()
+    words = f"{rest}\n{extra}" if rest and extra else rest or extra
     rows.add({**params, "benchmark": name}, (value,), unit, better, summary=summary, message=words)
+
+
+@lru_cache(maxsize=1024)
+def _direction(tool: str, unit: str) -> Better:
+    if tool not in _LOWER_UNLESS_RATE:
+        return _TOOLS.get(tool, Better.UNKNOWN)
+    known = read_unit(unit).better
+    return Better.LOWER if known is Better.UNKNOWN else known
 
 
 def _spread(text: str) -> tuple[dict[str, float], str]:
     """Return the spread that ``range`` tells as a number, and what of it is no number."""
+    if not text:
+        return {}, ""
     found = _SPREAD.fullmatch(text.strip())
     if not found:
         return {}, text.strip()

@@ -21,8 +21,8 @@ from knickpoint.model.unit import Better
 __all__ = ["fits", "read"]
 
 _NAME: Final = "go"
-_RESULT: Final = re.compile(r"^(?P<name>Benchmark\S*)\s+(?P<count>\d+)\s+(?P<rest>\S.*)$", re.MULTILINE)
-_LOOK: Final = re.compile(r"^(?:\x1b\[[\d;]*m)*Benchmark\S*\s+\d+\s+[\d.eE+]+ [^\s\d]\S*", re.MULTILINE)
+_RESULT: Final = re.compile(r"^(?P<name>Benchmark\S*)\s+(?P<count>\d+)\s+(?P<rest>\S.*)$")
+_LOOK: Final = re.compile(r"^(?:\x1b\[[\d;]*m)*Benchmark\S*\s+\d+\s+[\d.eE+]+ [^\s\d]\S*")
 _EVENT: Final = re.compile(r'^\{"(?:Time|Action|ImportPath)":')
 _CONFIG: Final = re.compile(r"^(?P<key>[a-z][^\sA-Z:]*):(?:[ \t]+(?P<value>.*))?$")
 _UNIT: Final = re.compile(r"^Unit\s+(?P<unit>\S+)\s+(?P<pairs>.+)$")
@@ -49,10 +49,12 @@ class _Line:
 
 def fits(source: Source) -> bool:
     """Tell whether any line is a result of a Go benchmark."""
-    text = source.readable
+    text = source.prose
+    if "Benchmark" not in text:
+        return False
     if _EVENT.match(text.lstrip()):
         return '"Output":"' in text and "Benchmark" in text
-    return _LOOK.search(text) is not None
+    return any(_LOOK.match(line) for line in text.splitlines() if "Benchmark" in line)
 
 
 def read(source: Source) -> Parsed:

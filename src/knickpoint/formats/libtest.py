@@ -16,14 +16,15 @@ from knickpoint.model.unit import Better
 __all__ = ["fits", "read"]
 
 _NAME: Final = "libtest"
-_BENCH: Final = re.compile(r"^[.iFa]*test (?P<name>.+?)\s+\.\.\. bench:\s*(?P<rest>.*)$", re.MULTILINE)
+_BENCH: Final = re.compile(r"^[.iFa]*test (?P<name>.+?)\s+\.\.\. bench:\s*(?P<rest>.*)$")
 _RESULT: Final = re.compile(r"(?P<value>[\d,.]+)\s+(?P<unit>\S+)/iter(?:\s+\(\+/- (?P<spread>[\d,.]+)\))?(?:\s+= .*)?")
 _OTHER: Final = re.compile(r"^[.iFa]*test (?P<name>.+?)\s+\.\.\. (?P<what>ignored|FAILED)(?:, (?P<why>.*))?\s*$")
 
 
 def fits(source: Source) -> bool:
     """Tell whether any line is a benchmark's."""
-    return _BENCH.search(source.readable) is not None
+    text = source.prose
+    return "bench:" in text and any(_BENCH.match(plain(line)) for line in text.splitlines() if "bench:" in line)
 
 
 def read(source: Source) -> Parsed:

@@ -25,7 +25,8 @@ def fits(source: Source) -> bool:
     document = source.document
     if isinstance(document, dict):
         return isinstance(document.get("framework"), dict) and isinstance(document.get("suites"), list)
-    return _LINE.search(source.readable) is not None
+    text = source.prose
+    return "PERFHERDER_DATA:" in text and _LINE.search(text) is not None
 
 
 def read(source: Source) -> Parsed:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Final
 
+from knickpoint.formats.collector import held_back
 from knickpoint.formats.format import Format, Parsed
 from knickpoint.formats.registry import FORMATS
 from knickpoint.formats.source import Source
@@ -12,6 +15,9 @@ from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Severity
 
 __all__ = ["find_format", "read_report", "sniff"]
+
+_LARGE: Final = 1 << 17
+"""Bytes from which on it pays to hold the garbage collector back."""
 
 
 def find_format(name: str) -> Format:
@@ -55,13 +61,19 @@ def read_report(
             not as its format has it. Nothing of such a file is to be kept.
     """
     source = Source(data, name, companions or {})
+    with held_back() if len(data) > _LARGE else nullcontext():
+        return _read(source, format)
+
+
+def _read(source: Source, wanted: str) -> Parsed:
+    name = source.name
     if not source.content.strip():
         raise FormatError(
             "the file is empty",
             where=name,
             remedy="The benchmark run probably failed before it wrote results; look at its log, then run it again.",
         )
-    chosen = find_format(format) if format else _only(source)
+    chosen = find_format(wanted) if wanted else _only(source)
     try:
         report, problems = chosen.read(source)
     except FormatError as error:

@@ -17,8 +17,10 @@ from knickpoint.model.unit import Better, read_unit
 __all__ = ["Rows", "tidy"]
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]+")
-_BETTERS: Final = {better: code for code, better in enumerate(Better)}
+_BETTERS: Final = {id(better): code for code, better in enumerate(Better)}
+"""Code by identity: members are singletons, and hashing one is a call of Python."""
 _OUTCOMES: Final = {outcome: code for code, outcome in enumerate(Outcome)}
+_MEASURED: Final = _OUTCOMES[Outcome.MEASURED]
 
 
 def tidy(text: str) -> str:
@@ -34,7 +36,7 @@ class Rows:
 
     def __init__(self, like: Rows | None = None) -> None:
         """Start empty; ``like`` is a run of the same file, whose knowledge of names and units is shared."""
-        self._places: dict[tuple[str, str, Outcome], int] = {}
+        self._places: dict[tuple[str, str, int], int] = {}
         self._keys: list[str] = []
         self._samples: list[list[float]] = []
         self._units: dict[str, int] = {}
@@ -88,7 +90,7 @@ class Rows:
                 )
         if not found:
             return
-        place = self._place(self.key(params), unit.strip(), Outcome.MEASURED, better)
+        place = self._place(self.key(params), unit.strip(), _MEASURED, better)
         self._samples[place].extend(found)
         if summary and place not in self._summaries:
             self._summaries[place] = summary
@@ -99,7 +101,7 @@ class Rows:
 
     def fail(self, params: Mapping[str, str], message: str = "", *, outcome: Outcome = Outcome.FAILED) -> None:
         """Add a benchmark that failed, or was skipped."""
-        place = self._place(self.key(params), "", outcome, Better.UNKNOWN)
+        place = self._place(self.key(params), "", _OUTCOMES[outcome], Better.UNKNOWN)
         if message:
             self._messages[place] = message.strip()[:1000]
 
@@ -107,14 +109,16 @@ class Rows:
         """Add a benchmark that was skipped."""
         self.fail(params, message, outcome=Outcome.SKIPPED)
 
-    def _place(self, key: str, unit: str, outcome: Outcome, better: Better) -> int:
-        place = self._places.setdefault((key, unit, outcome), len(self._keys))
-        if place == len(self._keys):
+    def _place(self, key: str, unit: str, outcome: int, better: Better) -> int:
+        new = len(self._keys)
+        place = self._places.setdefault((key, unit, outcome), new)
+        if place == new:
             self._keys.append(key)
             self._samples.append([])
             self._unit_codes.append(self._units.setdefault(unit, len(self._units)))
-            self._betters.append(_BETTERS[better if better is not Better.UNKNOWN else read_unit(unit).better])
-            self._outcomes.append(_OUTCOMES[outcome])
+            known = better if better is not Better.UNKNOWN else read_unit(unit).better
+            self._betters.append(_BETTERS[id(known)])
+            self._outcomes.append(outcome)
         return place
 
     def table(self) -> ResultTable:

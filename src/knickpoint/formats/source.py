@@ -96,6 +96,11 @@ class Source:
             return ""
 
     @cached_property
+    def prose(self) -> str:
+        """The text where it is no JSON document, "" where it is one; for asking whether a format of lines fits."""
+        return "" if self.document is not None else self.readable
+
+    @cached_property
     def lines(self) -> tuple[str, ...]:
         """The lines of the text without their ends."""
         return tuple(line.rstrip("\r") for line in self.text.split("\n"))
