@@ -9,4 +9,4 @@ sys.path.insert(0, str(Path(__file__).parent / "src" / "knickpoint" / "native"))
 
 from build_kernels import kernels
 
-setup(ext_modules=[kernels()])
+setup(ext_modules=[kernels()], options={"bdist_wheel": {"py_limited_api": "cp311"}})
