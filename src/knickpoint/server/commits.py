@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 
@@ -19,10 +20,11 @@ __all__ = [
     "list_lines",
     "list_repositories",
     "pack_times",
+    "short_hash",
 ]
 
-_SHORT = 9
-_HASH_DIGITS = 40
+_SHORT: Final = 9
+_HASH_DIGITS: Final = 40
 
 
 def choose_repository(store: Store, name: str) -> Repository:

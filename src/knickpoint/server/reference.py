@@ -93,4 +93,3 @@ def _flat(text: str) -> str:
 
 def _cell(text: str) -> str:
     return _flat(text).replace("|", "\\|")
-

@@ -174,22 +174,23 @@ def _merged(
 
 
 def _groups(store: Store, found: Sequence[tuple[Repository, Regression]], members: int) -> list[GroupAnswer]:
+    """Shape regressions; what they need is read once for each repository, not once for each of them."""
     places: dict[int, _Places] = {}
-    for repository, _ in found:
-        if repository.id in places:
-            continue
-        places[repository.id] = _Places(store, repository)
+    told: dict[int, MemberAnswer] = {}
+    for repository in {own.id: own for own, _ in found}.values():
         own = [regression for other, regression in found if other.id == repository.id]
-        places[repository.id].load(_slots(regression.place for regression in own))
-        places[repository.id].load(_slots(point.place for regression in own for point in regression.members[:members]))
-    return [_group(store, places[repository.id], regression, members) for repository, regression in found]
+        points = [point for regression in own for point in regression.members[:members]]
+        places[repository.id] = _Places(store, repository)
+        places[repository.id].load(_slots([*(each.place for each in own), *(each.place for each in points)]))
+        told |= {member.id: member for member in _members(store, places[repository.id], points)}
+    return [_group(places[repository.id], regression, members, told) for repository, regression in found]
 
 
 def _slots(places: Iterable[Place]) -> list[int]:
     return [slot for place in places for slot in (place.slot, place.previous)]
 
 
-def _group(store: Store, places: _Places, regression: Regression, members: int) -> GroupAnswer:
+def _group(places: _Places, regression: Regression, members: int, told: Mapping[int, MemberAnswer]) -> GroupAnswer:
     points = regression.members
     lead = next((point for point in points if finite(point.hazard) is not None), points[0])
     return GroupAnswer(
@@ -202,7 +203,7 @@ def _group(store: Store, places: _Places, regression: Regression, members: int) 
         traces=len(points),
         directions=dict(Counter(point.direction for point in points)),
         statuses=dict(regression.counts),
-        members=_members(store, places, points[:members]),
+        members=[told[point.id] for point in points[:members]],
         ids=[point.id for point in points],
     )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import BusyError, InputError, StoreError
@@ -13,9 +14,10 @@ from knickpoint.server.answers import FacetAnswer, FacetsAnswer, TraceAnswer, Tr
 from knickpoint.server.unknown import UnknownError
 from knickpoint.store import Store
 
-__all__ = ["find_trace", "list_facets", "list_traces", "repository_of", "trace_answer"]
+__all__ = ["find_trace", "find_traces", "list_facets", "list_traces", "repository_of", "trace_answer"]
 
-_FACET_VALUES = 200
+_FACET_VALUES: Final = 200
+_NAMED: Final = 3
 
 
 def trace_answer(trace: Trace, repository: str) -> TraceAnswer:
@@ -32,17 +34,23 @@ def trace_answer(trace: Trace, repository: str) -> TraceAnswer:
 
 
 def find_trace(store: Store, key: int) -> Trace:
-    """Return the trace ``key``.
+    """Return the trace ``key``. Raises ``UnknownError`` when there is none."""
+    return find_traces(store, [key])[0]
+
+
+def find_traces(store: Store, keys: Sequence[int]) -> list[Trace]:
+    """Return the traces ``keys``, in that order.
 
     Raises:
-        UnknownError: there is none.
+        UnknownError: one of them does not exist.
     """
     try:
-        return store.traces.get([key])[0]
+        return store.traces.get(keys)
     except BusyError:
         raise
     except StoreError as error:
-        raise UnknownError(error.message, where=f"trace {key}", remedy="Look for it with /api/v1/traces.") from error
+        where = f"trace {', '.join(map(str, keys[:_NAMED]))}{' …' if len(keys) > _NAMED else ''}"
+        raise UnknownError(error.message, where=where, remedy="Look for it with /api/v1/traces.") from error
 
 
 def repository_of(store: Store, traces: Iterable[Trace]) -> Repository:

@@ -27,7 +27,7 @@ from knickpoint.server.routes.needs import (
     RepositoryName,
     StoreNeed,
 )
-from knickpoint.server.traces import find_trace, list_facets, list_traces, repository_of, trace_answer
+from knickpoint.server.traces import find_trace, find_traces, list_facets, list_traces, repository_of, trace_answer
 from knickpoint.server.values import MOST_TRACES, pack_values, window
 
 __all__ = ["router"]
@@ -86,8 +86,7 @@ def get_values(
     asked for, the least and the greatest value of each stretch are kept.
     """
     ids = _numbers(traces)
-    own = [find_trace(store, key) for key in ids]
-    found = store.commits.line(repository_of(store, own), line)
+    found = store.commits.line(repository_of(store, find_traces(store, ids)), line)
     begin, end = window(found, first, last)
     return binary(pack_values(store, found, ids, first=begin, last=end, points=points))
 
