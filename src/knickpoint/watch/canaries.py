@@ -1,0 +1,90 @@
+"""Watch the machines instead of the program: canaries are benchmarks that no commit should change.
+
+When a canary moves, the test system moved, and what other benchmarks show at the same commits is in doubt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from knickpoint.detect import judge
+from knickpoint.model.commit import Repository
+from knickpoint.model.frame import Trace
+from knickpoint.model.judgement import Judgement
+from knickpoint.model.query import parse_query
+from knickpoint.model.regression import ChangePoint, Regression
+from knickpoint.model.step import Verdict
+from knickpoint.store import Store
+from knickpoint.watch.lines import Lines
+
+__all__ = ["CanaryWarning", "canary_warnings", "in_doubt"]
+
+_CALM = frozenset({Verdict.UNCHANGED, Verdict.NO_DATA})
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryWarning:
+    """A canary that moved at ``slot``: by a step that an alert found, or by its newest value.
+
+    Exactly one of ``point`` and ``judgement`` is given.
+    """
+
+    trace: Trace
+    line: str
+    slot: int
+    point: ChangePoint | None = None
+    judgement: Judgement | None = None
+
+
+def canary_warnings(store: Store, repository: Repository, query: str, *, line: str = "") -> list[CanaryWarning]:
+    """Return where the traces that ``query`` matches moved, by trace and place.
+
+    Steps are those that the alerts found; the newest value of each trace is judged against the values
+    before it, since no step can be found there yet.
+
+    Raises:
+        QueryError: the query cannot be read.
+        HistoryError: there is no such line.
+    """
+    own = store.commits.line(repository, line)
+    ids = store.traces.select(repository, parse_query(query))
+    points = store.findings.of_traces(ids.tolist())
+    warnings: list[CanaryWarning] = []
+    for frame in store.frames.blocks(own, ids):
+        for row, trace in enumerate(frame.traces):
+            warnings += [
+                CanaryWarning(trace, own.name, point.place.slot, point=point) for point in points.get(trace.id, [])
+            ]
+            values = np.asarray(frame.values[row], dtype=np.float64)
+            measured = np.flatnonzero(~np.isnan(values))
+            if not measured.size:
+                continue
+            last = int(measured[-1])
+            slot = int(frame.slots[last])
+            judgement = judge(values[:last], values[last], better=trace.better)
+            known = any(point.place.slot == slot for point in points.get(trace.id, []))
+            if judgement.verdict not in _CALM and not known:
+                warnings.append(CanaryWarning(trace, own.name, slot, judgement=judgement))
+    return warnings
+
+
+def in_doubt(
+    store: Store, repository: Repository, regressions: Sequence[Regression], warnings: Sequence[CanaryWarning]
+) -> dict[int, list[CanaryWarning]]:
+    """Return the regressions in whose suspect range a canary moved, by id, with the warnings that say so.
+
+    A regression of canaries alone is none that could be doubted.
+    """
+    lines = Lines(store, repository)
+    canaries = {warning.trace.id for warning in warnings}
+    found: dict[int, list[CanaryWarning]] = {}
+    for regression in regressions:
+        positions = lines.line(regression.place.line).positions
+        begin, end = positions.get(regression.place.previous, -1), positions.get(regression.place.slot, -1)
+        shaken = [warning for warning in warnings if begin < positions.get(warning.slot, -1) <= end]
+        if shaken and any(member.trace_id not in canaries for member in regression.members):
+            found[regression.id] = shaken
+    return found

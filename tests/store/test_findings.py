@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from knickpoint.model.alert import Alert
+from knickpoint.model.commit import Repository
+from knickpoint.model.errors import InputError
+from knickpoint.model.frame import Trace
+from knickpoint.model.regression import (
+    Action,
+    Change,
+    Condition,
+    Direction,
+    Place,
+    PointChange,
+    Sighting,
+    Status,
+)
+from knickpoint.model.report import Result, ResultTable, RunReport
+from knickpoint.model.step import StableRegion
+from knickpoint.model.unit import Better
+from knickpoint.store import Store
+from knickpoint.store.finding_rows import moment, step_values
+from knickpoint.store.findings import AlertRun, Membership, Selection, Sort, Ticket
+from knickpoint.watch.run import run_alerts
+from knickpoint.watch.tickets import put_tickets
+from knickpoint.watch.triage import Targets, decide, merge, split, undo
+
+REGION = StableRegion(0, 9, 10, 1.0, 3.0, 2.0, 2.0, 0.25)
+TRACE = Trace(7, ",name=a%25b,", "ms", "time", Better.LOWER)
+
+
+def sighting(slot: int = 10, *, alert: str = "a", hazard: float = -0.5, trace: int = 7) -> Sighting:
+    return Sighting(
+        alert=alert,
+        trace_id=trace,
+        place=Place("main", slot - 1, slot),
+        movement=1,
+        direction=Direction.REGRESSION,
+        interval=2,
+        before=REGION,
+        after=replace(REGION, first=10, last=19, mean=math.nan),
+        size=1.0,
+        relative_size=math.inf,
+        hazard=hazard,
+        score=7.5,
+        p_value=None,
+        order=0,
+        method="m",
+    )
+
+
+def new(*seen: Sighting) -> PointChange:
+    return PointChange(Change.NEW, 0, seen[0].trace_id, seen)
+
+
+def put(store: Store, repository: Repository, *changes: PointChange) -> list[int]:
+    """Write changes of the trace and group every point that has no regression by itself."""
+    traces = {change.trace_id: replace(TRACE, id=change.trace_id) for change in changes}
+    ids = store.findings.apply(repository, changes, traces)
+    loose = [row for row in store.findings.members(repository) if not row["regression_id"]]
+    groups = [Membership(0, Place(row["line"], row["previous"], row["slot"]), (row["id"],)) for row in loose]
+    store.findings.set_groups(repository, groups)
+    return ids
+
+
+def test_a_change_point_reads_back_as_it_was_seen(store: Store, repository: Repository) -> None:
+    seen = sighting(hazard=math.nan)
+    (key,) = put(store, repository, new(seen))
+    (point,) = store.findings.points([key])
+    assert (point.key, point.unit, point.alerts, point.interval) == (",name=a%25b,", "ms", ("a",), 2)
+    assert point.before == REGION
+    assert math.isnan(point.after.mean)
+    assert (point.relative_size, point.p_value, math.isnan(point.hazard)) == (math.inf, None, True)
+    assert [step_values(one) for one in store.findings.sightings([7])[7]] == [step_values(seen)]
+
+
+def test_names_of_alerts_survive_quotes_and_commas(store: Store, repository: Repository) -> None:
+    odd = 'a "b", c'
+    (key,) = put(store, repository, new(sighting(alert=odd)))
+    assert store.findings.points([key])[0].alerts == (odd,)
+    assert store.findings.fates(repository, odd) == {(Condition.PRESENT, Status.NEW): 1}
+    assert store.findings.fates(repository, "c") == {}
+
+
+def test_a_point_that_is_gone_keeps_its_numbers_and_loses_its_sightings(store: Store, repository: Repository) -> None:
+    (key,) = put(store, repository, new(sighting()))
+    put(store, repository, PointChange(Change.GONE, key, 7, ()))
+    (point,) = store.findings.points([key])
+    assert (point.condition, point.size) == (Condition.GONE, 1.0)
+    assert store.findings.sightings([7]) == {}
+    assert store.findings.change_points(7) == []
+    assert store.findings.change_points(7, gone=True) == [point]
+
+
+def test_a_regression_weighs_its_strongest_live_member(store: Store, repository: Repository) -> None:
+    first, second = put(store, repository, new(sighting(hazard=-0.9)), new(sighting(hazard=0.3, trace=8)))
+    place = Place("main", 9, 10)
+    (key,) = store.findings.set_groups(repository, [Membership(0, place, (first, second))])
+    store.findings.refresh([first, second])
+    regression = store.findings.regression(key)
+    assert (regression.hazard, regression.traces, regression.unprocessed) == (-0.9, 2, 2)
+    assert [member.id for member in regression.members] == [first, second]
+    put(store, repository, PointChange(Change.GONE, first, 7, ()))
+    store.findings.refresh([first])
+    (listed,) = store.findings.regressions(repository)
+    assert (listed.hazard, listed.traces, listed.conditions) == (0.3, 1, {Condition.PRESENT: 1, Condition.GONE: 1})
+
+
+def test_members_without_a_hazard_level_come_last(store: Store, repository: Repository) -> None:
+    ids = put(store, repository, new(sighting(hazard=math.nan)), new(sighting(hazard=0.3, trace=8)))
+    (key,) = store.findings.set_groups(repository, [Membership(0, Place("main", 9, 10), tuple(ids))])
+    assert [member.id for member in store.findings.regression(key).members] == ids[::-1]
+
+
+def test_a_failed_transaction_leaves_no_trace(store: Store, repository: Repository) -> None:
+    (key,) = put(store, repository, new(sighting()))
+
+    def decide_twice() -> None:
+        with store.transaction():
+            store.findings.decide([key], Status.HIDDEN, "Ada")
+            store.findings.decide([key, 99], Status.ACKNOWLEDGED, "Ada")
+
+    with pytest.raises(InputError):
+        decide_twice()
+    assert store.findings.points([key])[0].status is Status.NEW
+    assert store.findings.log() == []
+
+
+def test_the_log_counts_on_over_all_decisions(store: Store, repository: Repository) -> None:
+    ids = put(store, repository, new(sighting()), new(sighting(trace=8)))
+    first = store.findings.decide(ids, Status.HIDDEN, "Ada", "noise", time=moment(1e9))
+    second = store.findings.undo(ids[:1], "Bob", time=moment(2e9))
+    assert [entry.id for entry in (*first, *second)] == [1, 2, 3]
+    assert store.findings.log() == [*first, *second]
+    assert (second[0].action, second[0].undoes, second[0].time) == (Action.UNDO, 1, moment(2e9))
+
+
+def test_an_unknown_regression_is_refused(store: Store) -> None:
+    with pytest.raises(InputError, match="there is no regression 5"):
+        store.findings.regression(5)
+
+
+@pytest.mark.parametrize("text", ["A%25B", "a_25", "%", "name=a"])
+def test_a_text_is_taken_literally_and_without_case(store: Store, repository: Repository, text: str) -> None:
+    put(store, repository, new(sighting()))
+    found = store.findings.regressions(repository, selection=Selection(text=text))
+    assert bool(found) is (text.lower() in ",name=a%25b,")
+
+
+def test_runs_of_alerts_come_back_newest_first(store: Store) -> None:
+    run = AlertRun("a", moment(1e9), 0.5, complete=True, traces=3, kept=1, added=2, lost=0)
+    assert store.findings.alerts.record([run, replace(run, alert="b")]) == 1
+    assert store.findings.alerts.record([run]) == 2
+    assert [(one.alert, one.run) for one in store.findings.alerts.runs()] == [("a", 2), ("b", 1), ("a", 1)]
+    assert store.findings.alerts.runs("b") == [replace(run, alert="b", run=1)]
+
+
+def test_alerts_are_stored_as_given(store: Store) -> None:
+    store.findings.alerts.replace({"a": "1", "b": "2"})
+    store.findings.alerts.replace({"b": "3", "c": "4"})
+    assert store.findings.alerts.stored() == {"b": "3", "c": "4"}
+
+
+def test_a_ticket_put_twice_is_one(store: Store, repository: Repository) -> None:
+    store.findings.tickets.put(repository, [Ticket("T-1", "name=a", 3)])
+    store.findings.tickets.put(repository, [Ticket("T-1", "name=a", 3, url="u", open=False), Ticket("T-2", "", 4)])
+    assert store.findings.tickets.all(repository) == [
+        Ticket("T-1", "name=a", 3, url="u", open=False),
+        Ticket("T-2", "", 4),
+    ]
+    store.findings.tickets.remove(repository, "T-1")
+    assert [ticket.name for ticket in store.findings.tickets.all(repository)] == ["T-2"]
+
+
+def test_the_whole_way_from_results_to_decisions(store: Store, repository: Repository) -> None:
+    """Run, list, decide, split, merge, undo and run again, on either database."""
+    with store.transaction():
+        for slot in range(20):
+            value = 10.0 if slot < 10 else 15.0
+            results = [Result({"name": name}, (value + k,), "ms") for k, name in enumerate(("a", "b", "c"))]
+            run = RunReport(ResultTable.of(results))
+            store.runs.put(repository, slot, run, identity=str(slot), content_hash=str(slot), source="test")
+    alerts = [Alert("all", method="threshold")]
+    assert run_alerts(store, alerts).new == 3
+    assert run_alerts(store, alerts).nothing_new
+    (regression,) = store.findings.regressions(repository, processed=False)
+    assert regression.place == Place("main", 9, 10)
+    ids = [member.id for member in regression.members]
+    decide(store, Targets(points=(ids[0],)), who="Ada", status=Status.HIDDEN)
+    split(store, Targets(points=(ids[1],)), who="Ada")
+    assert [one.traces for one in store.findings.regressions(repository, sort=Sort.TRACES)] == [2, 1]
+    assert put_tickets(store, repository, [Ticket("T-1", "name=c", 10)]) == 1
+    merge(store, Targets(tuple(one.id for one in store.findings.regressions(repository))), who="Ada")
+    (merged,) = store.findings.regressions(repository)
+    assert merged.counts == {Status.HIDDEN: 1, Status.NEW: 2}
+    undo(store, Targets(points=tuple(ids)), who="Ada")
+    undo(store, Targets(points=tuple(ids)), who="Ada")
+    assert run_alerts(store, alerts).nothing_new
+    assert {point.status for point in store.findings.points(ids)} == {Status.NEW}
