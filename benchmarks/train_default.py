@@ -83,6 +83,10 @@ NAMES: Final = (
 )
 
 MARGIN: Final = 5
+
+MOST: Final = 6
+"""Candidates of a round that is learnt from; earlier rounds of a path are easy, and many."""
+
 FOLDS: Final = (
     ("denoland/benchmark_data", "rune-rs/rune", "aws/jsii"),
     ("pydantic/pydantic-core", "risc0/ghpages", "sunpy/sunpy-benchmarks"),
@@ -126,11 +130,6 @@ def matched(indices: Sequence[int], places: Sequence[int]) -> NDArray[np.bool_]:
     return truth
 
 
-def _instructive(surplus: int, places: int) -> bool:
-    """Say whether a round with so many more candidates than changes is learnt from; long series give few rounds."""
-    return -2 <= surplus <= 6 if places <= 3 else surplus in {0, 2, 5}
-
-
 def describe(series: Sequence[Example], forest: Forest) -> Rows:
     """Describe the candidates of every example along the path on which ``forest`` prunes them."""
     features: list[Array] = []
@@ -140,7 +139,7 @@ def describe(series: Sequence[Example], forest: Forest) -> Rows:
         path = segment(np.ascontiguousarray(example.values), forest, np.inf, whole_path=True)
         for number in range(int(path.rounds.max(initial=-1)) + 1):
             rows = np.flatnonzero(path.rounds == number)
-            if not _instructive(rows.size - len(example.places), len(example.places)):
+            if rows.size > MOST:
                 continue
             truth = matched(path.indices[rows].tolist(), example.places)
             found = path.features[rows]
@@ -206,7 +205,7 @@ def flatten(model: Any) -> Forest:
 
 def learn(series: Sequence[Example], trees: int) -> Forest:
     """Learn on the path of the rule, and again on the path of what that gave."""
-    first = fit(describe(series[: len(series) // 2], nothing_learnt()), trees // 2)
+    first = fit(describe(series, nothing_learnt()), trees // 2)
     return fit(describe(series, first), trees)
 
 

@@ -212,7 +212,7 @@ def _unchanged(rng: np.random.Generator, values: Array, source: str) -> Example:
 def _example(rng: np.random.Generator, base: Base) -> Example:
     source, values = base[0], _shorten(rng, base[1])
     situations = ("real", "generated", "unchanged", "many", "newest")
-    situation = str(rng.choice(situations, p=(0.38, 0.19, 0.24, 0.07, 0.12)))
+    situation = str(rng.choice(situations, p=(0.36, 0.2, 0.22, 0.09, 0.13)))
     if situation == "unchanged":
         return _unchanged(rng, values, source)
     if situation == "real":

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from knickpoint.native import COMPILED, segmentation_reference
+from knickpoint.native.segmentation import Forest, Segmentation
+
+NONE = np.zeros(0, np.int32)
+RULE = Forest(0.0, NONE, NONE, NONE, NONE, np.zeros(0), np.zeros(0))
+STUMPS = Forest(
+    base=-0.5,
+    root=np.array([0, 3], np.int32),
+    feature=np.array([0, -1, -1, 9, -1, -1], np.int32),
+    below=np.array([1, 0, 0, 4, 0, 0], np.int32),
+    above=np.array([2, 0, 0, 5, 0, 0], np.int32),
+    bound=np.array([4.0, 0.0, 0.0, 10.5, 0.0, 0.0]),
+    value=np.array([0.2, -1.0, 2.0, 0.1, -0.25, 0.5]),
+)
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="the kernels were not built")
+
+
+def compiled(values: np.ndarray, forest: Forest, threshold: float, whole_path: bool) -> Segmentation:  # noqa: FBT001
+    from knickpoint.native.segmentation_compiled import segment
+
+    return segment(values, forest, threshold, whole_path)
+
+
+def random_series(seed: int, n: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=n) if seed % 2 else rng.standard_t(2, n)
+    for _ in range(rng.integers(0, 4)):
+        values[rng.integers(0, n) :] += rng.normal() * 4
+    return values
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 300), st.booleans())
+def test_compiled_and_numpy_walk_the_same_path(seed: int, n: int, whole_path: bool) -> None:  # noqa: FBT001
+    values = random_series(seed, n)
+    for forest in (RULE, STUMPS):
+        one, other = (find(values, forest, 2.0, whole_path) for find in (compiled, segmentation_reference.segment))
+        assert one.indices.tolist() == other.indices.tolist()
+        assert one.rounds.tolist() == other.rounds.tolist()
+        assert np.allclose(one.scores, other.scores, rtol=1e-8, atol=1e-8)
+        assert np.allclose(one.facts, other.facts, rtol=1e-8)
+        if one.indices.size:
+            assert np.allclose(one.features, other.features, rtol=1e-8, atol=1e-8)
+            assert np.allclose(one.parts, other.parts, rtol=1e-8, atol=1e-8)
+
+
+def test_the_parts_of_a_score_add_up() -> None:
+    found = compiled(random_series(3, 250), STUMPS, np.inf, whole_path=True)
+    assert found.indices.size
+    assert np.allclose(found.parts.sum(axis=1) + STUMPS.base + 0.3, found.scores)
+
+
+def test_a_series_with_more_candidates_than_expected_is_told_whole() -> None:
+    values = np.repeat(np.random.default_rng(1).permutation(200) * 1.0, 4)
+    found = compiled(values, RULE, np.inf, whole_path=True)
+    assert found.rounds.max() > 10
