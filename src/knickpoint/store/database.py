@@ -170,6 +170,15 @@ class Database:
         array = bindparam(name, type_=postgresql.ARRAY(BigInteger))
         return func.unnest(array).table_valued("value", name=f"{name}_list").render_derived()
 
+    def insert_rows(
+        self, connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[tuple[object, ...]]
+    ) -> None:
+        """Insert many rows of plain values, past the layer that would look at each of them."""
+        mark = "?" if self.embedded else "%s"
+        marks = ", ".join([mark] * len(columns))
+        names = ", ".join(columns)
+        connection.exec_driver_sql(f"INSERT INTO {table.name} ({names}) VALUES ({marks})", list(rows))  # noqa: S608
+
     def among(self, column: ColumnElement[int], name: str = "numbers") -> ColumnElement[bool]:
         """Return the condition that ``column`` is one of the numbers bound as ``name``; see :meth:`listed`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -36,6 +37,7 @@ class Layouts:
     def __init__(self, database: Database) -> None:
         self._known: OrderedDict[tuple[int, int, int], Known] = OrderedDict()
         self._held = 0
+        self._last: tuple[Sequence[str], tuple[int, int]] = ((), (0, 0))
         database.on_rollback(self.forget)
 
     def forget(self) -> None:
@@ -43,14 +45,17 @@ class Layouts:
         self._known = OrderedDict()
         self._held = 0
 
-    @staticmethod
-    def digest(results: ResultTable) -> tuple[int, int] | None:
+    def digest(self, results: ResultTable) -> tuple[int, int] | None:
         """Return what identifies the layout of ``results``; None for small ones."""
         if len(results) < _SMALLEST:
             return None
+        keys, whole = self._last
+        if keys is not results.keys:
+            whole = digest_all(results.keys)
+            self._last = (results.keys, whole)
         units = "\x00".join(results.units).encode()
         codes = (results.unit_codes.tobytes(), results.better_codes.tobytes(), results.outcome_codes.tobytes())
-        return digest_all(results.keys, units, *codes)
+        return digest_all((), b"%d,%d" % whole, units, *codes)
 
     def find(self, connection: Connection, repository_id: int, digest: tuple[int, int]) -> Known | None:
         """Return the trace and the unit of each result, None for a layout that was not seen before."""

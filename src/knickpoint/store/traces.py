@@ -276,8 +276,9 @@ class Traces:
         made: dict[tuple[str, int], int] = {}
         oldest: dict[str, int] = {}
         firsts: list[int] = []
+        was_measured = asked.measured.tolist()
         for place in missing[np.argsort(~asked.measured[missing], kind="stable")].tolist():
-            key, measured = asked.keys[place], bool(asked.measured[place])
+            key, measured = asked.keys[place], was_measured[place]
             identity = (key, asked.units[place].dimension if measured else 0)
             if not measured and key in oldest:
                 made[identity] = oldest[key]
@@ -290,7 +291,7 @@ class Traces:
         new = self._append(connection, repository_id, names, facts)
         self._identify(connection, repository_id, digests[firsts], facts, new)
         for place in missing.tolist():
-            number = made[asked.keys[place], asked.units[place].dimension if asked.measured[place] else 0]
+            number = made[asked.keys[place], asked.units[place].dimension if was_measured[place] else 0]
             found.ids[place] = new[number]
             found.units[place] = facts[number, 0]
         return new
@@ -327,12 +328,10 @@ class Traces:
         """Write how new traces are found by key, in the order of the index."""
         order = np.lexsort((digests[:, 1], digests[:, 0]))
         columns = (digests[:, 0], digests[:, 1], facts[:, 1], new, facts[:, 0], facts[:, 2])
-        fields = ("high", "low", "dimension", "trace_id", "unit_id", "better")
-        records = [
-            {"repository_id": repository_id, **dict(zip(fields, row, strict=True))}
-            for row in zip(*(column[order].tolist() for column in columns), strict=True)
-        ]
-        connection.execute(tables.identity.insert(), records)
+        fields = ("high", "low", "dimension", "trace_id", "unit_id", "better", "repository_id")
+        lists = [column[order].tolist() for column in columns]
+        rows = list(zip(*lists, [repository_id] * len(new), strict=True))
+        self._database.insert_rows(connection, tables.identity, fields, rows)
 
     def _places(self, connection: Connection, repository_id: int, count: int) -> list[tuple[int, int, slice]]:
         """Return where ``count`` new traces go: chunk, first place in it, which of the new ones."""
