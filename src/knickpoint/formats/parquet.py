@@ -35,7 +35,7 @@ def read(source: Source) -> Parsed:
     try:
         table = parquet.read_table(io.BytesIO(source.data))
         columns = {name: table.column(index).to_pylist() for index, name in enumerate(table.column_names)}
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, OverflowError, ValueError) as error:
         raise FormatError(
             f"is no whole Parquet file: {error}", remedy="If the file was cut short, write it again."
         ) from error
