@@ -3,8 +3,6 @@
 Every function here has a compiled twin of the same name and meaning in :mod:`knickpoint.native`.
 """
 
-# ruff: noqa: PLR0917 - a kernel takes its arrays in the order of its twin in C
-
 from __future__ import annotations
 
 import itertools
@@ -12,6 +10,9 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from knickpoint.native.reference_kmeans import assign, move, pack, pack_rows
+from knickpoint.native.reference_student import student
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,59 +66,6 @@ def region(values: NDArray[np.float64], first: int, last: int) -> Region | None:
         mean,
         variance,
     )
-
-
-def pack_rows() -> int:
-    """Return the granularity of blocks of rows: blocks may begin at multiples of it."""
-    return 1
-
-
-def pack(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the form of a float32 matrix that :func:`assign` reads: here the matrix itself."""
-    return rows
-
-
-def assign(
-    packed: NDArray[np.float32],
-    shape: tuple[int, int],
-    first: int,
-    stop: int,
-    centroids: NDArray[np.float32],
-    labels: NDArray[np.int32],
-    near: NDArray[np.float32],
-) -> None:
-    """Write the nearest centroid of rows ``[first, stop)`` into ``labels``, the first of equally near ones.
-
-    ``near`` gets half the squared distance less half the squared norm of the row: comparable within a row,
-    and a distance once the norm is added.
-    """
-    half = (0.5 * np.square(centroids, dtype=np.float64).sum(axis=1)).astype(np.float32)
-    far = half - packed.reshape(shape)[first:stop] @ centroids.T
-    chosen = far.argmin(axis=1)
-    labels[first:stop] = chosen
-    near[first:stop] = np.take_along_axis(far, chosen[:, np.newaxis], axis=1)[:, 0]
-
-
-def move(
-    rows: NDArray[np.float32],
-    first: int,
-    stop: int,
-    before: NDArray[np.int32],
-    after: NDArray[np.int32],
-    sums: NDArray[np.float64],
-    counts: NDArray[np.int64],
-) -> int:
-    """Move the rows of ``[first, stop)`` whose label changed from one sum to the other; return how many.
-
-    An old label of -1 means that the row was in no sum yet. ``sums`` is k x columns, ``counts`` k.
-    """
-    moved = first + np.flatnonzero(before[first:stop] != after[first:stop])
-    np.add.at(sums, after[moved], rows[moved].astype(np.float64))
-    np.add.at(counts, after[moved], 1)
-    known = moved[before[moved] >= 0]
-    np.subtract.at(sums, before[known], rows[known].astype(np.float64))
-    np.subtract.at(counts, before[known], 1)
-    return int(moved.size)
 
 
 def _far(difference: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
@@ -277,47 +225,6 @@ def permute(
             if allowed >= 0 and (hits > allowed or hits + count - judged <= allowed):
                 return hits, judged
     return hits, judged
-
-
-def _beta_fraction(a: float, b: float, x: float) -> float:
-    """Return the continued fraction of the incomplete beta function, by Lentz's method."""
-    tiny = 1e-300
-    c = 1.0
-    d = 1.0 - (a + b) * x / (a + 1.0)
-    d = 1.0 / (d if abs(d) >= tiny else tiny)
-    value = d
-    for m in range(1, 1000):
-        even = m * (b - m) * x / ((a + 2 * m - 1.0) * (a + 2 * m))
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1.0))
-        for term in (even, odd):
-            d = 1.0 + term * d
-            c = 1.0 + term / c
-            d = 1.0 / (d if abs(d) >= tiny else tiny)
-            c = c if abs(c) >= tiny else tiny
-            value *= d * c
-        if abs(d * c - 1.0) < 1e-16:
-            break
-    return value
-
-
-def student(t: float, freedom: float) -> float:
-    """Return the two-sided p-value of Student's t with ``freedom`` degrees of freedom; ``nan`` for ``nan``."""
-    square = t * t
-    if math.isnan(square) or freedom <= 0:
-        return math.nan
-    if square == 0:
-        return 1.0
-    if math.isinf(square):
-        return 0.0
-    a, x, rest = freedom / 2, freedom / (freedom + square), square / (freedom + square)
-    if x == 0:
-        return 0.0
-    log_x = math.log1p(-rest) if x > 0.5 else math.log(x)
-    log_beta = math.lgamma(a) + 0.5 * math.log(math.pi) - math.lgamma(a + 0.5)
-    front = math.exp(a * log_x + 0.5 * math.log(rest) - log_beta)
-    if x < (a + 1) / (a + 2.5):
-        return front * _beta_fraction(a, 0.5, x) / a
-    return 1 - front * _beta_fraction(0.5, a, rest) / 0.5
 
 
 def _compare(values: NDArray[np.float64], a: int, b: int, c: int, *, population: bool) -> tuple[float, float]:
