@@ -55,6 +55,14 @@ def test_benchmarkdotnet_tells_jobs_apart_without_their_made_up_names() -> None:
     assert second.samples == (87.25,)
 
 
+def test_benchmarkdotnet_tells_benchmarks_apart_whose_parameters_were_shortened() -> None:
+    document = json.loads((HERE / "made" / "benchmarkdotnet.json").read_text(encoding="utf-8-sig"))
+    first = document["Benchmarks"][0]
+    document["Benchmarks"] = [{**first, "FullName": name} for name in ("Decode(S: one)", "Decode(S: two)")]
+    report, _ = read_report(json.dumps(document).encode())
+    assert {result.params["benchmark"] for result in report.runs[0].results} == {"Decode(S: one)", "Decode(S: two)"}
+
+
 def test_benchmarkdotnet_gives_memory_and_counters() -> None:
     report = made("benchmarkdotnet.json")
     assert by(report, benchmark="Demo.Bench.Decode", Size="64", metric="allocated").unit == "B"
@@ -105,6 +113,11 @@ def test_k6_gives_the_median_of_a_trend_and_its_percentiles() -> None:
         assert by(report, metric="http_req_duration").samples == (250.0,)
         assert by(report, metric="http_req_duration", stat="p90").samples == (400.5,)
         assert by(report, metric="http_req_duration", stat="mean").unit == "ms"
+
+
+def test_a_trend_of_k6_without_a_median_gives_its_mean() -> None:
+    report, _ = read_report(b'{"root_group": {}, "metrics": {"http_req_duration": {"avg": 2.5, "p(95)": 9}}}')
+    assert by(report, metric="http_req_duration").samples == (2.5,)
 
 
 def test_tags_of_a_submetric_of_k6_are_params() -> None:

@@ -34,10 +34,23 @@ def read(source: Source) -> Parsed:
     root = Node(source.json)
     host = root.maybe("HostEnvironmentInfo")
     rows = Rows()
-    for benchmark in root["Benchmarks"].elements():
-        _add(rows, _params(benchmark), benchmark)
+    benchmarks = list(root["Benchmarks"].elements())
+    for params, benchmark in zip(_named(benchmarks), benchmarks, strict=True):
+        _add(rows, params, benchmark)
     environment = host.facts() if host is not None else {}
     return Report(_NAME, (RunReport(rows.table(), environment=environment),)), ()
+
+
+def _named(benchmarks: list[Node]) -> list[dict[str, str]]:
+    """Return the params of each; where long parameters were shortened until two are the same, the full name tells."""
+    found = [_params(benchmark) for benchmark in benchmarks]
+    names: dict[tuple[tuple[str, str], ...], set[str]] = {}
+    for params, benchmark in zip(found, benchmarks, strict=True):
+        names.setdefault(tuple(params.items()), set()).add(benchmark.words("FullName"))
+    return [
+        params if len(names[tuple(params.items())]) == 1 else {**params, "benchmark": benchmark.words("FullName")}
+        for params, benchmark in zip(found, benchmarks, strict=True)
+    ]
 
 
 def _params(benchmark: Node) -> dict[str, str]:

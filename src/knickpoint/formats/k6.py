@@ -98,9 +98,10 @@ def _kind(values: Node) -> str:
 def _add_trend(rows: Rows, params: dict[str, str], values: Node, unit: str) -> None:
     better = Better.LOWER if unit else Better.UNKNOWN
     summary = {"count": values["count"].number()} if "count" in values else {}
+    main = next((name for name in ("med", "p(50)", "avg") if name in values), "")
     for name, node in values.members():
         percentile = _PERCENTILE.fullmatch(name)
-        if name == "med":
+        if name == main:
             rows.add(params, (node.number(params["metric"]),), unit, better, summary=summary)
         elif percentile or name in _LOCATIONS:
             stat = f"p{percentile['percent']}" if percentile else _LOCATIONS[name]
