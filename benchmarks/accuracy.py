@@ -38,6 +38,9 @@ Array = NDArray[np.float64]
 SERIES: Final = 1000
 """Generated series of each family."""
 
+PEER_SERIES: Final = 200
+"""How many of them a peer sees, which takes a hundred times as long."""
+
 SCRIPT: Final = Path(__file__).resolve().parent / "accuracy_peers.py"
 
 
@@ -91,28 +94,29 @@ def generated(detect: Detector, peer: Peer | None) -> list[Row]:
     name = peer.name if peer else ""
     seeds = range(SERIES)
 
-    def both(measure: Any) -> tuple[float, float | None]:
-        return measure(detect), measure(peer.detect) if peer else None
+    def both(measure: Any, known: Sequence[Known], *options: int) -> tuple[float, float | None]:
+        other = measure(peer.detect, known[:PEER_SERIES], *options) if peer else None
+        return measure(detect, known, *options), other
 
     rows = []
     for family in (*INDEPENDENT, "AR(1) 0.5"):
         quiet = [noise(family, seed) for seed in seeds]
-        own, other = both(lambda who, quiet=quiet: _found_share(who, quiet))
+        own, other = both(_found_share, quiet)
         bound = 1.5 if family in INDEPENDENT else 10.0
         rows.append(Row(f"{family}: series reported without change", "%", own, other, name, Reach.AT_MOST, bound))
     short = [bump("normal", 3, 5, seed) for seed in seeds]
-    own, other = both(lambda who: _located_share(who, short, 2))
+    own, other = both(_located_share, short, 2)
     rows.append(Row("3 sigma reverted after 5: both ends found", "%", own, other, name, Reach.AT_LEAST, 60.0))
     spikes = []
     for seed in seeds:
         values = noise("normal", seed + SERIES).values.copy()
         values[-1] += 20.0
         spikes.append(Known(values, ()))
-    own, other = both(lambda who: _found_share(who, spikes))
+    own, other = both(_found_share, spikes)
     rows.append(Row("10 sigma spike on the newest point: reported", "%", own, other, name, Reach.AT_MOST, 1.5))
     for size in (1.0, 2.0, 3.0):
         steps = [step("normal", size, seed) for seed in seeds]
-        own, other = both(lambda who, steps=steps: _located_share(who, steps, 5))
+        own, other = both(_located_share, steps, 5)
         rows.append(Row(f"normal: step of {size:g} sigma found", "%", own, other, name))
     return rows
 

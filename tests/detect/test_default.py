@@ -112,6 +112,13 @@ def test_shift_and_scale_change_nothing(seed: int, shift: float, scale: float) -
     assert places(values * scale + shift) == places(values)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e305])
+def test_values_at_the_ends_of_the_range_are_judged_alike(scale: float) -> None:
+    values = series(10, 100, ((40, 4),))
+    assert places(values * scale) == places(values)
+    assert places(np.array([-1.7e308, 1.7e308] * 20)) == []
+
+
 def test_turning_the_values_over_changes_nothing() -> None:
     for seed in range(20):
         values = series(seed, 150, ((50, 2), (110, 1.5)))

@@ -226,7 +226,7 @@ static void local_noise(Series *s, double everywhere)
             for (; first < i - AROUND; first++) {
                 double gone = fabs(s->residual[first]);
                 int k = 0;
-                while (window[k] != gone) k++;
+                while (k < held - 1 && window[k] != gone) k++;
                 memmove(window + k, window + k + 1, (size_t)(--held - k) * sizeof(double));
             }
             for (; stop < n && stop < i + AROUND + 1; stop++) {

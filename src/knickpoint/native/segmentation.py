@@ -5,7 +5,9 @@ The two say the same; the constants and features are described in :mod:`knickpoi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,10 @@ from numpy.typing import NDArray
 from knickpoint.native.kernel import COMPILED
 
 __all__ = ["Forest", "Segmentation", "segment"]
+
+SMALLEST: Final = 1e-100
+LARGEST: Final = 1e100
+"""Series whose largest value lies outside are scaled by a power of two before they are judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,4 +67,11 @@ def segment(values: NDArray[np.float64], forest: Forest, threshold: float, *, wh
         from knickpoint.native.segmentation_compiled import segment as chosen
     else:
         from knickpoint.native.segmentation_reference import segment as chosen
-    return chosen(values, forest, threshold, whole_path)
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest == 0 or SMALLEST < largest < LARGEST:
+        return chosen(values, forest, threshold, whole_path)
+    exponent = math.frexp(largest)[1]  # squares would leave the range of float64
+    found = chosen(np.ldexp(values, -exponent), forest, threshold, whole_path)
+    scale, phi, square, tail = found.facts
+    half = exponent // 2  # twice half the way: the scale itself may be infinite
+    return replace(found, facts=(scale * 2.0**half * 2.0 ** (exponent - half), phi, square, tail))
