@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from knickpoint.cli.program import main
+from knickpoint.ingest import import_files
+from knickpoint.instance import create_instance
+from knickpoint.watch.run import run_alerts
 
 
 @dataclass(frozen=True)
@@ -52,9 +56,20 @@ def instance(knick: Knick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 EXAMPLE = Path(__file__).parent.parent.parent / "docs" / "example" / "textmill.csv"
 
 
+@pytest.fixture(scope="session")
+def example_instance(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make, once, an instance that has the example, and findings."""
+    place = tmp_path_factory.mktemp("example") / "instance"
+    with create_instance(place) as instance:
+        import_files(instance, [EXAMPLE])
+        run_alerts(instance.store, instance.alerts)
+    return place
+
+
 @pytest.fixture
-def judged(knick: Knick, instance: Path) -> Path:
-    """Return an instance that has the example, and findings."""
-    assert knick("import", EXAMPLE).code == 0
-    assert knick("run").code == 0
-    return instance
+def judged(example_instance: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Copy the instance that has the example, and go there."""
+    place = tmp_path / "judged"
+    shutil.copytree(example_instance, place)
+    monkeypatch.chdir(place)
+    return place

@@ -19,6 +19,8 @@ __all__ = ["NamedSeries", "read_series"]
 _VALUE: Final = "value"
 _POSITION: Final = "pos"
 _ID: Final = "id"
+_WITHIN: Final = ("repository", "line", "unit")
+"""Columns of an export that tell series of one id apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +122,13 @@ def _long(header: Sequence[str], rows: Sequence[_Row], name: str) -> list[NamedS
     where_id = header.index(_ID) if _ID in header else None
     where_position = header.index(_POSITION) if _POSITION in header else None
     where_value = header.index(_VALUE)
-    groups: dict[str, list[_Row]] = {}
+    telling = [header.index(name) for name in _WITHIN if name in header and where_id is not None]
+    groups: dict[tuple[str, ...], list[_Row]] = {}
     for row in rows:
-        groups.setdefault("" if where_id is None else row.fields[where_id], []).append(row)
+        own = "" if where_id is None else row.fields[where_id]
+        groups.setdefault((own, *(row.fields[column] for column in telling)), []).append(row)
     found = []
-    for id_, members in groups.items():
+    for (id_, *_others), members in groups.items():
         positions = (
             [str(place) for place in range(len(members))]
             if where_position is None
@@ -159,8 +163,8 @@ def _wide(header: Sequence[str], rows: Sequence[_Row], name: str) -> list[NamedS
 def read_series(text: str, name: str) -> list[NamedSeries]:
     """Return the series in ``text``, in the order in which they first appear.
 
-    The header decides: with a column ``value`` the rows are long (``id`` and ``pos`` are optional, other
-    columns are ignored); without it every column but ``pos`` is a series. One column of numbers needs no
+    The header decides: with a column ``value`` the rows are long (``id`` and ``pos`` are optional; repository,
+    line and unit tell series of one id apart, as in an export; other columns are ignored); without it every column but ``pos`` is a series. One column of numbers needs no
     header. Rows are sorted stably by ``pos``. ``name`` is the file's, for messages.
 
     Raises:

@@ -15,7 +15,7 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError
 from knickpoint.store import Store, create_store, open_store
 
-__all__ = ["Instance", "create_instance", "find_instance", "open_instance"]
+__all__ = ["Instance", "create_instance", "find_instance", "open_instance", "store_location"]
 
 _VARIABLE: Final = "KNICKPOINT_INSTANCE"
 _TEMPLATE: Final = """\
@@ -144,7 +144,7 @@ def create_instance(
         ) from error
     try:
         config = read_config(draft)
-        opened = create_store(_location(config, place))
+        opened = create_store(store_location(config, place))
         draft.rename(file)
     finally:
         draft.unlink(missing_ok=True)
@@ -160,10 +160,11 @@ def open_instance(directory: Path | str | None = None) -> Instance:
     """
     place = find_instance() if directory is None else _checked(Path(directory).expanduser(), "--instance")
     config = read_config(place / CONFIG_FILE)
-    return Instance(place, config, open_store(_location(config, place)))
+    return Instance(place, config, open_store(store_location(config, place)))
 
 
-def _location(config: Config, place: Path) -> str:
+def store_location(config: Config, place: Path) -> str:
+    """Return where the store of the instance in ``place`` is: a path, or an address."""
     location = config.store.location
     return location if "://" in location else str(place / Path(location).expanduser())
 

@@ -1,0 +1,23 @@
+"""``knick backup``: the whole instance in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from knickpoint.cli.options import instance_option, open_chosen_instance
+
+__all__ = ["command"]
+
+
+@click.command("backup")
+@click.argument("file", type=click.Path(path_type=Path))
+@instance_option
+def command(file: Path, instance: str | None) -> None:
+    """Copy the whole instance, configuration and store, into FILE, while it is in use."""
+    from knickpoint.instance.backup import backup_instance
+
+    with open_chosen_instance(instance) as opened:
+        backup_instance(opened, file)
+    click.echo(f"Wrote {file} ({file.stat().st_size:,} bytes).")

@@ -1,0 +1,164 @@
+"""Export, backup, explanations and verdicts on the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import EXAMPLE, Knick
+
+
+def _rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.mark.usefixtures("judged")
+def test_detect_on_an_export_finds_what_run_found(knick: Knick, tmp_path: Path) -> None:
+    (tmp_path / "points.csv").write_text(knick("export").output)
+    steps = _rows(knick("detect", tmp_path / "points.csv", "--format", "csv").output)
+    commits = {(row["id"], row["pos"]): row["commit"] for row in _rows((tmp_path / "points.csv").read_text())}
+    found = _rows(knick("regressions", "--format", "csv").output)
+    assert {(step["id"], commits[step["id"], step["pos"]]) for step in steps} == {
+        (row["trace"], row["commit"]) for row in found
+    }
+
+
+@pytest.mark.usefixtures("judged")
+def test_an_export_does_not_depend_on_the_instance(knick: Knick, tmp_path: Path) -> None:
+    knick("init", tmp_path / "other")
+    knick("import", EXAMPLE, "--instance", tmp_path / "other")
+    assert knick("export").output == knick("export", "--instance", tmp_path / "other").output
+
+
+@pytest.mark.usefixtures("judged")
+def test_json_and_csv_export_the_same_points(knick: Knick) -> None:
+    as_json = json.loads(knick("export", "--format", "json").output)
+    assert [{name: str(value) for name, value in row.items()} for row in as_json] == _rows(knick("export").output)
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_query_narrows_an_export(knick: Knick) -> None:
+    assert {row["id"] for row in _rows(knick("export", "--query", "benchmark=parse_csv").output)} == {
+        ",benchmark=parse_csv,"
+    }
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_restored_instance_has_the_same_findings_and_decisions(knick: Knick, tmp_path: Path) -> None:
+    knick("triage", "--commit", "73106d259b", "--as", "hidden")
+    knick("backup", tmp_path / "saved.tar")
+    knick("restore", tmp_path / "saved.tar", tmp_path / "again")
+    listed = ("regressions", "--status", "all")
+    assert knick(*listed).output == knick(*listed, "--instance", tmp_path / "again").output
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_backup_never_overwrites_a_file(knick: Knick, tmp_path: Path) -> None:
+    (tmp_path / "mine.tar").write_text("mine")
+    assert knick("backup", tmp_path / "mine.tar").code == 2
+    assert (tmp_path / "mine.tar").read_text() == "mine"
+
+
+@pytest.mark.usefixtures("judged")
+def test_restoring_over_an_instance_is_refused(knick: Knick, tmp_path: Path, judged: Path) -> None:
+    knick("backup", tmp_path / "saved.tar")
+    assert knick("restore", tmp_path / "saved.tar", judged).code == 2
+
+
+def test_restoring_from_something_else_is_refused_and_leaves_nothing(knick: Knick, tmp_path: Path) -> None:
+    assert knick("restore", EXAMPLE, tmp_path / "new").code == 2
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+@pytest.mark.usefixtures("judged")
+def test_explain_names_the_step_and_its_finding(knick: Knick) -> None:
+    output = knick("explain", "benchmark=parse_csv").output
+    assert "step at 55af290088 Allow commas inside quoted fields" in output
+
+
+@pytest.mark.usefixtures("judged")
+def test_explain_gives_json_with_every_candidate(knick: Knick) -> None:
+    explained = json.loads(knick("explain", "benchmark=parse_csv", "--format", "json").output)
+    assert explained[0]["alerts"][0]["candidates"]
+
+
+@pytest.mark.usefixtures("judged")
+@pytest.mark.parametrize(("trace", "named"), [("benchmark=none", "no trace matches"), ("unit!=x", "several traces")])
+def test_explain_wants_exactly_one_trace(knick: Knick, trace: str, named: str) -> None:
+    ran = knick("explain", trace)
+    assert (ran.code, named in ran.errors) == (2, True)
+
+
+def _results(place: Path, factor: float) -> Path:
+    place.write_text(
+        "benchmark,unit,value,commit\n"
+        + "".join(f"{name},us,{factor * value},0123456789abcdef\n" for name, value in _NEWEST.items())
+    )
+    return place
+
+
+_NEWEST = {row["benchmark"]: float(row["value"]) for row in _rows(EXAMPLE.read_text())}
+"""Benchmark → its last value in the example."""
+
+
+@pytest.mark.usefixtures("judged")
+@pytest.mark.parametrize(("factor", "code"), [(1.0, 0), (2.0, 1), (0.5, 0)])
+def test_check_exits_with_one_only_when_something_is_worse(
+    knick: Knick, tmp_path: Path, factor: float, code: int
+) -> None:
+    assert knick("check", _results(tmp_path / "new.csv", factor)).code == code
+
+
+@pytest.mark.usefixtures("judged")
+def test_check_keeps_nothing_of_the_results(knick: Knick, tmp_path: Path) -> None:
+    before = knick("export").output
+    knick("check", _results(tmp_path / "new.csv", 2.0))
+    assert knick("export").output == before
+
+
+@pytest.mark.usefixtures("judged")
+def test_check_exits_with_three_when_the_history_knows_none_of_it(knick: Knick, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("benchmark,unit,value,commit\nunheard_of,us,1.0,0123456789abcdef\n")
+    assert knick("check", tmp_path / "new.csv").code == 3
+
+
+@pytest.mark.usefixtures("instance")
+def test_check_without_any_history_exits_with_two(knick: Knick, tmp_path: Path) -> None:
+    assert knick("check", _results(tmp_path / "new.csv", 1.0)).code == 2
+
+
+@pytest.mark.usefixtures("judged")
+def test_the_doctor_finds_a_healthy_instance_healthy(knick: Knick) -> None:
+    assert knick("doctor").code == 0
+
+
+@pytest.mark.usefixtures("judged")
+def test_the_doctor_reports_files_that_were_refused(knick: Knick, tmp_path: Path) -> None:
+    (tmp_path / "empty.json").touch()
+    knick("import", tmp_path / "empty.json")
+    ran = knick("doctor")
+    assert (ran.code, "refused" in ran.output) == (1, True)
+
+
+@pytest.mark.usefixtures("instance")
+def test_a_refused_file_is_listed_with_its_reason(knick: Knick, tmp_path: Path) -> None:
+    (tmp_path / "empty.json").touch()
+    knick("import", tmp_path / "empty.json")
+    listed = json.loads(knick("ingest", "quarantine", "--format", "json").output)
+    assert [(Path(row["source"]).name, "empty" in row["problems"][0]) for row in listed] == [("empty.json", True)]
+
+
+@pytest.mark.usefixtures("judged")
+def test_alerts_that_were_applied_are_listed_as_applied(knick: Knick) -> None:
+    knick("alerts", "apply")
+    assert [row["state"] for row in json.loads(knick("alerts", "list", "--format", "json").output)] == ["applied"]
+
+
+@pytest.mark.usefixtures("instance")
+def test_a_worker_judges_what_was_imported(knick: Knick) -> None:
+    knick("import", EXAMPLE)
+    knick("worker", "--once")
+    assert json.loads(knick("regressions", "--format", "json").output)
