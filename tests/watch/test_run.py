@@ -78,6 +78,22 @@ def test_a_trace_that_no_alert_matches_any_more_loses_its_findings(world: World)
     assert world.points("parse") == []
 
 
+def test_a_run_of_all_alerts_takes_back_what_an_alert_saw_that_is_no_more(world: World) -> None:
+    world.measure({"parse": levels((15, 20.0), (15, 25.0))})
+    world.run(QUICK, Alert("all"))
+    world.run(QUICK)
+    assert [point.alerts for point in world.points("parse")] == [("quick",)]
+    world.run(Alert("other", method="threshold", minimum_effect=0.5))
+    assert world.points("parse") == []
+
+
+def test_a_run_for_an_event_takes_back_nothing_of_other_alerts(world: World) -> None:
+    world.measure({"parse": levels((15, 20.0), (15, 25.0))})
+    world.run(QUICK, Alert("all"))
+    run_alerts(world.store, [QUICK], traces=[world.trace("parse")])
+    assert [point.alerts for point in world.points("parse")] == [("all", "quick")]
+
+
 def test_a_step_that_the_data_no_longer_show_is_gone(world: World) -> None:
     world.measure({"parse": [*levels((10, 20.0)), 25.0]})
     world.run()

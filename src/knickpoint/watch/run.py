@@ -264,6 +264,15 @@ def _no_longer_watched(store: Store, job: _Job, lines: Lines, fresh: dict[int, F
             job.lost += sum(sighting.alert == job.alert.name for sighting in seen.get(trace.id, []))
 
 
+def _retire(store: Store, names: Collection[str], lines: Lines, fresh: dict[int, Fresh]) -> None:
+    """Drop what alerts saw that are no more: all but those called ``names``."""
+    nothing = np.empty(0, dtype=np.int64)
+    for name in store.findings.alerts_seen():
+        if name not in names:
+            job = _Job(Alert(name), lines.default, nothing, complete=True, started=datetime.now(UTC))
+            _no_longer_watched(store, job, lines, fresh)
+
+
 def run_alerts(
     store: Store,
     alerts: Sequence[Alert],
@@ -275,7 +284,8 @@ def run_alerts(
 ) -> RunSummary:
     """Run ``alerts``, or those called ``names``, and write what they find.
 
-    Without ``traces`` every trace of each alert is looked at; with them (the ids of an event) only those,
+    ``alerts`` are all that there are: what others saw before is taken back, unless ``names`` or ``traces``
+    restrict the run. Without ``traces`` every trace of each alert is looked at; with them (the ids of an event) only those,
     and, for an alert that counts traces, the groups they belong to. Running twice over the same data finds
     nothing new. What changed is announced by one event :data:`EVENT` a repository, in the transaction of
     the change.
@@ -311,6 +321,8 @@ def run_alerts(
             if job.complete:
                 _no_longer_watched(store, job, lines, fresh)
             job.seconds = time.perf_counter() - begun
+        if touched is None and not names:
+            _retire(store, {alert.name for alert in alerts}, lines, fresh)
         summary = _finished(store, lines, own, fresh, tally=tally, summary=summary)
     return summary
 
