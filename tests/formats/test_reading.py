@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+from pathlib import Path
 
 import pytest
-from tests.formats.files import HERE, made
+from tests.formats.files import FILES, HERE, made
 
-from knickpoint.formats import read_mapped, read_report, sniff
+from knickpoint.formats import companion_of, read_mapped, read_report, sniff
 from knickpoint.formats.moment import read_moment
 from knickpoint.formats.rows import Rows
 from knickpoint.model.errors import FormatError
@@ -96,6 +97,36 @@ def test_an_error_names_the_file_and_the_place_in_it() -> None:
         read_report(b'[{"name": "a", "unit": "ms", "value": "fast"}]', name="out.json")
     assert caught.value.where == "out.json, [0].value"
     assert "benchmark 'a'" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "format_name"),
+    [
+        ((HERE / "golden" / "asv-0.6.6-benchmarks.json").read_bytes(), "benchmarks.json", "asv"),
+        (
+            b'{"arch": "x86_64", "cpu": "", "machine": "ci", "num_cpu": "2", "os": "", "ram": "", "version": 1}',
+            "m",
+            "asv",
+        ),
+        ((HERE / "golden" / "criterion-0.3.6-benchmark.json").read_bytes(), "benchmark.json", "criterion"),
+        (b"[1.5,2.5,3.5,4.5]", "tukey.json", "criterion"),
+        ((HERE / "golden" / "criterion-0.3.6-sample.json").read_bytes(), "criterion/a/base/sample.json", "criterion"),
+        ((HERE / "golden" / "criterion-0.3.6-sample.json").read_bytes(), "criterion/a/new/sample.json", ""),
+        (b"{}", "x.json", ""),
+    ],
+)
+def test_files_beside_results_are_known_as_such(data: bytes, name: str, format_name: str) -> None:
+    assert companion_of(data, name=name) == format_name
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_no_file_with_results_is_taken_for_one_beside_them(path: Path) -> None:
+    assert companion_of(path.read_bytes(), name=path.name) == ""
+
+
+def test_a_file_beside_results_is_refused_as_what_it_is() -> None:
+    with pytest.raises(FormatError, match="holds no results: asv keeps it beside them"):
+        read_report((HERE / "golden" / "asv-0.6.6-benchmarks.json").read_bytes())
 
 
 def test_control_characters_in_names_become_spaces() -> None:

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from typing import Final
 
 from knickpoint.formats.collector import held_back
+from knickpoint.formats.companion import companion_of
 from knickpoint.formats.format import Format, Parsed
 from knickpoint.formats.registry import FORMATS
 from knickpoint.formats.source import Source
@@ -100,6 +101,13 @@ def _only(source: Source) -> Format:
             f"more than one format fits: {', '.join(known.name for known in fitting)}",
             where=source.name,
             remedy=f"Say which with --as, for example --as {fitting[0].name}.",
+        )
+    beside = companion_of(source)
+    if beside:
+        raise FormatError(
+            f"the file holds no results: {beside} keeps it beside them",
+            where=source.name,
+            remedy="Import the results; it is read along where it is of use.",
         )
     start = source.text.lstrip()[:1]
     if start in ("{", "[") and source.fault is not None:
