@@ -40,7 +40,8 @@ export function changeInWords(member: Change): string {
   return `${times(1 + member.relative_size)}× the ${words.noun}`;
 }
 
-function times(ratio: number): string {
+/** How many times as much, with a digit after the point where that says something. */
+export function times(ratio: number): string {
   return ratio.toLocaleString("en", { maximumFractionDigits: ratio < 100 ? 1 : 0 });
 }
 

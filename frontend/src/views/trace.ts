@@ -24,7 +24,7 @@ import { addShortcuts, type Shortcuts } from "../state/keys";
 import { ValueSource } from "../state/values";
 import { pan, zoom } from "../state/zoom";
 import { fromTo, moment, number, valueText } from "../text/numbers";
-import { betterWord, changeInWords, count, percent, statusWord, traceName, traceText } from "../text/words";
+import { betterWord, changeInWords, count, percent, statusWord, times, traceName, traceText } from "../text/words";
 
 const SCALES: readonly [Scale, string][] = [
   ["auto", "fit"],
@@ -376,7 +376,8 @@ class TraceView extends Part {
     if (!level || level.mean === 0) return nothing;
     const delta = value / level.mean - 1;
     const sign = delta > 0 ? "+" : delta < 0 ? "−" : "";
-    return html`<span class="faint figure">${sign}${percent(delta)} to the ${begins && own > 0 ? "level before" : "mean of its level"}</span>`;
+    const than = begins && own > 0 ? "level before" : "mean of its level";
+    return html`<span class="faint figure">${delta >= 3 ? `${times(1 + delta)}× the ${than}` : `${sign}${percent(delta)} to the ${than}`}</span>`;
   }
 
   private renderChanges(changes: Changes) {

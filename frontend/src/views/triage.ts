@@ -55,6 +55,9 @@ class TriageView extends Part {
   private filterTimer = 0;
   private removeShortcuts: (() => void) | undefined;
   private readonly refresh = (): void => void this.load();
+  private readonly onSight = (): void => {
+    if (document.visibilityState === "visible") void this.load();
+  };
 
   constructor() {
     super();
@@ -66,11 +69,13 @@ class TriageView extends Part {
     super.connectedCallback();
     this.removeShortcuts = addShortcuts(() => this.shortcuts());
     window.addEventListener("kp-decided", this.refresh);
+    document.addEventListener("visibilitychange", this.onSight);
   }
 
   override disconnectedCallback(): void {
     this.removeShortcuts?.();
     window.removeEventListener("kp-decided", this.refresh);
+    document.removeEventListener("visibilitychange", this.onSight);
     this.request?.abort();
     super.disconnectedCallback();
   }
@@ -347,7 +352,8 @@ class TriageView extends Part {
       </table>
       ${data.pages > 1 ? this.renderPages(data) : nothing}
       <p class="foot">
-        ${key("j")} ${key("k")} move · ${key("x")} select · ${key("a")} acknowledge · ${key("h")} hide · ${key("u")} undo ·
+        ${key("j")} ${key("k")} move · ${key("x")} select ·
+        ${this.address.processed ? html`${key("r")} put back` : html`${key("a")} acknowledge · ${key("h")} hide`} · ${key("u")} undo ·
         ${key("Enter")} open · ${key("?")} all keys
       </p>
     `;

@@ -26,7 +26,10 @@ _DIGITS: Final = 5
 
 
 def sparklines(store: Store, line: Line, points: Sequence[ChangePoint]) -> dict[int, SparklineAnswer]:
-    """Return change point id → the values around it; points that are not on ``line`` are left out."""
+    """Return change point id → the values of the levels around it, near the change.
+
+    Points that are not on ``line`` are left out.
+    """
     found: dict[int, SparklineAnswer] = {}
     open_points = [point for point in points if point.place.slot in line.positions]
     for reach in _REACH:
@@ -51,7 +54,9 @@ def _draw(store: Store, line: Line, points: Sequence[ChangePoint], reach: int) -
         ids = sorted({point.trace_id for point in near})
         rows = dict(zip(ids, store.frames.values(line, ids, first=first, last=last), strict=True))
         for point, place in zip(near, places, strict=True):
-            found[point.id] = _cut(rows[point.trace_id], place - first, reach)
+            begin = max(line.positions.get(point.before.first, 0) - first, place - first - reach, 0)
+            end = min(line.positions.get(point.after.last, len(line.slots)) - first + 1, place - first + reach)
+            found[point.id] = _cut(rows[point.trace_id][begin:end], place - first - begin)
     return found
 
 
@@ -70,9 +75,8 @@ def _neighbours(line: Line, points: Sequence[ChangePoint], reach: int) -> Iterat
         yield near
 
 
-def _cut(row: NDArray[np.floating], place: int, reach: int) -> SparklineAnswer:
-    before = row[max(0, place - reach) : place]
-    after = row[place : place + reach]
+def _cut(row: NDArray[np.floating], place: int) -> SparklineAnswer:
+    before, after = row[:place], row[place:]
     left = before[~np.isnan(before)][-_SIDE:].tolist()
     right = after[~np.isnan(after)][:_SIDE].tolist()
     return SparklineAnswer(values=[float(f"{value:.{_DIGITS}g}") for value in (*left, *right)], split=len(left))
