@@ -63,7 +63,7 @@ int64_t kp_region(const double *x, int64_t first, int64_t last, double *out, dou
         double below = work[0];
         for (int64_t i = 1; i < count / 2; i++)
             below = work[i] > below ? work[i] : below;
-        median = below + 0.5 * (median - below);
+        median = 0.5 * below + 0.5 * median;
     }
     out[0] = (double)from;
     out[1] = (double)to;
