@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.errors import HistoryError, InputError, QueryError
 from knickpoint.model.regression import Condition, Direction, Status
+from knickpoint.store import open_store
 from knickpoint.watch.run import EVENT, default_alert, run_alerts
+from knickpoint.work import Processes
 
 from .conftest import QUICK, World, levels
 
@@ -217,6 +221,20 @@ def test_a_change_is_announced_by_one_event_and_no_change_by_none(world: World) 
     assert event.payload["new"] == 1
     world.run()
     assert world.store.outbox.claim([EVENT], "worker", 60, 10) == []
+
+
+def test_the_answer_does_not_depend_on_where_detection_runs(world: World, tmp_path: Path) -> None:
+    world.measure({f"b{k}": levels((10, 20.0 + k), (10, 25.0 + k), (10, 20.0 + k)) for k in range(5)})
+    world.store.close()
+    shutil.copy(tmp_path / "store.db", tmp_path / "copy.db")
+    world.run()
+    with open_store(tmp_path / "copy.db") as other, Processes(2) as runner:
+        run_alerts(other, [QUICK], runner=runner)
+        found = other.findings.regressions(other.commits.repository("project"))
+    expected = world.store.findings.regressions(world.repository)
+    assert [(one.place, len(one.members), one.hazard) for one in found] == [
+        (one.place, len(one.members), one.hazard) for one in expected
+    ]
 
 
 def test_progress_ends_at_the_number_of_traces(world: World) -> None:

@@ -58,7 +58,7 @@ def regroup(store: Store, repository: Repository, *, touched: Collection[int] = 
         for name in sorted(members):
             slots = (-1, *lines.line(name).slots)
             groups = group_members(members[name])
-            known = {member: key for member, key in held.items() if key not in taken}
+            known = {member.id: held[member.id] for member in members[name] if held[member.id] not in taken}
             for group, key in zip(groups, assign_ids(groups, known), strict=True):
                 taken.add(key)
                 place = Place(name, slots[group.previous + 1], slots[group.position + 1])
