@@ -279,6 +279,9 @@ def main() -> None:
     unknown = set(chosen) - set(PARTS)
     if unknown:
         sys.exit(f"There is no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}.")
+    busy = os.getloadavg()[0]
+    if busy > 0.5:
+        print(f"The machine is busy (load {busy:.1f}): times are too long, and ratios uncertain.", file=sys.stderr)
     if not native.COMPILED:
         print("The kernels are not compiled: these are the times of NumPy.", file=sys.stderr)
     finish("detect", [row for name in chosen or PARTS for row in PARTS[name]()], only=chosen)
