@@ -70,3 +70,26 @@ def test_the_server_tells_its_version(reader: Client) -> None:
 
 def test_the_reference_can_be_read_from_the_server(reader: Client) -> None:
     assert "## GET /api/v1/regressions" in reader.get("/api/v1/reference").text
+
+
+@pytest.mark.parametrize("number", ["-1", "9" * 30, "1e3", "NaN", "%00", "\U0001f40c"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "traces/{}",
+        "traces/{}/changes",
+        "traces/0/runs?commit={}",
+        "values?traces={}",
+        "values?traces=0&first={}",
+        "commits?first={}",
+        "commits/{}",
+        "regressions?page={}",
+        "regressions?minimum_hazard={}",
+        "regressions?filter={}",
+        "triage?finding={}",
+        "traces?query={}",
+    ],
+)
+def test_strange_input_is_answered_without_a_defect(reader: Client, path: str, number: str) -> None:
+    answer = reader.get(f"/api/v1/{path.format(number)}")
+    assert answer.status_code < 500, answer.text

@@ -1043,7 +1043,10 @@ export interface components {
          * @description Take back the last decision about each of some findings.
          */
         UndoRequest: {
-            /** Ids */
+            /**
+             * Ids
+             * @description Ids of change points.
+             */
             ids: number[];
             /**
              * Who
@@ -1838,6 +1841,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the trace. */
                 key: number;
             };
             cookie?: never;
@@ -1899,6 +1903,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Id of the trace. */
                 key: number;
             };
             cookie?: never;
@@ -1962,6 +1967,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Id of the trace. */
                 key: number;
             };
             cookie?: never;
@@ -2023,6 +2029,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Id of the trace. */
                 key: number;
             };
             cookie?: never;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -43,6 +44,9 @@ __all__ = [
     "ValueCountAnswer",
     "VersionAnswer",
 ]
+
+
+Id = Annotated[int, Field(ge=0, le=2**53)]
 
 
 class Answer(BaseModel):
@@ -243,7 +247,7 @@ class RegressionsAnswer(Answer):
 class TriageRequest(Answer):
     """Decide about one or many findings."""
 
-    ids: list[int] = Field(min_length=1, max_length=100_000, description="Ids of change points.")
+    ids: list[Id] = Field(min_length=1, max_length=100_000, description="Ids of change points.")
     status: Status = Field(description="`new` puts them back to the unprocessed.")
     note: str | None = Field(default=None, max_length=10_000, description="null keeps the note there is.")
     ticket: str | None = Field(default=None, max_length=500, description="Required with status `ticket`.")
@@ -254,7 +258,7 @@ class TriageRequest(Answer):
 class UndoRequest(Answer):
     """Take back the last decision about each of some findings."""
 
-    ids: list[int] = Field(min_length=1, max_length=100_000)
+    ids: list[Id] = Field(min_length=1, max_length=100_000, description="Ids of change points.")
     who: str = Field(default="dashboard", max_length=200)
 
 

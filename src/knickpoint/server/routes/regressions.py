@@ -11,7 +11,7 @@ from knickpoint.model.regression import Direction, Status
 from knickpoint.server.answers import DecisionAnswer, RegressionsAnswer, TriageAnswer, TriageRequest, UndoRequest
 from knickpoint.server.commits import choose_repository
 from knickpoint.server.regressions import Listing, Ordering, list_regressions
-from knickpoint.server.routes.needs import StoreNeed
+from knickpoint.server.routes.needs import MOST, StoreNeed
 from knickpoint.server.triage import list_decisions, triage, undo
 from knickpoint.store.findings import Selection
 
@@ -49,7 +49,7 @@ def get_regressions(
     sort: Annotated[
         str, Query(description="hazard, date, traces, author, subject or found; a minus before it turns it round.")
     ] = "-hazard",
-    page: Annotated[int, Query(ge=1, description="Which page.")] = 1,
+    page: Annotated[int, Query(ge=1, le=MOST, description="Which page.")] = 1,
     size: Annotated[int, Query(ge=1, le=500, description="Groups on a page.")] = 50,
     members: Annotated[int, Query(ge=1, le=10_000, description="Members of a group that are told in full.")] = 20,
 ) -> RegressionsAnswer:
@@ -83,7 +83,7 @@ def post_undo(store: StoreNeed, request: UndoRequest) -> TriageAnswer:
 
 @router.get("/triage")
 def get_decisions(
-    store: StoreNeed, finding: Annotated[int, Query(description="Id of a change point.")]
+    store: StoreNeed, finding: Annotated[int, Query(ge=0, le=MOST, description="Id of a change point.")]
 ) -> list[DecisionAnswer]:
     """List what was decided about a finding, oldest first."""
     return list_decisions(store, finding)

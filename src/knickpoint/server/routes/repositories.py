@@ -16,7 +16,7 @@ from knickpoint.server.commits import (
     pack_times,
 )
 from knickpoint.server.routes.binary import BINARY, binary
-from knickpoint.server.routes.needs import LineName, RepositoryName, StoreNeed
+from knickpoint.server.routes.needs import MOST, LineName, RepositoryName, StoreNeed
 
 __all__ = ["router"]
 
@@ -40,7 +40,7 @@ def get_commits(
     store: StoreNeed,
     repository: RepositoryName = "",
     line: LineName = "",
-    first: Annotated[int, Query(ge=0, description="Position of the first commit.")] = 0,
+    first: Annotated[int, Query(ge=0, le=MOST, description="Position of the first commit.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000, description="How many commits.")] = 200,
 ) -> CommitsAnswer:
     """List commits of a line by position, oldest first."""

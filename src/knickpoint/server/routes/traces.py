@@ -20,12 +20,14 @@ from knickpoint.server.commits import choose_repository
 from knickpoint.server.explanations import explain
 from knickpoint.server.routes.binary import BINARY, binary
 from knickpoint.server.routes.needs import (
+    MOST,
     FirstPosition,
     InstanceNeed,
     LastPosition,
     LineName,
     RepositoryName,
     StoreNeed,
+    TraceKey,
 )
 from knickpoint.server.traces import find_trace, find_traces, list_facets, list_traces, repository_of, trace_answer
 from knickpoint.server.values import MOST_TRACES, pack_values, window
@@ -56,7 +58,7 @@ def get_traces(
     store: StoreNeed,
     repository: RepositoryName = "",
     query: QueryText = "",
-    offset: Annotated[int, Query(ge=0, description="How many to leave out.")] = 0,
+    offset: Annotated[int, Query(ge=0, le=MOST, description="How many to leave out.")] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000, description="How many to tell.")] = 100,
 ) -> TracesAnswer:
     """List the traces that a query matches."""
@@ -92,21 +94,21 @@ def get_values(
 
 
 @router.get("/traces/{key}")
-def get_trace(store: StoreNeed, key: int) -> TraceAnswer:
+def get_trace(store: StoreNeed, key: TraceKey) -> TraceAnswer:
     """Return a trace by id."""
     trace = find_trace(store, key)
     return trace_answer(trace, repository_of(store, [trace]).name)
 
 
 @router.get("/traces/{key}/changes")
-def get_changes(store: StoreNeed, key: int, line: LineName = "") -> ChangesAnswer:
+def get_changes(store: StoreNeed, key: TraceKey, line: LineName = "") -> ChangesAnswer:
     """Return the levels of a trace, and the changes between them with what was decided about them."""
     return read_changes(store, key, line)
 
 
 @router.get("/traces/{key}/runs")
 def get_runs(
-    store: StoreNeed, key: int, commit: Annotated[str, Query(min_length=1, description="Hash, prefix or number.")]
+    store: StoreNeed, key: TraceKey, commit: Annotated[str, Query(min_length=1, description="Hash, prefix or number.")]
 ) -> list[RunAnswer]:
     """List the runs that measured a trace at a commit."""
     return list_runs(store, key, commit)
@@ -115,7 +117,7 @@ def get_runs(
 @router.get("/traces/{key}/explanation")
 def get_explanation(
     instance: InstanceNeed,
-    key: int,
+    key: TraceKey,
     line: LineName = "",
     alert: Annotated[str, Query(description="Name of the alert to ask; the first that watches the trace.")] = "",
 ) -> ExplanationAnswer:
