@@ -31,8 +31,7 @@ def _options(command: click.Command, context: click.Context) -> list[str]:
 def _command(name: str, command: click.Command, parent: click.Context) -> list[str]:
     context = click.Context(command, info_name=name, parent=parent)
     usage = command.get_usage(context).removeprefix("Usage: ")
-    text = click.utils.make_default_short_help(command.help or "", max_length=10_000)
-    body = "\n\n".join(" ".join(part.split()) for part in (command.help or text).split("\n\n"))
+    body = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
     lines = [f"## {context.command_path}", "", f"`{' '.join(usage.split())}`", "", body, ""]
     if isinstance(command, click.Group):
         for own in command.list_commands(context):
