@@ -142,6 +142,17 @@ class Database:
                     self._current.connection = None
 
     @contextmanager
+    def joined(self) -> Iterator[Connection]:
+        """Write as part of the transaction around, without a savepoint: its failure is that of the whole."""
+        outer = self.connection
+        if outer is None or getattr(self._current, "only_reading", False):
+            with self.transaction() as connection:
+                yield connection
+            return
+        with self._told():
+            yield outer
+
+    @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Read one snapshot; inside a transaction, what that transaction sees."""
         outer = self.connection

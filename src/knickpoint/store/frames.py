@@ -22,6 +22,9 @@ __all__ = ["Frames"]
 _BLOCK_BYTES: Final = 256 * 2**20
 """Memory of one streamed block unless told."""
 
+_WORTH_TRACKING: Final = 64
+"""Rows a chunk from which on it is cheaper to fill what is missing than all."""
+
 Ids = Sequence[int] | NDArray[np.int64]
 
 
@@ -35,8 +38,13 @@ class _Matrix:
         self.sorted_slots = np.argsort(slots, kind="stable")
         self.ordered = slots[self.sorted_slots]
         self.column_of = dict(zip(slots.tolist(), range(len(slots)), strict=True))
-        self.values: NDArray[np.floating[Any]] = np.full((len(ids), len(slots)), np.nan, dtype=np.float32)
         self.chunks, self.begins = np.unique(self.ids // CHUNK, return_index=True)
+        self.tracked = len(ids) >= _WORTH_TRACKING * len(self.chunks)
+        shape = (len(ids), len(slots))
+        self.values: NDArray[np.floating[Any]] = (
+            np.empty(shape, dtype=np.float32) if self.tracked else np.full(shape, np.nan, dtype=np.float32)
+        )
+        self.covered = np.zeros((len(self.chunks) if self.tracked else 0, len(slots)), dtype=np.bool_)
         self.ends = np.append(self.begins[1:], len(self.ids))
         self._number = {chunk: number for number, chunk in enumerate(self.chunks.tolist())}
 
@@ -60,10 +68,32 @@ class _Matrix:
         if width > self.values.itemsize:
             self.values = self.values.astype(np.float64)
 
-    def put(self, rows: slice, columns: Any, block: NDArray[np.floating[Any]]) -> None:
-        """Store a block of values."""
+    def put(self, chunk: int, columns: Any, block: NDArray[np.floating[Any]]) -> None:
+        """Store the values of a chunk in some columns; rows beyond ``block`` have none there."""
         self.widen(block.itemsize)
-        self.values[rows, columns] = block
+        number = self._number[chunk]
+        begin, end = int(self.begins[number]), int(self.ends[number])
+        self.values[begin : begin + len(block), columns] = block
+        if begin + len(block) < end:
+            self.values[begin + len(block) : end, columns] = np.nan
+        if self.tracked:
+            self.covered[number, columns] = True
+
+    def clear(self, chunk: int, first: int, span: int) -> None:
+        """Take what is there out of the columns of some slots, before single points are stored."""
+        if self.tracked:
+            columns, _ = self.columns(first, span)
+            number = self._number[chunk]
+            self.values[int(self.begins[number]) : int(self.ends[number]), columns] = np.nan
+            self.covered[number, columns] = True
+
+    def complete(self) -> None:
+        """Mark as missing what nothing was stored for."""
+        if not self.tracked or self.covered.all():
+            return
+        for number in np.flatnonzero(~self.covered.all(axis=1)).tolist():
+            rows = slice(int(self.begins[number]), int(self.ends[number]))
+            self.values[rows, ~self.covered[number]] = np.nan
 
     def scatter(self, tiles: Sequence[Any], width: int) -> None:
         """Store the points of sparse sealed tiles of one ``width``."""
@@ -198,13 +228,13 @@ class Frames:
         scattered: dict[int, list[Any]] = {}
         for row in connection.execute(query, listed):
             if row.sparse:
+                matrix.clear(row.chunk, row.first, row.span)
                 scattered.setdefault(row.width, []).append(row)
                 continue
             columns, places = matrix.columns(row.first, row.span)
             tile = dense_of(row)
-            rows, traces = matrix.rows(row.chunk)
-            block = _taken(tile, traces)[:, places]
-            matrix.put(slice(rows.start, rows.start + len(block)), columns, block)
+            _, traces = matrix.rows(row.chunk)
+            matrix.put(row.chunk, columns, _taken(tile, traces)[:, places])
         for width, sparse in scattered.items():
             matrix.scatter(sparse, width)
         query = select(hot).where(self._database.among(hot.c.chunk))
@@ -213,11 +243,9 @@ class Frames:
             column = matrix.column_of.get(row.slot)
             if column is not None:
                 stored = floats(row)
-                rows, traces = matrix.rows(row.chunk)
-                block = _taken(stored, traces)
-                matrix.widen(block.itemsize)
-                matrix.values[rows.start : rows.start + len(block), column] = block
-                matrix.values[rows.start + len(block) : rows.stop, column] = np.nan
+                _, traces = matrix.rows(row.chunk)
+                matrix.put(row.chunk, column, _taken(stored, traces))
+        matrix.complete()
         self._overlay(connection, repository_id, matrix, low, high)
         return matrix.result()
 

@@ -47,9 +47,14 @@ class Event:
 
 
 def pack_ids(ids: NDArray[np.int64]) -> dict[str, object]:
-    """Return sorted trace ids in the shorter of two forms: a bitmap a chunk, or distances between ids."""
-    chunks, starts = np.unique(ids // _CHUNK, return_index=True)
+    """Return sorted trace ids in the shortest of three forms.
+
+    They are the first of neighbours, a bitmap a chunk, or the distances between ids.
+    """
     described: dict[str, object] = {"count": len(ids)}
+    if len(ids) and int(ids[-1]) - int(ids[0]) + 1 == len(ids):
+        return described | {"first": int(ids[0])}
+    chunks, starts = np.unique(ids // _CHUNK, return_index=True)
     if len(chunks) * (_CHUNK // 8) <= len(ids) * 4:
         bits = np.zeros((len(chunks), _CHUNK), dtype=np.bool_)
         counts = np.diff(starts, append=len(ids))
@@ -69,6 +74,8 @@ def unpack_ids(payload: Mapping[str, Any]) -> NDArray[np.int64]:
         return np.asarray(payload["chunks"], dtype=np.int64)[rows] * _CHUNK + places
     if "first" not in payload:
         return np.empty(0, dtype=np.int64)
+    if "steps" not in payload:
+        return np.arange(payload["first"], payload["first"] + payload["count"], dtype=np.int64)
     steps = np.frombuffer(base64.b64decode(payload["steps"]), dtype="<u4").astype(np.int64)
     return np.cumsum(np.concatenate([[int(payload["first"])], steps]))
 
@@ -95,7 +102,7 @@ class Outbox:
     def publish(self, kind: str, payload: Mapping[str, Any]) -> None:
         """Write an event for every consumer, in the transaction of the caller."""
         now = time.time()
-        with self._database.transaction() as connection:
+        with self._database.joined() as connection:
             names = connection.execute(select(consumers.c.name).where(consumers.c.kind == kind)).scalars()
             row = {
                 "kind": kind,

@@ -15,10 +15,10 @@ from knickpoint.store.database import Database
 from knickpoint.store.packing import unpack
 from knickpoint.store.parts import Part
 from knickpoint.store.results import Entries
-from knickpoint.store.seal import seal_full
+from knickpoint.store.seal import SPAN, seal_full
 from knickpoint.store.tables.runs import part as table
 from knickpoint.store.tables.traces import chunk as chunk_table
-from knickpoint.store.tiles import Tiles, hot_row
+from knickpoint.store.tiles import Tiles, chunks_of, hot_rows
 from knickpoint.store.traces import CHUNK
 
 __all__ = ["Added", "Piece", "Points", "cut", "is_scattered", "whole_part"]
@@ -65,43 +65,44 @@ class Points:
     def add(self, connection: Connection, repository_id: int, slot: int, run_id: int, entries: Entries) -> Added:
         """Write a run's values beside those of other runs."""
         touched = entries.touched
-        chunks = np.unique(touched // CHUNK)
+        chunks = chunks_of(touched)
         rows = self._rows(connection, repository_id, slot, chunks)
-        crowded = {row.chunk for row in rows}
         others = self._others(connection, repository_id, slot, rows, entries.ids)
         met = np.zeros(len(entries.ids), dtype=np.bool_)
         for other in others:
             met |= np.isin(entries.ids, other.ids, assume_unique=True)
+        joined = bool(met.any())
         values = _merged(entries.ids, [_Other(entries.ids, entries.values), *others]) if others else entries.values
         whole = whole_part(entries)
+        place = -repository_id
         if is_scattered(len(touched), len(chunks)):
-            place = -repository_id
             self._tiles.write_segment(connection, repository_id, slot, entries.ids, values)
-            record = {"slot": slot, "chunk": place, "run_id": run_id, "data": whole.pack()}
-            connection.execute(table.insert(), [record])
-            return Added(np.array([place], dtype=np.int64), bool(met.any()))
-        records = []
-        fresh = []
-        parts = cut(whole, chunks)
-        lows = np.searchsorted(entries.ids, chunks * CHUNK).tolist()
-        highs = np.searchsorted(entries.ids, (chunks + 1) * CHUNK).tolist()
-        settled = -repository_id not in crowded and not self._tiles.has_segments(connection, repository_id, slot)
-        for chunk, part, low, high in zip(chunks.tolist(), parts, lows, highs, strict=True):
-            kept = part if met[low:high].any() else part.hidden()
-            records.append({"slot": slot, "chunk": chunk, "run_id": run_id, "data": kept.pack()})
-            if settled and chunk not in crowded:
-                fresh.append(hot_row(chunk, slot, part.places, values[low:high]))
+            self._write(connection, slot, run_id, [(place, whole)])
+            return Added(np.array([place], dtype=np.int64), joined)
+        if whole.single and not joined:
+            self._write(connection, slot, run_id, [(place, whole.hidden())])
+            written = np.array([place], dtype=np.int64)
+        else:
+            self._write(connection, slot, run_id, list(zip(chunks.tolist(), cut(whole, chunks), strict=True)))
+            written = chunks
+        crowded = chunks
+        if not self._tiles.has_segments(connection, repository_id, slot):
+            crowded = np.intersect1d(chunks, _chunks_with_parts(rows))
+        fresh = np.setdiff1d(chunks, crowded, assume_unique=True) if len(crowded) else chunks
+        self._tiles.write_rows(connection, hot_rows(slot, entries.ids, values, fresh))
+        if len(crowded):
+            late = np.isin(entries.ids // CHUNK, crowded)
+            self._tiles.change(connection, repository_id, slot, entries.ids[late], values[late])
+        if len(chunks) and slot % SPAN == SPAN - 1:
+            seal_full(connection, chunks, slot)
+        return Added(written, joined)
+
+    @staticmethod
+    def _write(connection: Connection, slot: int, run_id: int, parts: Sequence[tuple[int, Part]]) -> None:
+        """Keep the parts of a run, by chunk."""
+        records = [{"slot": slot, "chunk": chunk, "run_id": run_id, "data": part.pack()} for chunk, part in parts]
         if records:
             connection.execute(table.insert(), records)
-        self._tiles.write_rows(connection, fresh)
-        if len(fresh) < len(chunks):
-            late = (
-                np.isin(entries.ids // CHUNK, list(crowded)) if settled else np.ones(len(entries.ids), dtype=np.bool_)
-            )
-            self._tiles.change(connection, repository_id, slot, entries.ids[late], values[late])
-        if len(chunks):
-            seal_full(connection, chunks, slot)
-        return Added(chunks, bool(met.any()))
 
     def erase(
         self, connection: Connection, repository_id: int, run: Row[Any]
@@ -116,7 +117,7 @@ class Points:
         rows = self._rows(connection, repository_id, run.slot, np.unique(ids // CHUNK))
         others = self._others(connection, repository_id, run.slot, rows, ids)
         left = _merged(ids, others) if others else np.full(len(ids), np.nan)
-        if len(chunks) and chunks[0] < 0:
+        if is_scattered(len(ids), len(chunks_of(ids))):
             self._tiles.write_segment(connection, repository_id, run.slot, ids, left)
         else:
             self._tiles.change(connection, repository_id, run.slot, ids, left)
@@ -161,7 +162,7 @@ class Points:
         for row in rows:
             part = Part.unpack(row.data)
             base = 0 if row.chunk < 0 else row.chunk * CHUNK
-            if np.isin(part.places + base, ids, assume_unique=True).any():
+            if _meet(part.places + base, ids):
                 shared.append(row)
         return self._told(connection, repository_id, slot, shared, keep=True)
 
@@ -179,6 +180,24 @@ class Points:
                     connection.execute(update(table).where(where).values(data=part.pack()))
             told.append(_Other(ids, part.values))
         return told
+
+
+def _meet(some: NDArray[np.int64], others: NDArray[np.int64]) -> bool:
+    """Whether two sorted lists of ids share one."""
+    if not len(some) or not len(others) or some[-1] < others[0] or others[-1] < some[0]:
+        return False
+    return bool(np.isin(some, others, assume_unique=True).any())
+
+
+def _chunks_with_parts(rows: Sequence[Row[Any]]) -> NDArray[np.int64]:
+    """Return the chunks that parts have values in."""
+    found = [
+        chunks_of(Part.unpack(row.data).places) if row.chunk < 0 else np.array([row.chunk], dtype=np.int64)
+        for row in rows
+    ]
+    if not found:
+        return np.empty(0, dtype=np.int64)
+    return np.unique(np.concatenate(found))
 
 
 def _merged(ids: NDArray[np.int64], others: Sequence[_Other]) -> NDArray[np.float64]:

@@ -307,7 +307,7 @@ class Runs:
             found = self._traces.resolve(connection, repository.id, asked)
             if digest and found.units.all():
                 self._layouts.keep(connection, repository.id, digest, (found.ids, found.units))
-        own = {number: self._traces.units.of_id(connection, number) for number in np.unique(found.units).tolist()}
+        own = {number: self._traces.units.of_id(connection, number) for number in set(found.units.tolist())}
         own |= {unit.id: unit for unit in units}
         return gather(results, measured, found.ids, own, found.units, units), found.new
 

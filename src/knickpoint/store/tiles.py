@@ -13,7 +13,7 @@ from knickpoint.store.packing import narrow
 from knickpoint.store.tables.tiles import hot, sealed, segment
 from knickpoint.store.traces import CHUNK
 
-__all__ = ["POINTS", "Tiles", "dense_of", "floats", "hot_row", "segment_of", "sparse_of"]
+__all__ = ["POINTS", "Tiles", "chunks_of", "dense_of", "floats", "hot_row", "hot_rows", "segment_of", "sparse_of"]
 
 _KINDS: Final[dict[int, type[np.floating[Any]]]] = {4: np.float32, 8: np.float64}
 
@@ -43,6 +43,34 @@ def segment_of(row: Any) -> tuple[NDArray[np.int64], NDArray[np.floating[Any]]]:
     if narrow_ids:
         ids += row.lowest
     return ids, floats(row)
+
+
+def chunks_of(ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the chunks of sorted trace ids, each once."""
+    chunks = ids // CHUNK
+    if not len(chunks):
+        return chunks
+    first = np.empty(len(chunks), dtype=np.bool_)
+    first[0] = True
+    np.not_equal(chunks[1:], chunks[:-1], out=first[1:])
+    return np.asarray(chunks[first])
+
+
+def hot_rows(
+    slot: int, ids: NDArray[np.int64], values: NDArray[np.float64], chunks: NDArray[np.int64]
+) -> list[dict[str, Any]]:
+    """Return rows of the table of hot tiles with the points of sorted ``ids`` in ``chunks``, nothing elsewhere."""
+    lows = np.searchsorted(ids, chunks * CHUNK).tolist()
+    highs = np.searchsorted(ids, (chunks + 1) * CHUNK).tolist()
+    stored = narrow(values)
+    rows = []
+    for chunk, low, high in zip(chunks.tolist(), lows, highs, strict=True):
+        first, last = int(ids[low]) - chunk * CHUNK if low < high else -1, high - low - 1
+        if stored.itemsize == 4 and first == 0 and int(ids[high - 1]) - chunk * CHUNK == last:
+            rows.append({"chunk": chunk, "slot": slot, "width": 4, "data": stored[low:high].tobytes()})
+        else:
+            rows.append(hot_row(chunk, slot, ids[low:high] - chunk * CHUNK, values[low:high]))
+    return rows
 
 
 def hot_row(chunk: int, slot: int, places: NDArray[np.int64], values: NDArray[np.float64]) -> dict[str, Any]:
