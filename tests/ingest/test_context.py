@@ -78,7 +78,14 @@ def test_a_pull_request_stands_for_its_head_and_remembers_what_was_tested(tmp_pa
         GITHUB | {"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": str(event), "GITHUB_HEAD_REF": "feature"}
     )
     assert facts is not None
-    assert (facts.revision, facts.branch, facts.environment["tested"]) == (B, "feature", A)
+    assert (facts.revision, facts.branch, facts.revisions["merge"]) == (B, "feature", A)
+
+
+def test_the_name_of_a_hosted_runner_is_no_fact_about_the_machine() -> None:
+    for kind, expected in (("github-hosted", None), ("self-hosted", "lab-1")):
+        facts = read_ci(GITHUB | {"RUNNER_NAME": "lab-1", "RUNNER_ENVIRONMENT": kind})
+        assert facts is not None
+        assert facts.environment.get("runner") == expected
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"pull_request": {"head": {"sha": 5}}}'])

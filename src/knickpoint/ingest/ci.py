@@ -27,6 +27,7 @@ class CiFacts:
     identity: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
+    revisions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ def read_ci(environ: Mapping[str, str] | None = None) -> CiFacts | None:
     """Return what the variables of the CI say, None outside of one or where it names no commit.
 
     In a pull request, GitHub checks out a merge that no clone has: the head of the pull request counts, and
-    the merge that was really tested is kept as the environment fact ``tested``.
+    the merge that was really tested is kept among the revisions that took part, as ``merge``.
     """
     variables = os.environ if environ is None else environ
     for service in _SERVICES:
@@ -159,12 +160,15 @@ def read_ci(environ: Mapping[str, str] | None = None) -> CiFacts | None:
             return None
         facts = {name: variables[source] for name, source in service.environment.items() if variables.get(source)}
         link = _first(variables, service.link)
+        revisions: dict[str, str] = {}
         if service.name == "github":
             head = _pull_request_head(variables)
             if head and head != revision:
-                facts["tested"] = revision
+                revisions["merge"] = revision
                 revision = head
             link = _github_link(variables)
+            if variables.get("RUNNER_ENVIRONMENT") == "github-hosted":
+                facts.pop("runner", None)
         parts = [variables[name] for name in service.identity if variables.get(name)]
         return CiFacts(
             service.name,
@@ -173,6 +177,7 @@ def read_ci(environ: Mapping[str, str] | None = None) -> CiFacts | None:
             "/".join((service.name, *parts)) if parts else "",
             {"ci": service.name, **facts},
             {"CI job": link} if link else {},
+            revisions,
         )
     return None
 

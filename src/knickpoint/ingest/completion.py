@@ -40,7 +40,12 @@ class Context:
         if ci is None:
             return cls(told)
         facts = Sidecar(
-            commit=ci.revision, branch=ci.branch, run=ci.identity, environment=ci.environment, links=ci.links
+            commit=ci.revision,
+            branch=ci.branch,
+            run=ci.identity,
+            environment=ci.environment,
+            links=ci.links,
+            revisions=ci.revisions,
         )
         return cls(told, facts)
 

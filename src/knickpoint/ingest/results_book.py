@@ -49,6 +49,8 @@ class ResultsBook:
         Returns:
             Hash → slot, and whether what this file tells contradicts what others told about the order.
         """
+        if not commits:
+            return {}, False
         latest = self.store.commits.latest(self.repository)
         slots = self.store.commits.add(self.repository, commits)
         order = list(dict.fromkeys(slots[commit.hash] for commit in commits))
@@ -75,16 +77,16 @@ class ResultsBook:
         new_pairs: Sequence[tuple[int, int]],
         latest: SlottedCommit | None,
     ) -> bool:
-        line = self.store.commits.line(self.repository, name).slots if name in self._names() else ()
-        known = frozenset(line)
+        known = self.store.commits.on_line(self.repository, name, list(slots.values()))
         new = {slots[commit.hash]: order_key(commit) for commit in commits if slots[commit.hash] not in known}
         if not new and not new_pairs:
             return False
         if _all_later(new.values(), latest) and all(after in new for _, after in new_pairs):
             order, knot = merge_orders(new, [pair for pair in new_pairs if pair[0] in new])
-            order = [*line, *order]
-        else:
-            order, knot = self._ordered({*line, *new})
+            self.store.commits.append_line(self.repository, name, order)
+            return bool(knot)
+        line = self.store.commits.line(self.repository, name).slots if name in self._names() else ()
+        order, knot = self._ordered({*line, *new})
         if tuple(order) != line:
             self.store.commits.set_line(self.repository, name, order)
         return bool(knot)

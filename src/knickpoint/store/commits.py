@@ -57,6 +57,17 @@ def _slots_of(data: bytes) -> NDArray[np.int64]:
     return np.asarray(offsets + np.arange(total), dtype=np.int64)
 
 
+def _held(begins: NDArray[np.int64], lengths: NDArray[np.int64], slots: Sequence[int]) -> set[int]:
+    """Return those of ``slots`` that are in one of the runs of neighbours."""
+    if not len(begins) or not len(slots):
+        return set()
+    order = np.argsort(begins)
+    asked = np.asarray(slots, dtype=np.int64)
+    place = np.searchsorted(begins[order], asked, "right") - 1
+    run = order[np.maximum(place, 0)]
+    return set(asked[(place >= 0) & (asked < begins[run] + lengths[run])].tolist())
+
+
 class Commits:
     """Hold the commits area of a store."""
 
@@ -159,6 +170,45 @@ class Commits:
             if not base:
                 where = (tables.repository.c.id == repository.id) & (tables.repository.c.default_line == "")
                 connection.execute(update(tables.repository).where(where).values(default_line=name))
+
+    def append_line(self, repository: Repository, name: str, slots: Sequence[int]) -> None:
+        """Put ``slots`` behind the end of a line; it costs the same for long and for short lines.
+
+        A line that does not exist is made, as by :meth:`set_line`.
+
+        Raises:
+            HistoryError: a slot repeats, or is on the line already.
+        """
+        table = tables.line
+        where = (table.c.repository_id == repository.id) & (table.c.name == name)
+        with self._database.transaction() as connection:
+            row = connection.execute(select(table.c.length, table.c.slots).where(where)).first()
+            if row is None:
+                self.set_line(repository, name, slots)
+                return
+            begins, lengths = unpack(row.slots, 2)
+            if len(set(slots)) < len(slots) or _held(begins, lengths, slots):
+                raise HistoryError("a commit stands on the line twice", where=f"{repository.name}, line {name}")
+            grown_begins, grown_lengths = begins.tolist(), lengths.tolist()
+            for slot in slots:
+                if grown_begins and grown_begins[-1] + grown_lengths[-1] == slot:
+                    grown_lengths[-1] += 1
+                else:
+                    grown_begins.append(slot)
+                    grown_lengths.append(1)
+            packed = pack(np.array(grown_begins, dtype=np.int64), np.array(grown_lengths, dtype=np.int64))
+            connection.execute(update(table).where(where).values(length=row.length + len(slots), slots=packed))
+
+    def on_line(self, repository: Repository, name: str, slots: Sequence[int]) -> set[int]:
+        """Return those of ``slots`` that are on a line, none for a line that does not exist."""
+        table = tables.line
+        query = select(table.c.slots).where(table.c.repository_id == repository.id, table.c.name == name)
+        with self._database.reading() as connection:
+            row = connection.execute(query).first()
+        if row is None:
+            return set()
+        begins, lengths = unpack(row.slots, 2)
+        return _held(begins, lengths, slots)
 
     def set_default_line(self, repository: Repository, name: str) -> None:
         """Make ``name`` the line that is meant when none is named."""
