@@ -101,23 +101,18 @@ class _Filling:
         owns = list(map(itemgetter("key"), results))
         columns: dict[str, list[str]] = {name: list(map(itemgetter(name), owns)) for name in names}
         if not groups:
-            self._add(columns, "", list(map(itemgetter("measurement"), results)))
+            self._add(columns, list(map(itemgetter("measurement"), results)))
             return
         measurements = list(map(itemgetter("measurements"), results))
         for group in groups:
             if group in _TELLING:
                 raise KeyError(group)
             found: list[list[dict[str, Any]]] = list(map(itemgetter(group), measurements))
-            counts = list(map(len, found))
             singles = list(chain.from_iterable(found))
-            repeated = {
-                name: list(chain.from_iterable(map(repeat, column, counts)))
-                for name, column in columns.items()
-                if name != group
-            }
             self._add_links(singles)
-            repeated[group] = list(map(itemgetter("value"), singles))
-            self._add(repeated, group, list(map(itemgetter("measurement"), singles)))
+            own = {name: column for name, column in columns.items() if name != group}
+            texts = self._checked(list(map(itemgetter("value"), singles)))
+            self._add_group(own, group, texts, list(map(len, found)), list(map(itemgetter("measurement"), singles)))
 
     def _add_links(self, singles: list[dict[str, Any]]) -> None:
         if max(map(len, singles), default=0) > 2:
@@ -125,19 +120,40 @@ class _Filling:
                 if links := single.get("links"):
                     self._links[index] = {name: str(url) for name, url in links.items()}
 
-    def _add(self, columns: dict[str, list[str]], group: str, values: list[object]) -> None:
-        """Add results whose own params are ``columns``."""
-        telling = [name for name in _TELLING if name in columns]
-        if len(telling) == 1:
-            (told,) = (columns[name] for name in telling)
-            single = {text: self._code({telling[0]: text}, group) for text in set(told)}
-            self._codes.extend(map(single.__getitem__, told))
-        else:
-            several = list(zip(*(columns[name] for name in telling), strict=True)) or [()] * len(values)
-            codes = {each: self._code(dict(zip(telling, each, strict=True)), group) for each in set(several)}
-            self._codes.extend(map(codes.__getitem__, several))
-        self._keys.extend(self._written(columns, len(values)))
+    def _add(self, columns: dict[str, list[str]], values: list[object]) -> None:
+        """Add results with one value each, whose own params are ``columns``."""
+        names = sorted({*self._common, *columns})
+        if not names:
+            raise KeyError("a result without params")
+        self._keys.extend(self._written(names, columns, ",", "", len(values)))
+        self._codes.extend(self._told(columns, "", len(values)))
         self._values.extend(values)
+
+    def _add_group(
+        self, columns: dict[str, list[str]], group: str, texts: list[str], counts: list[int], values: list[object]
+    ) -> None:
+        """Add results of which each has ``counts`` values in ``group``, that ``texts`` tell apart."""
+        names = sorted({*self._common, *columns, group})
+        place = names.index(group)
+        heads = self._written(names[:place], columns, ",", f"{encode_key({group: 'x'})[1:-2]}", len(counts))
+        tails = self._written(names[place + 1 :], columns, ",", "", len(counts))
+        each = (chain.from_iterable(map(repeat, parts, counts)) for parts in (heads, tails))
+        self._keys.extend(map("".join, zip(next(each), texts, next(each), strict=True)))
+        self._codes.extend(chain.from_iterable(map(repeat, self._told(columns, group, len(counts)), counts)))
+        self._values.extend(values)
+
+    def _told(self, columns: dict[str, list[str]], group: str, count: int) -> Iterable[int]:
+        """Return the codes of unit and direction of ``count`` results."""
+        telling = [name for name in _TELLING if name in columns]
+        if not telling:
+            return repeat(self._code({}, group), count)
+        if len(telling) == 1:
+            told = columns[telling[0]]
+            single = {text: self._code({telling[0]: text}, group) for text in set(told)}
+            return map(single.__getitem__, told)
+        several = list(zip(*(columns[name] for name in telling), strict=True))
+        codes = {each: self._code(dict(zip(telling, each, strict=True)), group) for each in set(several)}
+        return map(codes.__getitem__, several)
 
     def _code(self, own: dict[str, str], group: str) -> int:
         trait = (group, *chain.from_iterable(own.items()))
@@ -149,19 +165,20 @@ class _Filling:
             self._better_codes.append(_BETTERS[better])
         return code
 
-    def _written(self, columns: dict[str, list[str]], count: int) -> Iterable[str]:
-        """Return the trace keys, whose text but for the columns is the same in all."""
+    def _written(
+        self, names: list[str], columns: dict[str, list[str]], start: str, end: str, count: int
+    ) -> Iterable[str]:
+        """Return ``count`` texts: ``start``, the params ``names`` as they stand in a key, and ``end``."""
         parts: list[Iterable[str]] = []
-        fixed = ","
-        for name in sorted({*self._common, *columns}):
+        for name in names:
             if name in columns:
-                parts += [repeat(f"{fixed}{encode_key({name: 'x'})[1:-2]}"), self._checked(columns[name])]
-                fixed = ","
+                parts += [repeat(f"{start}{encode_key({name: 'x'})[1:-2]}"), self._checked(columns[name])]
+                start = ","
             else:
-                fixed += encode_key({name: self._common[name]})[1:]
-        if fixed == "," and not parts:
-            raise KeyError("a result without params")
-        return map("".join, zip(*parts, repeat(fixed, count), strict=False))
+                start += encode_key({name: self._common[name]})[1:]
+        if not parts:
+            return repeat(start + end, count)
+        return map("".join, zip(*parts, repeat(start + end, count), strict=False))
 
     def _checked(self, column: list[str]) -> list[str]:
         """Return ``column``, encoded where that is needed. Raises where a value cannot stand in a key."""
