@@ -245,6 +245,16 @@ def test_a_renamed_benchmark_keeps_its_history(lab: Lab) -> None:
     assert lab.values() == {A: {"quicksort": 1}, B: {"quicksort": 2}}
 
 
+def test_a_rename_that_was_told_later_joins_what_is_imported_again(lab: Lab) -> None:
+    paths = [lab.skia("a.json", A, sort=1), lab.write("data.js", history((B, 1, 10)))]
+    lab.take(*paths)
+    lab.configure('[[ingest.renames]]\nold = { benchmark = "sort" }\nnew = { benchmark = "quicksort" }\n')
+    summary = lab.take(*paths)
+    assert [outcome.corrected for outcome in summary.files] == [1, 1]
+    assert lab.values() == {A: {"quicksort": 1}}
+    assert lab.values("o/r") == {B: {"quicksort": 10}}
+
+
 def test_every_file_is_noted(lab: Lab) -> None:
     lab.take(lab.skia("a.json", A, sort=1))
     entry = lab.instance.store.ledger.latest(str(lab.directory / "a.json"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 
@@ -17,10 +17,15 @@ __all__ = ["Completed", "Context"]
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A run whose commit is known by name; ``execution`` is the id that sidecar or CI gave, "" if none."""
+    """A run whose commit is known by name.
+
+    ``execution`` is the id that sidecar or CI gave, "" if none; ``keys`` are the names of its results as the file
+    has them, before any rule changes them.
+    """
 
     run: RunReport
     execution: str
+    keys: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +101,7 @@ class Context:
             links={**told.links, **run.links},
             revisions={**run.revisions, **told.revisions},
         )
-        return Completed(completed, told.run)
+        return Completed(completed, told.run, run.results.keys)
 
 
 def _plain(sidecar: Sidecar) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from knickpoint.model.report import RunReport
 
@@ -37,19 +37,28 @@ def digest_run(run: RunReport) -> str:
     return digest.hexdigest()
 
 
-def run_identity(run: RunReport, *, commit: str, source: str, ci: str = "", params: Mapping[str, str]) -> str:
+def run_identity(
+    run: RunReport,
+    *,
+    commit: str,
+    source: str,
+    ci: str = "",
+    keys: Iterable[str] = (),
+    params: Mapping[str, str],
+) -> str:
     """Return the text that names the execution ``run`` within its repository.
 
     It is the id that the file gives; else, inside a history file, the entry with the names of its results,
     for two files may tell different benchmarks of one entry; else the execution that CI or sidecar names,
     with the file's name; else the source with the commit and, where the file tells it, the time of the run:
     the next commit's file of the same name is another run, and so is a second execution. ``params`` that
-    were added from outside always belong to it: the same file may come from two machines.
+    were added from outside always belong to it: the same file may come from two machines. ``keys`` are the
+    names as the file has them, so that a rule about names makes no other run of it.
     """
     if run.identity:
         parts = ["id", run.identity, run.entry]
     elif run.entry:
-        names = hashlib.blake2b("".join(sorted(run.results.keys)).encode(), digest_size=8).hexdigest()
+        names = hashlib.blake2b("".join(sorted(keys)).encode(), digest_size=8).hexdigest()
         parts = ["entry", run.entry, names]
     elif ci:
         parts = ["ci", ci, source.rpartition("/")[2], commit]

@@ -87,11 +87,28 @@ class Writer:
         content is a correction.
         """
         latest = self.destination.store.ledger.latest(arrival.source)
-        for digest in _digests(arrival):
+        for digest in self._digests(arrival):
             entry = latest if latest is not None else self.destination.store.ledger.seen(digest)
             if entry is not None and entry.content_hash == digest and entry.state is FileState.STORED:
                 return FileOutcome(arrival.source, ImportState.UNCHANGED, format=entry.format, same=entry.runs)
         return None
+
+    def _digests(self, arrival: Arrival) -> tuple[str, ...]:
+        """Return the digests that the content may be known by: without and with what the CI says.
+
+        Rules about names belong to them: under other rules, a file is worth reading again.
+        """
+        options = arrival.context.as_options()
+        settings = self.destination.ingest
+        rules = [list(settings.drop_params), [[dict(one.old), dict(one.new)] for one in settings.renames]]
+        told = {"told": options["told"]} | ({"rules": rules} if any(rules) else {})
+        alone = digest_file(arrival.data, told)
+        return (alone, digest_file(arrival.data, {**told, **options})) if options["fallback"] else (alone,)
+
+    def _digest_used(self, arrival: Arrival, report: Report) -> str:
+        digests = self._digests(arrival)
+        needs_ci = not arrival.context.told.commit and any(not run.revision for run in report.runs)
+        return digests[-1] if needs_ci else digests[0]
 
     def _read(self, arrival: Arrival) -> tuple[Report, tuple[Problem, ...]]:
         from knickpoint.formats import read_report
@@ -208,6 +225,7 @@ class Writer:
             commit=str(slot),
             source=arrival.source,
             ci=one.execution,
+            keys=one.keys,
             params=arrival.context.told.params,
         )
         return RunItem(slot, one.run, identity, digest_run(one.run), arrival.source, one.run.branch)
@@ -228,7 +246,7 @@ class Writer:
     def _record(self, arrival: Arrival, report: Report, repository: Repository, unknown: Sequence[str]) -> None:
         """Note in the ledger what became of the file, in the transaction that stores it."""
         ledger = self.destination.store.ledger
-        digest = _digest_used(arrival, report)
+        digest = self._digest_used(arrival, report)
         before = ledger.latest(arrival.source)
         if before is not None and before.state is FileState.WAITING:
             for held in ledger.waiting(repository, payloads=False):
@@ -265,7 +283,7 @@ class Writer:
         if self.dry_run:
             return outcome
         ledger = self.destination.store.ledger
-        digest = _digests(arrival)[0]
+        digest = self._digests(arrival)[0]
         with self.destination.store.transaction():
             ledger.quarantine(
                 arrival.source, digest, zlib.compress(arrival.data, 1), problems, options=arrival.context.as_options()
@@ -295,20 +313,6 @@ def give_up(store: Store, number: int, why: str) -> None:
 
 def _shown(value: float) -> str:
     return "nothing" if math.isnan(value) else f"{value:.6g}"
-
-
-def _digests(arrival: Arrival) -> tuple[str, ...]:
-    """Return the digests that the content may be known by: without and with what the CI says."""
-    options = arrival.context.as_options()
-    told = {"told": options["told"]}
-    alone = digest_file(arrival.data, told)
-    return (alone, digest_file(arrival.data, options)) if options["fallback"] else (alone,)
-
-
-def _digest_used(arrival: Arrival, report: Report) -> str:
-    digests = _digests(arrival)
-    needs_ci = not arrival.context.told.commit and any(not run.revision for run in report.runs)
-    return digests[-1] if needs_ci else digests[0]
 
 
 def _slots_in_git(book: GitBook, runs: Sequence[Completed]) -> tuple[dict[str, int], list[Problem]]:
