@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ago, day, fromTo, moment, number, scaleFor, valueText } from "../src/text/numbers";
+import { ago, axisTexts, day, fromTo, moment, number, scaleFor, valueText } from "../src/text/numbers";
 
 const plain = (text: string): string => text.replaceAll("\u00a0", " ");
 
@@ -27,6 +27,12 @@ test("counts stay whole, measurements have four digits", () => {
 test("near levels share a scale, levels far apart have their own", () => {
   expect(plain(fromTo(900, 1200, "ns"))).toBe("0.9 µs → 1.2 µs");
   expect(plain(fromTo(34_350, 41_000_000, "ns"))).toBe("34.35 µs → 41 ms");
+});
+
+test("an axis has one scale, unless it spans many", () => {
+  const ticks = [1e4, null, 1e6];
+  expect(axisTexts(ticks, "ns", false).map(plain)).toEqual(["0.01 ms", "", "1 ms"]);
+  expect(axisTexts(ticks, "ns", true).map(plain)).toEqual(["10 µs", "", "1 ms"]);
 });
 
 test("a day can be sorted as text", () => {

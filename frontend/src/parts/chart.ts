@@ -4,7 +4,7 @@ import { html, nothing, render, type PropertyValues, type TemplateResult } from 
 import uPlot from "uplot";
 import type { Direction, Status } from "../api/client";
 import type { Scale } from "../state/address";
-import { day, number, scaleFor, valueText } from "../text/numbers";
+import { axisTexts, day, number } from "../text/numbers";
 import { Part } from "./element";
 import { hatch, palette, shape, type Palette } from "./paint";
 
@@ -227,10 +227,7 @@ export class ChartPart extends Part {
           ...axis,
           space: 44,
           size: (_, labels: string[] | null) => 20 + Math.max(40, ...(labels ?? []).map((label) => label.length * 7)),
-          values: (_, splits) => {
-            const scale = scaleFor(Math.max(...splits.filter((value) => Number.isFinite(value)).map(Math.abs), 0), unit);
-            return splits.map((value) => valueText(value, unit, scale));
-          },
+          values: (_, splits: (number | null)[]) => axisTexts(splits, unit, this.scale === "log"),
         },
       ],
       series: [

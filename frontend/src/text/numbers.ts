@@ -72,6 +72,12 @@ export function valueText(value: number, unit: string, scale: Scale = scaleFor(v
   return `${number(value / scale.divisor)}${scale.unit ? `\u00a0${scale.unit}` : ""}`;
 }
 
+/** The texts of an axis: one scale for all, or for each its own where `wide`; nothing where a tick has no room. */
+export function axisTexts(ticks: readonly (number | null)[], unit: string, wide: boolean): string[] {
+  const scale = scaleFor(Math.max(0, ...ticks.map((tick) => Math.abs(tick ?? 0))), unit);
+  return ticks.map((tick) => (tick === null ? "" : valueText(tick, unit, wide ? undefined : scale)));
+}
+
 const FAR_APART = 100;
 
 /** Two levels in one scale where they are near, each in its own where they are far apart. */
