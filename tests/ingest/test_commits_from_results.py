@@ -7,6 +7,8 @@ import pytest
 from tests.ingest.conftest import Lab
 from tests.ingest.test_importing import history
 
+from knickpoint.ingest import ImportState
+
 A, B, C, D = ("abcd"[index] * 40 for index in range(4))
 
 
@@ -49,6 +51,19 @@ def test_a_prefix_of_a_known_commit_is_that_commit(lab: Lab) -> None:
     lab.take(lab.skia("a.json", A, sort=1))
     lab.take(lab.skia("b.json", A[:8], sort=3))
     assert lab.values() == {A: {"sort": 2}}
+
+
+def test_a_prefix_of_two_commits_refuses_its_file_and_no_other(lab: Lab) -> None:
+    one, other = "abcdef1" + "0" * 33, "abcdef1" + "1" * 33
+    lab.take(lab.skia("a.json", one, sort=1), lab.skia("b.json", other, sort=1))
+    summary = lab.take(lab.skia("c.json", "abcdef1", sort=1), lab.skia("d.json", A, sort=1))
+    assert [outcome.state for outcome in summary.files] == [ImportState.REFUSED, ImportState.IMPORTED]
+    assert "fits more than one commit" in summary.lines()[0]
+
+
+def test_a_commit_with_an_impossible_name_refuses_its_file(lab: Lab) -> None:
+    summary = lab.take(lab.skia("a.json", "x" * 300, sort=1))
+    assert "cannot be a commit" in summary.lines()[0]
 
 
 def test_a_branch_has_a_line_of_its_own(lab: Lab) -> None:

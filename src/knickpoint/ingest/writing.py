@@ -66,7 +66,7 @@ class Writer:
 
         Raises:
             StoreError: the store cannot be written.
-            HistoryError: a repository cannot be read.
+            HistoryError: a repository cannot be opened or brought up to date.
         """
         known = self._known(arrival)
         if known is not None:
@@ -134,6 +134,9 @@ class Writer:
                 self._end()
         except _DryRunError:
             self.books.forget()
+        except HistoryError as error:
+            self.books.forget()
+            raise InputError(error.message, where=error.where, remedy=error.remedy) from error
         except BaseException:
             self.books.forget()
             raise
