@@ -1,0 +1,159 @@
+"""Kill writers and sealers at random moments; let several processes write and read at once."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from knickpoint.model.commit import Repository
+from knickpoint.model.errors import StoreError
+from knickpoint.model.query import Query
+from knickpoint.store import Store, open_store
+
+from .conftest import Bench
+from .writer import TRACES, values_of
+
+WRITER = Path(__file__).with_name("writer.py")
+
+
+def start(location: str, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, str(WRITER), location, *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def kill_after(process: subprocess.Popen[str], lines: int, pause: float) -> list[str]:
+    """Read some lines, wait a moment, kill; return all lines that came."""
+    assert process.stdout is not None
+    seen = [process.stdout.readline() for _ in range(lines)]
+    try:
+        process.wait(pause)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+    rest, errors = process.communicate()
+    assert process.returncode in {-signal.SIGKILL, 0}, errors
+    return [*seen, *rest.splitlines()]
+
+
+def check(store: Store, repository: Repository, acknowledged: set[int]) -> set[int]:
+    """Return the files that are in; every acknowledged one is, and none is half there or there twice."""
+    line = store.commits.line(repository)
+    ids = store.traces.select(repository, Query())
+    assert len(ids) in {0, TRACES}
+    values = store.frames.values(line, ids)
+    present = set(np.flatnonzero(~np.isnan(values).any(axis=0)).tolist()) if len(ids) else set()
+    partial = set(np.flatnonzero(~np.isnan(values).all(axis=0)).tolist()) if len(ids) else set()
+    assert present == partial
+    assert acknowledged <= present
+    for number in present:
+        assert (values[:, number] == values_of(number)).all()
+        assert [run.identity for run in store.runs.at(repository, [number])] == [f"a-{number}"]
+    return present
+
+
+def survive(location: str, rounds: int) -> None:
+    chance = random.Random(7)
+    with open_store(location) as store:
+        repository = store.commits.repository("main")
+    done: set[int] = set()
+    for number in range(rounds):
+        with_sealer = number % 2 == 1
+        first = max(done, default=-1) + 1
+        processes = [start(location, "write", "a", str(first), "1")]
+        if with_sealer:
+            processes.append(start(location, "seal"))
+        lines = kill_after(processes[0], 1, chance.uniform(0, 0.3))
+        if with_sealer:
+            kill_after(processes[1], 0, chance.uniform(0, 0.05))
+        done |= {int(line) for line in lines if line.strip()}
+        with open_store(location) as store:
+            done = check(store, repository, done)
+            if max(done, default=0) > 350:
+                return
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_killed_writer_or_sealer_loses_and_doubles_nothing(location: str) -> None:
+    survive(location, 3)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("repository")
+@pytest.mark.timeout(1800)
+def test_a_hundred_kills_lose_and_double_nothing(location: str) -> None:
+    survive(location, 100)
+
+
+def run_together(location: str, seconds: float) -> None:
+    writers = [start(location, "write", name, "0", "1") for name in ("a", "b")]
+    readers = [start(location, "read", str(seconds)) for _ in range(4)]
+    for reader in readers:
+        output, errors = reader.communicate()
+        assert reader.returncode == 0, errors
+        assert int(output) > 0
+    for writer in writers:
+        writer.send_signal(signal.SIGKILL)
+        output, errors = writer.communicate()
+        assert errors == ""
+        assert output.strip()
+
+
+@pytest.mark.usefixtures("repository")
+def test_two_writers_and_four_readers_never_meet_a_torn_read(location: str) -> None:
+    run_together(location, 2)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("repository")
+@pytest.mark.timeout(300)
+def test_two_writers_and_four_readers_for_a_minute(location: str) -> None:
+    run_together(location, 60)
+
+
+def test_a_full_disk_is_told_and_breaks_nothing(bench: Bench, location: str) -> None:
+    if "://" in location:
+        pytest.skip("the server's disk is not ours to fill")
+    bench.put(0, Bench.report({"a": 1.0}), "before")
+    with bench.store.database.engine.connect() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    many = Bench.report({f"name {number}": [0.1, 0.2] for number in range(20_000)})
+    with pytest.raises(StoreError, match="disk is full"):
+        bench.put(1, many, "too much")
+    assert bench.point("a", 0) == 1.0
+    assert bench.store.traces.count(bench.repository) == 1
+    assert bench.store.runs.get(bench.repository, "too much") is None
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_store_that_cannot_be_written_says_so(location: str) -> None:
+    if "://" in location:
+        pytest.skip("a server decides by roles")
+    if os.getuid() == 0:
+        code = (
+            "import os, sys; os.setuid(65534)\n"
+            "from knickpoint.model.errors import StoreError\n"
+            "from knickpoint.store import open_store\n"
+            "try:\n"
+            "    with open_store(sys.argv[1]) as store: store.commits.add_repository('other')\n"
+            "except StoreError as error: print(error)\n"
+        )
+        place = Path(location)
+        for parent in place.parents[:3]:
+            parent.chmod(0o755)
+        place.chmod(0o444)
+        command = [sys.executable, "-c", code, location]
+        said = subprocess.run(command, capture_output=True, text=True, check=False)
+        if "Permission" in said.stderr or "ModuleNotFound" in said.stderr:
+            pytest.skip("another user cannot start Python here")
+        assert "cannot be" in said.stdout, said.stderr
+        return
+    Path(location).chmod(0o444)
+    with pytest.raises(StoreError, match="cannot be"), open_store(location) as store:
+        store.commits.add_repository("other")

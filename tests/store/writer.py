@@ -1,0 +1,81 @@
+"""Write, read or seal a store until killed; run as a process of its own by the tests beside it.
+
+``writer.py LOCATION write NAME`` prints the number of each file after it was acknowledged.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+
+from knickpoint.model.query import Query
+from knickpoint.model.report import ResultTable, RunReport
+from knickpoint.store import open_store
+
+TRACES = 1_500
+ROUNDS = 100_000
+
+
+def values_of(number: int) -> float:
+    """Return the value that every trace has in file ``number``."""
+    return number + 0.25
+
+
+def write(location: str, name: str, first: int, step: int) -> None:
+    keys = tuple(f",name={name},number={number}," for number in range(TRACES))
+    codes, small = np.zeros(TRACES, dtype=np.uint16), np.zeros(TRACES, dtype=np.uint8)
+    with open_store(location) as store:
+        repository = store.commits.repository("main")
+        slots = len(store.commits.line(repository).slots)
+        for number in range(first, slots, step):
+            samples = np.full(TRACES, values_of(number))
+            table = ResultTable(keys, samples, np.arange(TRACES + 1), ("ms",), codes, small, small)
+            identity = f"{name}-{number}"
+            store.runs.put(
+                repository, number, RunReport(table), identity=identity, content_hash=identity, source="writer"
+            )
+            tell(number)
+
+
+def seal(location: str) -> None:
+    with open_store(location) as store:
+        for _ in range(ROUNDS):
+            store.seal(everything=True)
+            tell("sealed")
+
+
+def read(location: str, seconds: float) -> None:
+    """Read again and again; every commit must have all traces of a name, with one value, or none of them."""
+    end = time.monotonic() + seconds
+    reads = 0
+    with open_store(location) as store:
+        repository = store.commits.repository("main")
+        line = store.commits.line(repository)
+        while not reads or time.monotonic() < end:
+            names: dict[str, list[int]] = {}
+            for trace in store.traces.get(store.traces.select(repository, Query())):
+                names.setdefault(trace.key.split(",")[1], []).append(trace.id)
+            for ids in names.values():
+                values = store.frames.values(line, ids)
+                torn = np.isnan(values).any(axis=0) & ~np.isnan(values).all(axis=0)
+                if torn.any() or len(ids) != TRACES:
+                    sys.exit(f"torn read at {np.flatnonzero(torn)}, {len(ids)} traces")
+            reads += 1
+    tell(reads)
+
+
+def tell(what: object) -> None:
+    sys.stdout.write(f"{what}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    match sys.argv[2:]:
+        case ["write", name, first, step]:
+            write(sys.argv[1], name, int(first), int(step))
+        case ["seal"]:
+            seal(sys.argv[1])
+        case ["read", seconds]:
+            read(sys.argv[1], float(seconds))
