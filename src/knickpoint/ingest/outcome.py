@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -138,14 +137,3 @@ class ImportSummary:
         if self.dry_run:
             lines.append("dry run: nothing was kept")
         return lines
-
-
-def joined(summaries: Iterable[ImportSummary]) -> ImportSummary:
-    """Return one summary of several imports."""
-    every = list(summaries)
-    return ImportSummary(
-        tuple(outcome for summary in every for outcome in summary.files),
-        sum(summary.ignored for summary in every),
-        any(summary.dry_run for summary in every),
-        tuple(note for summary in every for note in summary.notes),
-    )
