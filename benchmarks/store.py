@@ -263,7 +263,7 @@ def history() -> list[Row]:
         for number in range(3):
             instance = place / str(number)
             subprocess.run([str(knick), "init", str(instance)], check=True, capture_output=True)
-            command = [str(knick), "--instance", str(instance), "import", str(place / "data.js")]
+            command = [str(knick), "import", "--instance", str(instance), str(place / "data.js")]
             start = time.perf_counter()
             subprocess.run(command, check=True, capture_output=True)
             seconds.append(time.perf_counter() - start)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from knickpoint.model.query import Condition, Query
 from knickpoint.store.database import Database
@@ -18,6 +19,13 @@ from knickpoint.store.tables.shortcuts import counter
 __all__ = ["Catalogue"]
 
 _CHUNK: Final = 1024
+
+_CACHED_TRACES: Final = 8_000_000
+"""Traces of a repository up to which a process keeps their codes in memory; 12 params take 400 MB then."""
+
+_STREAMED_CHUNKS: Final = 256
+
+_NOTHING: Final = np.zeros(0, dtype=np.int64)
 
 
 class _Names:
@@ -56,18 +64,22 @@ class _Columns:
         table = tables.chunk
         query = select(table.c.id, table.c.count, table.c.codes)
         query = query.where(table.c.repository_id == repository_id, table.c.version > self.version)
-        for key, count, codes in connection.execute(query.order_by(table.c.id)).all():
-            if not self.chunks or self.chunks[-1] < key:
-                self.chunks.append(key)
-            begin = self.chunks.index(key) * _CHUNK if key != self.chunks[-1] else (len(self.chunks) - 1) * _CHUNK
-            self._room(begin + count)
-            (names,) = unpack(codes, 1)
-            for name, column in zip(names.tolist(), unpack(codes, 1 + len(names))[1:], strict=True):
-                if name not in self.columns:
-                    self.columns[name] = np.zeros(self._capacity, dtype=np.uint32)
-                self.columns[name][begin : begin + count] = column
-            self.count = max(self.count, begin + count)
+        for key, count, codes in connection.execute(query.order_by(table.c.id)):
+            self.take(key, count, codes)
         self.version = version
+
+    def take(self, key: int, count: int, codes: bytes) -> None:
+        """Add a chunk, or what was appended to the last one."""
+        if not self.chunks or self.chunks[-1] < key:
+            self.chunks.append(key)
+        begin = self.chunks.index(key) * _CHUNK if key != self.chunks[-1] else (len(self.chunks) - 1) * _CHUNK
+        self._room(begin + count)
+        (names,) = unpack(codes, 1)
+        for name, column in zip(names.tolist(), unpack(codes, 1 + len(names))[1:], strict=True):
+            if name not in self.columns:
+                self.columns[name] = np.zeros(self._capacity, dtype=np.uint32)
+            self.columns[name][begin : begin + count] = column
+        self.count = max(self.count, begin + count)
 
     _capacity = _CHUNK
 
@@ -110,29 +122,44 @@ class Catalogue:
     def select(self, repository_id: int, query: Query) -> NDArray[np.int64]:
         """Return the ids of the traces that match, sorted."""
         with self._database.reading() as connection, self._lock:
-            columns = self._load(connection, repository_id)
-            return columns.ids(np.flatnonzero(self._mask(columns, query)))
+            found = [columns.ids(places) for columns, places in self._matches(connection, repository_id, query)]
+            return np.concatenate([np.empty(0, dtype=np.int64), *found])
 
     def facets(self, repository_id: int, query: Query) -> dict[str, dict[str, int]]:
         """Count the matching traces by name and value."""
         with self._database.reading() as connection, self._lock:
-            columns = self._load(connection, repository_id)
-            places = np.flatnonzero(self._mask(columns, query))
+            totals: dict[int, NDArray[np.int64]] = {}
+            for columns, places in self._matches(connection, repository_id, query):
+                for number, column in columns.columns.items():
+                    counts = np.bincount(column[places], minlength=len(self._names.values[number]))
+                    totals[number] = totals[number] + counts if number in totals else counts
             counted: dict[str, dict[str, int]] = {}
             for name in sorted(self._names.names):
-                column = columns.columns.get(self._names.names[name])
-                if column is None:
-                    continue
-                counts = np.bincount(column[places])
-                values = self._names.values[self._names.names[name]]
+                number = self._names.names[name]
+                values, counts = self._names.values.get(number, [""]), totals.get(number, _NOTHING)
                 found = {values[code]: int(counts[code]) for code in np.flatnonzero(counts).tolist() if code}
                 if found:
                     counted[name] = dict(sorted(found.items()))
             return counted
 
-    def _load(self, connection: Connection, repository_id: int) -> _Columns:
+    def _matches(
+        self, connection: Connection, repository_id: int, query: Query
+    ) -> Iterator[tuple[_Columns, NDArray[np.int64]]]:
+        """Return columns and the matching places in them: from memory, or from as much of it as fits at a time."""
         version = self.version(connection)
         self._names.load(connection, version)
+        held = select(func.sum(tables.chunk.c.count)).where(tables.chunk.c.repository_id == repository_id)
+        known = self._columns.get(repository_id)
+        if known is None and int(connection.execute(held).scalar() or 0) > _CACHED_TRACES:
+            for columns in _streamed(connection, repository_id):
+                places = np.flatnonzero(self._mask(columns, query))
+                if len(places):
+                    yield columns, places
+            return
+        columns = self._load(connection, repository_id, version)
+        yield columns, np.flatnonzero(self._mask(columns, query))
+
+    def _load(self, connection: Connection, repository_id: int, version: int) -> _Columns:
         columns = self._columns.setdefault(repository_id, _Columns())
         columns.load(connection, repository_id, version)
         return columns
@@ -150,6 +177,23 @@ class Catalogue:
                 continue
             mask &= allowed[column[: columns.count]]
         return mask
+
+
+def _streamed(connection: Connection, repository_id: int) -> Iterator[_Columns]:
+    """Return the catalogue of a repository in pieces of 256 chunks."""
+    table = tables.chunk
+    last = -1
+    while True:
+        query = select(table.c.id, table.c.count, table.c.codes)
+        query = query.where(table.c.repository_id == repository_id, table.c.id > last).order_by(table.c.id)
+        rows = connection.execute(query.limit(_STREAMED_CHUNKS)).all()
+        if not rows:
+            return
+        columns = _Columns()
+        for key, count, codes in rows:
+            columns.take(key, count, codes)
+        last = columns.chunks[-1]
+        yield columns
 
 
 def _allowed(condition: Condition, values: list[str]) -> NDArray[np.bool_]:

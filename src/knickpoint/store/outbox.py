@@ -62,8 +62,10 @@ def pack_ids(ids: NDArray[np.int64]) -> dict[str, object]:
         packed = np.packbits(bits, axis=1, bitorder="little")
         return described | {"chunks": chunks.tolist(), "bitmaps": base64.b64encode(packed.tobytes()).decode()}
     steps = np.diff(ids, prepend=0)
-    first, rest = int(steps[0]), steps[1:].astype("<u4")
-    return described | {"first": first, "steps": base64.b64encode(rest.tobytes()).decode()}
+    first, rest = int(steps[0]), steps[1:]
+    wide = bool((rest >= 2**32).any())
+    packed = rest.astype("<i8" if wide else "<u4")
+    return described | {"first": first, "wide": wide, "steps": base64.b64encode(packed.tobytes()).decode()}
 
 
 def unpack_ids(payload: Mapping[str, Any]) -> NDArray[np.int64]:
@@ -76,7 +78,7 @@ def unpack_ids(payload: Mapping[str, Any]) -> NDArray[np.int64]:
         return np.empty(0, dtype=np.int64)
     if "steps" not in payload:
         return np.arange(payload["first"], payload["first"] + payload["count"], dtype=np.int64)
-    steps = np.frombuffer(base64.b64decode(payload["steps"]), dtype="<u4").astype(np.int64)
+    steps = np.frombuffer(base64.b64decode(payload["steps"]), dtype="<i8" if payload["wide"] else "<u4")
     return np.cumsum(np.concatenate([[int(payload["first"])], steps]))
 
 

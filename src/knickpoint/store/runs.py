@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,10 @@ from knickpoint.store.tiles import Tiles
 from knickpoint.store.traces import Asked, Found, Traces
 
 __all__ = ["Changes", "Put", "Receipt", "Run", "RunPoint", "Runs"]
+
+
+_IDS_IN_EVENT: Final = 40_000
+"""Traces that one event names unless they are neighbours; so it stays below 256 KiB, whichever they are."""
 
 
 class Put(Enum):
@@ -365,9 +369,13 @@ class Runs:
         return str(connection.execute(select(repository.c.name).where(repository.c.id == number)).scalar_one())
 
     def _publish(self, repository: Repository, slots: list[int], ids: NDArray[np.int64], run_ids: list[int]) -> None:
-        if len(ids):
-            payload = {"repository": repository.name, "slots": slots, "runs": run_ids, **pack_ids(ids)}
-            self._outbox.publish("traces-changed", payload)
+        neighbours = len(ids) and int(ids[-1]) - int(ids[0]) + 1 == len(ids)
+        at_once = len(ids) if neighbours else _IDS_IN_EVENT
+        for begin in range(0, len(ids), max(1, at_once)):
+            some = pack_ids(ids[begin : begin + at_once])
+            self._outbox.publish(
+                "traces-changed", {"repository": repository.name, "slots": slots, "runs": run_ids, **some}
+            )
 
 
 def _changes(before: tuple[NDArray[np.int64], NDArray[np.float64]] | None, entries: Entries) -> Changes:

@@ -1,0 +1,89 @@
+"""Queries and facets answer as the params themselves do, in any process and at any size."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knickpoint.model.commit import Repository
+from knickpoint.model.errors import ParamsError
+from knickpoint.model.params import decode_key, encode_key
+from knickpoint.model.query import Query, parse_query
+from knickpoint.model.report import Result, ResultTable, RunReport
+from knickpoint.store import Store, catalogue, open_store, pack_ids, unpack_ids
+
+QUERIES = [
+    "", "os=a", "os=a|b", "os!=a", "os~[ab]", "os!~a", "os=*", "!os", "os=a test=t1", "os=z", "none=x", "!none",
+    "none!=x", "os=b|c !size", "test=t1*",
+]  # fmt: skip
+
+
+def params_of(number: int) -> dict[str, str]:
+    params = {"test": f"t{number}", "os": "abc"[number % 3]}
+    if number % 5 == 0:
+        params["size"] = "big, =%"
+    if number % 7 == 0:
+        del params["os"]
+    return params
+
+
+def fill(store: Store, repository: Repository, numbers: range, slot: int) -> None:
+    results = ResultTable.of(Result(params_of(number), (1.0,), "ms") for number in numbers)
+    store.runs.put(
+        repository, slot, RunReport(results), identity=f"{numbers}", content_hash=f"{numbers}", source="file"
+    )
+
+
+@pytest.mark.parametrize("cached", [8_000_000, 0])
+def test_select_and_facets_are_those_of_the_params(
+    store: Store, repository: Repository, monkeypatch: pytest.MonkeyPatch, cached: int
+) -> None:
+    monkeypatch.setattr(catalogue, "_CACHED_TRACES", cached)
+    fill(store, repository, range(1_100), 0)
+    for text in QUERIES:
+        query = parse_query(text)
+        expected = {encode_key(params_of(n)) for n in range(1_100) if query.matches(params_of(n))}
+        found = [trace.key for trace in store.traces.get(store.traces.select(repository, query))]
+        assert sorted(found) == sorted(expected), text
+        counts: dict[str, dict[str, int]] = {}
+        for key in expected:
+            for name, value in decode_key(key).items():
+                counts.setdefault(name, {})[value] = counts.get(name, {}).get(value, 0) + 1
+        assert store.traces.facets(repository, query) == counts, text
+
+
+def test_another_process_sees_new_traces(store: Store, repository: Repository, location: str) -> None:
+    fill(store, repository, range(10), 0)
+    with open_store(location) as other:
+        assert len(other.traces.select(repository, Query())) == 10
+        fill(store, repository, range(1_500), 1)
+        assert len(other.traces.select(repository, parse_query("test=*"))) == 1_500
+
+
+def test_traces_of_an_undone_transaction_are_not_there(store: Store, repository: Repository) -> None:
+    with suppress(RuntimeError), store.transaction():
+        fill(store, repository, range(3), 0)
+        assert len(store.traces.select(repository, Query())) == 3
+        raise RuntimeError
+    assert len(store.traces.select(repository, Query())) == 0
+    fill(store, repository, range(2), 0)
+    assert [trace.key for trace in store.traces.get(store.traces.select(repository, Query()))] == [
+        encode_key(params_of(number)) for number in range(2)
+    ]
+
+
+def test_a_key_that_is_not_canonical_stores_nothing(store: Store, repository: Repository) -> None:
+    codes, small = np.zeros(1, dtype=np.uint16), np.zeros(1, dtype=np.uint8)
+    table = ResultTable((",b=1,a=2,",), np.ones(1), np.arange(2), ("ms",), codes, small, small)
+    with pytest.raises(ParamsError):
+        store.runs.put(repository, 0, RunReport(table), identity="r", content_hash="r", source="file")
+    assert store.traces.count(repository) == 0
+
+
+@given(st.lists(st.integers(0, 2**33), unique=True, min_size=1, max_size=200).map(sorted))
+def test_the_ids_of_an_event_read_back(ids: list[int]) -> None:
+    assert unpack_ids(pack_ids(np.array(ids, dtype=np.int64))).tolist() == ids
