@@ -39,17 +39,19 @@ int64_t kp_permute(const double *sorted, const int64_t *bounds, int64_t clusters
                    int64_t least, uint64_t seed, uint64_t round, int64_t first, int64_t count, double reach,
                    int64_t allowed, double *tops, int64_t *exceeded);
 
+/* A node of a decision tree: at most bound goes to the next node, more goes to above. A leaf has feature -1 and its
+   value as bound. */
+typedef struct { double bound; int32_t feature, above; } KpNode;
+
 /* The default method: candidates of x[0..n), n of 6 or more, the weakest dropped until all score the threshold or
-   more. The forest's node has a feature (-1: a leaf), a bound, the nodes below (<=) and above, and a value. Without
-   trees a rule judges. Rows come in the order of dropping, those that stay last, with round -1; whole_path writes
-   every candidate of every round. features and parts are capacity x kp_segment_features(). facts: scale of the
-   noise, autocorrelation, mean square, share beyond 4 sigma. Returns the rows, -1 without memory, -2 when they
-   exceed the capacity. */
+   more. root has the first node of each tree, mean what each node gives on average. Without trees a rule judges. Rows
+   come in the order of dropping, those that stay last, with round -1; whole_path writes every candidate of every
+   round. features and parts are capacity x kp_segment_features(). facts: scale of the noise, autocorrelation, mean
+   square, share beyond 4 sigma. Returns the rows, -1 without memory, -2 when they exceed the capacity. */
 int64_t kp_segment_features(void);
-int64_t kp_segment(const double *x, int64_t n, int64_t trees, double base, const int32_t *root, const int32_t *feature,
-                   const int32_t *below, const int32_t *above, const double *bound, const double *value,
-                   double threshold, int whole_path, int64_t capacity, int32_t *round, int32_t *index, double *score,
-                   double *features, double *parts, double *facts);
+int64_t kp_segment(const double *x, int64_t n, int64_t trees, double base, const int32_t *root, const KpNode *nodes,
+                   const double *mean, double threshold, int whole_path, int64_t capacity, int32_t *round,
+                   int32_t *index, double *score, double *features, double *parts, double *facts);
 
 /* The two-sided p-value of Student's t with freedom degrees of freedom. */
 double kp_student(double t, double freedom);

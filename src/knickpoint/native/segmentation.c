@@ -478,8 +478,9 @@ static void describe(Series *s, const int *cps, int k, int i, double *f)
 typedef struct {
     int64_t trees;
     double base;
-    const int32_t *root, *feature, *below, *above;
-    const double *bound, *value;
+    const int32_t *root;
+    const KpNode *nodes;
+    const double *mean;
 } Forest;
 
 /* The log-odds that a candidate is a change; parts, where given, gets what each feature added to it. */
@@ -488,13 +489,13 @@ static double judge(const Forest *forest, const double *f, double *parts)
     if (!forest->trees) return f[1] < f[3] / 0.75 ? f[1] : f[3] / 0.75;
     double total = forest->base;
     for (int64_t t = 0; t < forest->trees; t++) {
-        int32_t at = forest->root[t];
-        while (forest->feature[at] >= 0) {
-            int32_t by = forest->feature[at], next = f[by] <= forest->bound[at] ? forest->below[at] : forest->above[at];
-            if (parts) parts[by] += forest->value[next] - forest->value[at];
+        int32_t at = forest->root[t], by;
+        while ((by = forest->nodes[at].feature) >= 0) {
+            int32_t next = f[by] <= forest->nodes[at].bound ? at + 1 : forest->nodes[at].above;
+            if (parts) parts[by] += forest->mean[next] - forest->mean[at];
             at = next;
         }
-        total += forest->value[at];
+        total += forest->nodes[at].bound;
     }
     return total;
 }
@@ -621,14 +622,13 @@ static int prune(Series *s, const Forest *forest, double threshold, int whole_pa
 
 int64_t kp_segment_features(void) { return FEATURES; }
 
-int64_t kp_segment(const double *x, int64_t n, int64_t trees, double base, const int32_t *root, const int32_t *feature,
-                   const int32_t *below, const int32_t *above, const double *bound, const double *value,
-                   double threshold, int whole_path, int64_t capacity, int32_t *round, int32_t *index, double *score,
-                   double *features, double *parts, double *facts)
+int64_t kp_segment(const double *x, int64_t n, int64_t trees, double base, const int32_t *root, const KpNode *nodes,
+                   const double *mean, double threshold, int whole_path, int64_t capacity, int32_t *round,
+                   int32_t *index, double *score, double *features, double *parts, double *facts)
 {
     if (n < 2 * SHORTEST || n > INT32_MAX / 8) return 0;
     Series s;
-    Forest forest = {trees, base, root, feature, below, above, bound, value};
+    Forest forest = {trees, base, root, nodes, mean};
     Record out = {0, capacity, round, index, score, features, parts};
     int *cps = malloc((size_t)n * 4 * sizeof(int));
     if (!cps) return -1;

@@ -21,14 +21,14 @@ LARGEST: Final = 1e100
 """Series whose largest value lies outside are scaled by a power of two before they are judged."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Forest:
     """Hold boosted decision trees as flat arrays, one entry a node.
 
-    ``root`` has the first node of each tree. A node asks ``x[feature] <= bound`` and goes ``below`` or
-    ``above``; a leaf has ``feature`` -1. ``value`` is the log-odds at a leaf, and at an inner node what its
-    branch gives on average, so that a path tells what each feature added. ``base`` is where all begin.
-    Integers are int32, the rest float64.
+    ``root`` has the first node of each tree. A node asks ``x[feature] <= bound`` and goes ``below``, which is
+    always the next node, or ``above``; a leaf has ``feature`` -1. ``value`` is the log-odds at a leaf, and at an
+    inner node what its branch gives on average, so that a path tells what each feature added. ``base`` is where
+    all begin. Integers are int32, the rest float64.
     """
 
     base: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,27 @@ _FEATURES = int(lib.kp_segment_features())
 _buffer: Any = ffi.from_buffer
 
 
+@lru_cache(maxsize=16)
+def _packed(forest: Forest) -> NDArray[np.void]:
+    """Lay out the nodes so that one line of the cache holds four of them."""
+    inner = forest.feature >= 0
+    if not np.array_equal(forest.below[inner], np.flatnonzero(inner) + 1):
+        raise ValueError("a branch below is not the next node")
+    nodes = np.zeros(forest.feature.size, np.dtype([("bound", "f8"), ("feature", "i4"), ("above", "i4")]))
+    nodes["bound"] = np.where(inner, forest.bound, forest.value)
+    nodes["feature"] = forest.feature
+    nodes["above"] = forest.above
+    return nodes
+
+
 def segment(values: NDArray[np.float64], forest: Forest, threshold: float, whole_path: bool) -> Segmentation:  # noqa: FBT001
     """Find and prune the candidates of ``values``; see the reference."""
-    capacity = 16 + values.size // 3
+    capacity = 24 + values.size // 40
     while True:
         found = _segment(values, forest, threshold, whole_path, capacity)
         if found is not None:
             return found
-        capacity *= 8
+        capacity *= 16
 
 
 def _segment(
@@ -43,10 +57,7 @@ def _segment(
         forest.root.size,
         forest.base,
         _buffer("int32_t[]", forest.root),
-        _buffer("int32_t[]", forest.feature),
-        _buffer("int32_t[]", forest.below),
-        _buffer("int32_t[]", forest.above),
-        _buffer("double[]", forest.bound),
+        _buffer("KpNode[]", _packed(forest)),
         _buffer("double[]", forest.value),
         threshold,
         whole_path,
