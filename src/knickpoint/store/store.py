@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
@@ -9,6 +10,7 @@ from typing import Self
 
 from sqlalchemy import Connection
 
+from knickpoint.model.commit import Line
 from knickpoint.model.errors import StoreError
 from knickpoint.store import schema
 from knickpoint.store.backup import backup
@@ -19,6 +21,7 @@ from knickpoint.store.findings import Findings
 from knickpoint.store.frames import Frames
 from knickpoint.store.ledger import Ledger
 from knickpoint.store.outbox import Outbox
+from knickpoint.store.retention import Forgotten, retain
 from knickpoint.store.runs import Runs
 from knickpoint.store.seal import Sealed, Sealer
 from knickpoint.store.shortcuts import Shortcuts
@@ -71,6 +74,15 @@ class Store:
         Safe beside writers, readers and other sealers. ``everything`` seals the newest commits too.
         """
         return Sealer(self.database).seal(everything=everything)
+
+    def retain(
+        self, line: Line, *, samples: int | None = None, values: int | None = None, keep: Collection[int] = ()
+    ) -> Forgotten:
+        """Forget samples, then values, beyond so many of the newest commits of ``line``.
+
+        ``keep`` are traces that lose nothing: those of findings that people decided about. None keeps all.
+        """
+        return retain(self.database, line, samples=samples, values=values, keep=keep)
 
     def backup(self, path: str | Path) -> None:
         """Write the whole store into a new file while it is in use; see :func:`restore`.
