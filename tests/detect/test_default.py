@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from knickpoint.detect import explain, find_steps, find_steps_many
+from knickpoint.detect.methods import default
 from knickpoint.detect.methods.default import FALSE_ALARMS, default_bound
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.step import Movement
+from knickpoint.native import COMPILED
+from knickpoint.native.segmentation_reference import segment as numpy_segment
 
 Array = NDArray[np.float64]
 
@@ -148,6 +151,19 @@ def test_many_series_give_the_answers_of_each() -> None:
     frame = np.array([series(seed, 100, ((50, 3),)) for seed in range(30)])
     together = find_steps_many(frame, threads=3)
     assert [[step.index for step in steps] for steps in together] == [places(row) for row in frame]
+
+
+@pytest.mark.skipif(not COMPILED, reason="the kernels were not built")
+def test_the_answer_is_the_same_without_a_compiler() -> None:
+    from knickpoint.native.segmentation_compiled import segment as compiled
+
+    forest, bound = default._model().forest, default_bound()
+    for seed in range(8):
+        values = series(seed, 250, ((80, 2), (86, -2), (170, 1.2)))
+        one, other = compiled(values, forest, bound, False), numpy_segment(values, forest, bound, False)
+        assert one.indices.tolist() == other.indices.tolist()
+        assert one.rounds.tolist() == other.rounds.tolist()
+        assert np.allclose(one.scores, other.scores, atol=1e-6)
 
 
 def _noise(family: str, rng: np.random.Generator, n: int) -> Array:
