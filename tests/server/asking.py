@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -30,4 +31,5 @@ class Client:
             async with httpx.AsyncClient(transport=transport, base_url=self._base, follow_redirects=True) as client:
                 return await client.request(method, path, **options)
 
-        return asyncio.run(ask())
+        with ThreadPoolExecutor(1) as thread:  # a browser's test may keep a loop running in this one
+            return thread.submit(lambda: asyncio.run(ask())).result()
