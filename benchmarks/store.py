@@ -211,13 +211,14 @@ def ingest() -> list[Row]:
     rng = np.random.default_rng(3)
 
     def file_of(slot: int) -> bytes:
-        results: dict[str, dict[str, Any]] = {}
         values = rng.normal(100, 1, len(keys)).astype(np.float32).tolist()
-        for number, key in enumerate(keys):
-            params = dict(pair.split("=") for pair in key[1:-1].split(","))
-            name = f"{params['bench']}_{params['model']}"
-            results.setdefault(name, {}).setdefault(params["config"], {})[params["sub_result"]] = values[number]
-        whole = {"gitHash": f"{slot:040x}", "key": {"arch": "arm64", "compiler": "Clang"}, "results": results}
+        results: list[dict[str, Any]] = []
+        for number in range(0, len(keys), 2):
+            params = dict(pair.split("=") for pair in keys[number][1:-1].split(","))
+            params["test_number"] = str(number)
+            measured = [{"value": kind, "measurement": values[number + n]} for n, kind in enumerate(("min", "median"))]
+            results.append({"key": params, "measurements": {"ms": measured}})
+        whole = {"version": 1, "git_hash": f"{slot:040x}", "key": {"bot": "one"}, "results": results}
         return json.dumps(whole).encode()
 
     own, plain = [], []
@@ -227,7 +228,7 @@ def ingest() -> list[Row]:
             data = file_of(slot)
             gc.collect()
             start = time.perf_counter()
-            read, _ = read_report(data, format="skia-legacy")
+            read, _ = read_report(data, format="skia")
             assert read is not None
             put(store, repository, slot, read.runs[0], f"file-{slot}")
             own.append(time.perf_counter() - start)
