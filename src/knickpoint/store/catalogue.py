@@ -35,6 +35,16 @@ class _Names:
         self.version = -1
         self.names: dict[str, int] = {}
         self.values: dict[int, list[str]] = {}
+        self._orders: dict[int, NDArray[np.int64]] = {}
+
+    def sorted_codes(self, name: int) -> NDArray[np.int64]:
+        """Return the codes of a name's values in the order of the values."""
+        values = self.values.get(name, [""])
+        order = self._orders.get(name)
+        if order is None or len(order) < len(values) - 1:
+            order = np.array(sorted(range(1, len(values)), key=values.__getitem__), dtype=np.int64)
+            self._orders[name] = order
+        return order
 
     def load(self, connection: Connection, version: int) -> None:
         if version == self.version:
@@ -106,6 +116,7 @@ class Catalogue:
         self._lock = threading.RLock()
         self._names = _Names()
         self._columns: dict[int, _Columns] = {}
+        self._last: tuple[tuple[int, int, Query], NDArray[np.int64]] | None = None
         database.on_rollback(self.forget)
 
     def forget(self) -> None:
@@ -113,6 +124,7 @@ class Catalogue:
         with self._lock:
             self._names = _Names()
             self._columns = {}
+            self._last = None
 
     def version(self, connection: Connection) -> int:
         """Return the version of the catalogue."""
@@ -137,9 +149,12 @@ class Catalogue:
             for name in sorted(self._names.names):
                 number = self._names.names[name]
                 values, counts = self._names.values.get(number, [""]), totals.get(number, _NOTHING)
-                found = {values[code]: int(counts[code]) for code in np.flatnonzero(counts).tolist() if code}
-                if found:
-                    counted[name] = dict(sorted(found.items()))
+                order = self._names.sorted_codes(number)
+                order = order[order < len(counts)]
+                order = order[counts[order] > 0]
+                if len(order):
+                    named = [values[code] for code in order.tolist()]
+                    counted[name] = dict(zip(named, counts[order].tolist(), strict=True))
             return counted
 
     def _matches(
@@ -148,16 +163,21 @@ class Catalogue:
         """Return columns and the matching places in them: from memory, or from as much of it as fits at a time."""
         version = self.version(connection)
         self._names.load(connection, version)
-        held = select(func.sum(tables.chunk.c.count)).where(tables.chunk.c.repository_id == repository_id)
-        known = self._columns.get(repository_id)
-        if known is None and int(connection.execute(held).scalar() or 0) > _CACHED_TRACES:
+        if repository_id not in self._columns and self._is_large(connection, repository_id):
             for columns in _streamed(connection, repository_id):
                 places = np.flatnonzero(self._mask(columns, query))
                 if len(places):
                     yield columns, places
             return
         columns = self._load(connection, repository_id, version)
-        yield columns, np.flatnonzero(self._mask(columns, query))
+        asked = (repository_id, version, query)
+        if self._last is None or self._last[0] != asked:
+            self._last = (asked, np.flatnonzero(self._mask(columns, query)))
+        yield columns, self._last[1]
+
+    def _is_large(self, connection: Connection, repository_id: int) -> bool:
+        held = select(func.sum(tables.chunk.c.count)).where(tables.chunk.c.repository_id == repository_id)
+        return int(connection.execute(held).scalar() or 0) > _CACHED_TRACES
 
     def _load(self, connection: Connection, repository_id: int, version: int) -> _Columns:
         columns = self._columns.setdefault(repository_id, _Columns())
@@ -175,7 +195,11 @@ class Catalogue:
                 if not allowed[0]:
                     return np.zeros(columns.count, dtype=np.bool_)
                 continue
-            mask &= allowed[column[: columns.count]]
+            wanted = np.flatnonzero(allowed)
+            if len(wanted) == 1:
+                mask &= column[: columns.count] == wanted.astype(column.dtype)[0]
+            else:
+                mask &= allowed[column[: columns.count]]
         return mask
 
 
