@@ -47,12 +47,12 @@ $(STAMPS)/package: $(KERNEL_SOURCES) $(STAMPS)/runtime
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(STAMPS)/node: $(STAMPS)/venv frontend/package-lock.json
+$(STAMPS)/node: $(STAMPS)/venv frontend/find-node frontend/package-lock.json
 	@BIN=$(BIN) frontend/find-node > $@
 
 $(DASHBOARD): $(FRONTEND_SOURCES) $(STAMPS)/node
 	@echo "Building the dashboard"
-	@export PATH="$$(cat $(STAMPS)/node)$$PATH" && cd frontend && { test node_modules/.package-lock.json -nt package-lock.json || npm ci --silent --no-audit --no-fund; } && npm run --silent build
+	@export PATH="$$(cat $(STAMPS)/node)$$PATH" && cd frontend && { test node_modules/.package-lock.json -nt package-lock.json || npm ci --silent --no-audit --no-fund; } && npm run --silent build -- --logLevel warn
 	@touch $@
 
 setup: $(STAMPS)/package $(DASHBOARD) ## Set up everything that the program needs, in .venv
