@@ -31,7 +31,7 @@ def divide(left: Values, right: Values) -> Values:
     return np.where(np.isfinite(ratio), ratio, np.nan)
 
 
-def fill(values: Values) -> Values:
+def _fill(values: Values) -> Values:
     """Give each missing value the next one of its trace, at the end the last one, and 0 where there is none."""
     columns = values.shape[1]
     missing = np.isnan(values)
@@ -52,7 +52,7 @@ def normalised(values: Values, least: float | None = None) -> Values:
     return (values - level) / np.where(deviation > bound, deviation, 1.0)
 
 
-def logarithm(values: Values) -> Values:
+def _logarithm(values: Values) -> Values:
     """Return log10, missing where a value is not positive."""
     return np.log10(np.where(values > 0, values, np.nan))
 
@@ -61,34 +61,34 @@ def _spread_out(column: Values, values: Values) -> Values:
     return np.repeat(column, values.shape[1], axis=1)
 
 
-def trace_mean(values: Values) -> Values:
+def _trace_mean(values: Values) -> Values:
     """Return each trace as its mean, everywhere."""
     return _spread_out(_along(values, "avg"), values)
 
 
-def trace_deviation(values: Values) -> Values:
+def _trace_deviation(values: Values) -> Values:
     """Return each trace as its population standard deviation, everywhere."""
     return _spread_out(_along(values, "std"), values)
 
 
-def trace_variation(values: Values) -> Values:
+def _trace_variation(values: Values) -> Values:
     """Return each trace as its standard deviation / mean, everywhere; missing where the mean is 0."""
-    return divide(trace_deviation(values), trace_mean(values))
+    return divide(_trace_deviation(values), _trace_mean(values))
 
 
-def trace_step(values: Values) -> Values:
+def _trace_step(values: Values) -> Values:
     """Return each trace as mean of its first half / mean of its second half, everywhere."""
     half = values.shape[1] // 2
     before, after = (_along(part, "avg") for part in (values[:, :half], values[:, half:]))
     return _spread_out(divide(before, after), values)
 
 
-def scaled_by_mean(values: Values) -> Values:
+def _scaled_by_mean(values: Values) -> Values:
     """Divide each trace by its own mean."""
     return divide(values, _along(values, "avg"))
 
 
-def without_outliers(values: Values) -> Values:
+def _without_outliers(values: Values) -> Values:
     """Take out what lies more than 1.5 interquartile ranges outside the quartiles (Hyndman and Fan's 8th)."""
     kept = values.copy()
     for row in kept:
@@ -101,15 +101,15 @@ def without_outliers(values: Values) -> Values:
 
 
 PER_TRACE: Final[dict[str, tuple[str, Change]]] = {
-    "fill": ("fill", fill),
-    "iqrr": ("iqrr", without_outliers),
-    "log": ("log", logarithm),
-    "scale_by_ave": ("scale_by_ave", scaled_by_mean),
-    "scale_by_avg": ("scale_by_ave", scaled_by_mean),
-    "step": ("trace_step", trace_step),
-    "trace_ave": ("trace_ave", trace_mean),
-    "trace_avg": ("trace_ave", trace_mean),
-    "trace_cov": ("trace_cov", trace_variation),
-    "trace_stddev": ("trace_stddev", trace_deviation),
+    "fill": ("fill", _fill),
+    "iqrr": ("iqrr", _without_outliers),
+    "log": ("log", _logarithm),
+    "scale_by_ave": ("scale_by_ave", _scaled_by_mean),
+    "scale_by_avg": ("scale_by_ave", _scaled_by_mean),
+    "step": ("trace_step", _trace_step),
+    "trace_ave": ("trace_ave", _trace_mean),
+    "trace_avg": ("trace_ave", _trace_mean),
+    "trace_cov": ("trace_cov", _trace_variation),
+    "trace_stddev": ("trace_stddev", _trace_deviation),
 }
 """Name in a formula to the name in ids and the function."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FORMULA_SIGN", "Traces", "formula_id"]
+__all__ = ["FORMULA_SIGN", "Traces", "formula_id", "plain"]
 
 FORMULA_SIGN = "@"
 """Ids of calculated traces begin with it; trace keys never do."""

@@ -14,6 +14,7 @@ from knickpoint.model.step import Movement
 from knickpoint.model.unit import Better
 
 __all__ = [
+    "Answer",
     "CandidateAnswer",
     "ChangesAnswer",
     "CheckAnswer",
@@ -186,7 +187,9 @@ class SparklineAnswer(Answer):
     """Measured values around a change, for a small drawing."""
 
     values: list[float]
+    begin: int = Field(description="Index of the first value of the level before the change.")
     split: int = Field(description="Index of the first value at the new level.")
+    end: int = Field(description="Index of the first value after the new level, where a later change ends it.")
 
 
 class MemberAnswer(Answer):

@@ -57,7 +57,7 @@ def read_changes(store: Store, key: int, line_name: str) -> ChangesAnswer:
     line = store.commits.line(repository, line_name)
     values = np.asarray(store.frames.values(line, [key])[0], dtype=np.float64)
     measured = np.flatnonzero(~np.isnan(values))
-    points = on_line(store.findings.change_points(key), line)
+    points = _on_line(store.findings.change_points(key), line)
     return ChangesAnswer(
         trace=trace_answer(trace, repository.name),
         line=line.name,
@@ -70,7 +70,7 @@ def read_changes(store: Store, key: int, line_name: str) -> ChangesAnswer:
     )
 
 
-def on_line(points: Sequence[ChangePoint], line: Line) -> list[ChangePoint]:
+def _on_line(points: Sequence[ChangePoint], line: Line) -> list[ChangePoint]:
     """Return the points whose commit is on ``line``."""
     return [point for point in points if point.place.slot in line.positions]
 

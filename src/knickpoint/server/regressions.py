@@ -233,8 +233,8 @@ def _members(store: Store, places: _Places, points: Sequence[ChangePoint]) -> li
             size=point.size,
             relative_size=finite(point.relative_size),
             hazard=finite(point.hazard),
-            before=level_answer(point.before),
-            after=level_answer(point.after),
+            before=_level_answer(point.before),
+            after=_level_answer(point.after),
             score=finite(point.score),
             p_value=finite(point.p_value),
             method=point.method,
@@ -251,7 +251,7 @@ def _members(store: Store, places: _Places, points: Sequence[ChangePoint]) -> li
     ]
 
 
-def level_answer(region: StableRegion) -> LevelAnswer:
+def _level_answer(region: StableRegion) -> LevelAnswer:
     """Shape a level without its bounds."""
     return LevelAnswer(
         count=region.count,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from knickpoint.detect.parameters import Value
     from knickpoint.detect.series import Series
 
-__all__ = ["PRESETS", "THREADS", "detect_e_divisive"]
+__all__ = ["PRESETS", "THREADS", "Found", "Search", "Shuffling", "best_split", "detect_e_divisive"]
 
 THREADS: Final = True
 
