@@ -123,6 +123,11 @@ class Ledger:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        insert = database.insert(tables.file)
+        noted = ("state", "format", "detail", "runs", "size", "changed")
+        self._record = insert.on_conflict_do_update(
+            index_elements=["content_hash", "source"], set_={name: insert.excluded[name] for name in noted}
+        )
 
     def seen(self, content_hash: str, source: str | None = None) -> FileEntry | None:
         """Return the newest entry of this content, from ``source`` only if one is given."""
@@ -164,10 +169,8 @@ class Ledger:
             "size": size,
             "changed": time.time(),
         }
-        with self._database.transaction() as connection:
-            insert = self._database.insert(tables.file).values(values)
-            keys = ["content_hash", "source"]
-            connection.execute(insert.on_conflict_do_update(index_elements=keys, set_=values))
+        with self._database.joined() as connection:
+            connection.execute(self._record, [values])
 
     def files(self, state: FileState | None = None, *, limit: int = 100) -> list[FileEntry]:
         """Return the newest entries first."""

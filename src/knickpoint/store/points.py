@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, or_, select, update
+from sqlalchemy import Connection, Row, bindparam, or_, select, update
 
 from knickpoint.model.report import Outcome
 from knickpoint.store.database import Database
@@ -26,6 +26,16 @@ __all__ = ["Added", "Piece", "Points", "cut", "is_scattered", "whole_part"]
 _SCATTERED_CHUNKS: Final = 32
 _SCATTERED_VALUES: Final = 16
 """A run over more than 32 chunks with fewer than 16 values in each is written as one segment."""
+
+
+_AT_SLOT: Final = (
+    select(table)
+    .where(
+        table.c.slot == bindparam("at"),
+        or_(table.c.chunk == bindparam("own"), table.c.chunk.between(bindparam("low"), bindparam("high"))),
+    )
+    .order_by(table.c.chunk, table.c.run_id)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +152,13 @@ class Points:
 
     def _rows(self, connection: Connection, repository_id: int, slot: int, chunks: NDArray[np.int64]) -> list[Row[Any]]:
         """Return the parts at ``slot`` that may hold traces of ``chunks``."""
-        where = table.c.chunk == -repository_id
-        if len(chunks):
-            where = or_(where, (table.c.chunk >= int(chunks[0])) & (table.c.chunk <= int(chunks[-1])))
-        query = select(table).where(table.c.slot == slot, where).order_by(table.c.chunk, table.c.run_id)
+        low, high = (int(chunks[0]), int(chunks[-1])) if len(chunks) else (0, -1)
+        asked = {"at": slot, "own": -repository_id, "low": low, "high": high}
+        rows = connection.execute(_AT_SLOT, asked).all()
+        if not rows:
+            return []
         wanted = {*chunks.tolist(), -repository_id}
-        return [row for row in connection.execute(query) if row.chunk in wanted]
+        return [row for row in rows if row.chunk in wanted]
 
     def _others(
         self,
