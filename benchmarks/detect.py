@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -31,19 +31,11 @@ from knickpoint.detect import cluster, find_steps, find_steps_many
 from knickpoint.detect.methods.fit import fit_steps
 from knickpoint.detect.methods.normalise import normalise
 from peers import peer_python
+from stopwatch import fastest
 from table import Reach, Row, finish
 
 _SEED: Final = 20261121
 _PEERS: Final = Path(__file__).with_name("detect_peers.py")
-
-
-def _best(call: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    best, found = float("inf"), None
-    for _ in range(repeats):
-        start = time.perf_counter()
-        found = call()
-        best = min(best, time.perf_counter() - start)
-    return best, found
 
 
 def _peer(
@@ -95,7 +87,7 @@ def e_divisive() -> Iterator[Row]:
         (_history(1000), 150, 20, 3),
         (_history(5000), 1000, 5, 1),
     ):
-        seconds, found = _best(partial(find_steps, values, method="e_divisive", preset="mongodb"), ours_repeats)
+        seconds, found = fastest(partial(find_steps, values, method="e_divisive", preset="mongodb"), ours_repeats)
         theirs, points = _peer("spa", values, peer_repeats)
         ours = [step.index for step in sorted(found, key=lambda step: step.order)]
         same = "" if points is None else f", {len(set(ours) & set(points))} of {len(points)} points the same"
@@ -113,7 +105,7 @@ def e_divisive() -> Iterator[Row]:
 def otava() -> Iterator[Row]:
     """Compare Otava's procedure with Otava."""
     values = _history(500)
-    seconds, found = _best(lambda: find_steps(values, method="e_divisive", preset="otava"), 300)
+    seconds, found = fastest(lambda: find_steps(values, method="e_divisive", preset="otava"), 300)
     theirs, points = _peer("otava", values, 50)
     same = (
         "" if points is None else (", same points" if [step.index for step in found] == points[0] else ", OTHER POINTS")
@@ -132,7 +124,7 @@ def otava() -> Iterator[Row]:
 def scan() -> Iterator[Row]:
     """Time all Q-hat of a long series, which a matrix of distances cannot hold."""
     values = _history(50_000)
-    seconds, _ = _best(lambda: native.q_hat(values, 1.0, v_form=True), 15)
+    seconds, _ = fastest(lambda: native.q_hat(values, 1.0, v_form=True), 15)
     yield Row(
         "one exact Q-hat scan, 50000 points",
         "ms",
@@ -149,8 +141,8 @@ def default() -> Iterator[Row]:
     frame = np.stack([np.random.default_rng([_SEED, row]).normal(100, 2, 500) for row in range(1000)])
     for row in range(0, 1000, 2):
         frame[row, 100 + row % 300 :] += 6
-    one, _ = _best(lambda: find_steps_many(frame, threads=1), 3)
-    two, _ = _best(lambda: find_steps_many(frame, threads=2), 3)
+    one, _ = fastest(lambda: find_steps_many(frame, threads=1), 3)
+    two, _ = fastest(lambda: find_steps_many(frame, threads=2), 3)
     part, _ = _peer("otava", frame[:100], 1)
     pelt, _ = _peer("pelt", frame[:100], 1, room="sklearn")
     named = "default method, 1000 series x 500 points"
@@ -195,14 +187,14 @@ def k_means() -> Iterator[Row]:
         return found
 
     theirs, _ = _peer("sklearn", frame, 2, start)
-    one, found = _best(lambda: whole(1), 3)
-    two, _ = _best(lambda: whole(2), 3)
+    one, found = fastest(lambda: whole(1), 3)
+    two, _ = fastest(lambda: whole(2), 3)
     named = f"normalise + k-means (k=50, {found.iterations} iterations) + step fit, 40000 x 250"
     yield Row(f"{named}, one thread", "s", one, theirs, "scikit-learn, same start, one thread", Reach.TIMES_LESS, 1.0)
     yield Row(f"{named}, two threads", "s", two, theirs, "scikit-learn, same start, one thread", Reach.TIMES_LESS, 1.7)
     with _busy():
-        alone, _ = _best(lambda: whole(1), 2)
-        both, _ = _best(lambda: whole(2), 2)
+        alone, _ = fastest(lambda: whole(1), 2)
+        both, _ = fastest(lambda: whole(2), 2)
     yield Row(
         "the same, one core busy, two threads",
         "s",
@@ -212,7 +204,7 @@ def k_means() -> Iterator[Row]:
         Reach.AT_MOST_TIMES,
         1.1,
     )
-    clustered, _ = _best(lambda: cluster(frame, k=50, threads=2), 1)
+    clustered, _ = fastest(lambda: cluster(frame, k=50, threads=2), 1)
     yield Row("cluster(k=50) with its own start, two threads", "s", clustered)
 
     state = native.Lloyd(shapes, 50)

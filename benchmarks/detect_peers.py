@@ -1,30 +1,21 @@
 """Time one peer on one file of values, in the peer's own environment, and print what came out as JSON.
 
-``python detect_peers.py PEER FILE REPEATS [FILE…]`` prints ``{"seconds": best, "found": …}``. Nothing of ours is
-imported here: the environments hold the peers alone.
+``python detect_peers.py PEER FILE REPEATS [FILE…]`` prints ``{"seconds": best, "found": …}``. Of ours only the
+stopwatch is imported here: the environments hold the peers alone.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import time
-from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from stopwatch import fastest
+
 __all__: list[str] = []
-
-
-def _best(call: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    best, found = float("inf"), None
-    for _ in range(repeats):
-        start = time.perf_counter()
-        found = call()
-        best = min(best, time.perf_counter() - start)
-    return best, found
 
 
 def _spa(values: Any, repeats: int, _: list[str]) -> tuple[float, Any]:
@@ -34,7 +25,7 @@ def _spa(values: Any, repeats: int, _: list[str]) -> tuple[float, Any]:
         np.random.seed(1234)  # noqa: NPY002 - the peer draws from the global state
         return [int(index) for index in e_divisive(values, pvalue=0.05, permutations=100)]
 
-    return _best(call, repeats)
+    return fastest(call, repeats)
 
 
 def _otava(values: Any, repeats: int, _: list[str]) -> tuple[float, Any]:
@@ -45,7 +36,7 @@ def _otava(values: Any, repeats: int, _: list[str]) -> tuple[float, Any]:
     def call() -> list[list[int]]:
         return [[int(point.index) for point in compute_change_points(row)[0]] for row in many]
 
-    return _best(call, repeats)
+    return fastest(call, repeats)
 
 
 def _pelt(values: Any, repeats: int, _: list[str]) -> tuple[float, Any]:
@@ -60,7 +51,7 @@ def _pelt(values: Any, repeats: int, _: list[str]) -> tuple[float, Any]:
             for row, spread in zip(many, noise, strict=True)
         )
 
-    return _best(call, repeats)
+    return fastest(call, repeats)
 
 
 def _sklearn(values: Any, repeats: int, files: list[str]) -> tuple[float, Any]:
@@ -81,7 +72,7 @@ def _sklearn(values: Any, repeats: int, files: list[str]) -> tuple[float, Any]:
         return float(model.inertia_)
 
     with threadpool_limits(1):
-        return _best(call, repeats)
+        return fastest(call, repeats)
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +33,7 @@ from knickpoint.model.query import parse_query
 from knickpoint.model.report import ResultTable, RunReport
 from knickpoint.store import FileState, Store, create_store
 from peers import peer_python
+from stopwatch import fastest
 from table import Reach, Row, finish
 
 _COMMITS: Final = 250
@@ -40,16 +41,7 @@ _PARTS: Final = ("dense", "large", "ingest", "history", "sparse", "postgres", "g
 _LONG: Final = ("huge",)
 _PEER: Final = Path(__file__).with_name("store_peers.py")
 _BOTS: Final = 20
-
-
-def best(call: Callable[[], Any], repeats: int = 7) -> float:
-    """Return the seconds of the fastest of ``repeats`` calls."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
+_REPEATS: Final = 7
 
 
 def bot_keys(bot: int, count: int) -> tuple[str, ...]:
@@ -160,15 +152,15 @@ def dense() -> list[Row]:
     keys = all_keys(40_000)
     with room() as place:
         raw = raw_write(place / "flat", matrix)
-        flat = best(lambda: raw_read(place / "flat", matrix.shape))
+        flat = fastest(lambda: raw_read(place / "flat", matrix.shape), _REPEATS)[0]
         with create_store(place / "store.db") as store:
             repository, line, seconds = fill(store, keys, matrix)
             ids = store.traces.select(repository, parse_query(""))
             found = store.frames.values(line, ids)
             assert np.array_equal(found, matrix)
             del found
-            own = best(lambda: store.frames.values(line, ids))
-            flat = min(flat, best(lambda: raw_read(place / "flat", matrix.shape)))
+            own = fastest(lambda: store.frames.values(line, ids), _REPEATS)[0]
+            flat = min(flat, fastest(lambda: raw_read(place / "flat", matrix.shape), _REPEATS)[0])
         peer = duckdb(place, matrix, np.arange(0, 40_000, 20), 5)
     write = float(np.median(seconds[1:]))
     own_ms = milliseconds(own)
@@ -190,8 +182,10 @@ def large() -> list[Row]:
             ids = store.traces.select(repository, query)
             assert len(ids) == len(matrix) // 20
             assert np.array_equal(store.frames.values(line, ids), matrix[ids])
-            values = best(lambda: store.frames.values(line, ids))
-            picker = best(lambda: (store.traces.select(repository, query), store.traces.facets(repository, query)))
+            values = fastest(lambda: store.frames.values(line, ids), _REPEATS)[0]
+            picker = fastest(
+                lambda: (store.traces.select(repository, query), store.traces.facets(repository, query)), _REPEATS
+            )[0]
         (place / "store.db").unlink()
         peer = duckdb(place, matrix, ids, 3)
     measure = "5 % query of 400,000 × 250, values"
@@ -371,7 +365,7 @@ def postgres() -> list[Row]:
         repository, line, _ = fill(store, all_keys(400_000), matrix)
         ids = store.traces.select(repository, parse_query(""))
         assert np.array_equal(store.frames.values(line, ids), matrix)
-        seconds = best(lambda: store.frames.values(line, ids), 3)
+        seconds = fastest(lambda: store.frames.values(line, ids), 3)[0]
     return [Row(measure, "s", seconds, reach=Reach.AT_MOST, bound=3.5)]
 
 

@@ -9,22 +9,14 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from stopwatch import fastest
+
 __all__: list[str] = []
-
-
-def _best(call: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    best, found = float("inf"), None
-    for _ in range(repeats):
-        start = time.perf_counter()
-        found = call()
-        best = min(best, time.perf_counter() - start)
-    return best, found
 
 
 def main() -> None:
@@ -69,8 +61,8 @@ def main() -> None:
         return out
 
     repeats = int(sys.argv[4])
-    dense_seconds, whole = _best(dense, repeats)
-    some_seconds, part = _best(some, repeats)
+    dense_seconds, whole = fastest(dense, repeats)
+    some_seconds, part = fastest(some, repeats)
     assert np.array_equal(whole, matrix)
     assert np.array_equal(part, matrix[ids])
     print(json.dumps({"write": sorted(writes)[commits // 2], "dense": dense_seconds, "some": some_seconds}))
