@@ -7,17 +7,17 @@ After Matteson and James, "A Nonparametric Approach for Multiple Change Point An
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from knickpoint import native
+from knickpoint.detect.methods.e_divisive_shuffle import Shuffling, split_by_permutation
+from knickpoint.detect.methods.e_divisive_split import Found, Search
 from knickpoint.detect.regions import build_steps
 from knickpoint.detect.series import read_series
 from knickpoint.model.errors import InputError
-from knickpoint.model.step import Candidate, Check, Detection
+from knickpoint.model.step import Candidate, Detection
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from knickpoint.detect.parameters import Value
     from knickpoint.detect.series import Series
 
-__all__ = ["PRESETS", "THREADS", "Found", "Search", "Shuffling", "best_split", "detect_e_divisive"]
+__all__ = ["PRESETS", "THREADS", "detect_e_divisive"]
 
 THREADS: Final = True
 
@@ -49,108 +49,6 @@ PRESETS: Final[dict[str, dict[str, Value]]] = {
     },
 }
 """What signal-processing-algorithms 2.1.6, Apache Otava 0.8.0 and R's ecp 3.1.6 do by themselves."""
-
-_TIED: Final = 1e-10
-"""A Q this much short of another, relatively, equals it: the same sums were only added in another order."""
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """Hold what the tests of a candidate share. ``least`` is the shortest block; ``p`` the level of the test."""
-
-    alpha: float
-    v_form: bool
-    both: bool
-    least: int
-    p: float
-    most: int | None
-
-
-@dataclass(slots=True)
-class Found:
-    """Hold one place that was examined, in measured values: ``score`` is Q, ``p_value`` None where it means nothing."""
-
-    index: int
-    score: float
-    p_value: float | None
-    accepted: bool
-    checks: tuple[Check, ...]
-    reason: str
-
-
-def best_split(values: NDArray[np.float64], search: Search) -> tuple[int, float]:
-    """Return the place of the largest Q in ``values`` and that Q; place 0 when nothing differs or fits."""
-    if values.size < 2 * search.least or values.min() == values.max():
-        return 0, 0.0
-    if search.both:
-        place, _, q = native.scan_both(values, search.alpha, search.least, v_form=search.v_form)
-        return (place, q) if q > 0 else (0, 0.0)
-    curve = native.q_hat(values, search.alpha, v_form=search.v_form)
-    inside = curve[search.least : values.size - search.least + 1]
-    q = float(inside.max())
-    return (int(np.argmax(inside >= q * (1 - _TIED))) + search.least, q) if q > 0 else (0, 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Shuffling:
-    """Hold how a candidate is tested: ``permutations`` of ``seed``; 0 accepts every candidate."""
-
-    permutations: int
-    seed: int
-    others_only: bool
-
-
-def _judged(
-    index: int, q: float, ordered: NDArray[np.float64], bounds: list[int], *, search: Search, shuffling: Shuffling
-) -> Found:
-    """Test a candidate against permutations inside the clusters that ``bounds`` set apart."""
-    if not shuffling.permutations:
-        return Found(index, q, None, accepted=True, checks=(Check("q_hat", q),), reason="")
-    own = 0 if shuffling.others_only else 1
-    allowed = math.floor(search.p * (shuffling.permutations + 1) + 1e-12) - own
-    hits, judged = native.permute(
-        ordered,
-        np.array(bounds, dtype=np.int64),
-        search.alpha,
-        v_form=search.v_form,
-        both=search.both,
-        least=search.least,
-        seed=shuffling.seed,
-        turn=len(bounds) - 2,
-        count=shuffling.permutations,
-        reach=q * (1 - _TIED),
-        allowed=allowed,
-    )
-    accepted = hits <= allowed
-    checks = (
-        Check("q_hat", q),
-        Check("permutations judged", judged),
-        Check("permutations as extreme", hits, "<=", allowed, passed=accepted),
-    )
-    reason = f"{hits} of {judged} permutations reach its Q-hat; p <= {search.p:g} allows {allowed}"
-    return Found(index, q, (own + hits) / (1 + judged), accepted, checks, "" if accepted else reason)
-
-
-def _divide(values: NDArray[np.float64], search: Search, shuffling: Shuffling) -> list[Found]:
-    """Split at the best candidate of all clusters, again and again, until one is not significant."""
-    bounds = [0, values.size]
-    ordered = np.sort(values)
-    best = {(0, values.size): best_split(values, search)}
-    examined: list[Found] = []
-    while search.most is None or len(bounds) - 2 < search.most:
-        (first, stop), (place, q) = max(best.items(), key=lambda entry: entry[1][1])
-        if not place:
-            break
-        index = first + place
-        examined.append(_judged(index, q, ordered, bounds, search=search, shuffling=shuffling))
-        if not examined[-1].accepted:
-            break
-        bounds = sorted([*bounds, index])
-        for part in ((first, index), (index, stop)):
-            ordered[slice(*part)] = np.sort(values[slice(*part)])
-            best[part] = best_split(values[slice(*part)], search)
-        best = {part: best[part] for part in pairwise(bounds)}
-    return examined
 
 
 def _check_parameters(  # noqa: C901 - one guard a parameter
@@ -274,7 +172,9 @@ def detect_e_divisive(
     start = _start(series.rows, window, known)
     part = series.values[start:]
     if test in {"permutation", "none"}:
-        examined = _divide(part, search, Shuffling(permutations if test == "permutation" else 0, seed, others_only))
+        examined = split_by_permutation(
+            part, search, Shuffling(permutations if test == "permutation" else 0, seed, others_only)
+        )
     elif test == "rank":
         from knickpoint.detect.methods.e_divisive_rank import split_by_rank
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from knickpoint.detect.methods.e_divisive import Found, Search, best_split
+from knickpoint.detect.methods.e_divisive_split import Found, Search, best_split
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Check
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from knickpoint import native
-from knickpoint.detect.methods.e_divisive import Found, Search
+from knickpoint.detect.methods.e_divisive_split import Found, Search
 from knickpoint.model.step import Check
 
 if TYPE_CHECKING:
