@@ -70,3 +70,72 @@ def test_an_event_of_an_undone_transaction_was_never_there(store: Store) -> None
         store.outbox.publish("kind", {})
         _ = 1 / 0
     assert store.outbox.claim(["kind"], "one", 60, 10) == []
+
+
+@pytest.mark.usefixtures("clock")
+def test_events_in_order_are_not_taken_while_an_older_one_is_held(store: Store) -> None:
+    for number in range(3):
+        store.outbox.publish("kind", {"n": number})
+    (first,) = store.outbox.claim(["kind"], "one", 60, 1, in_order=True)
+    assert store.outbox.claim(["kind"], "two", 60, 10, in_order=True) == []
+    store.outbox.done(first)
+    assert [event.payload["n"] for event in store.outbox.claim(["kind"], "two", 60, 10, in_order=True)] == [1, 2]
+
+
+def test_events_in_order_wait_for_an_older_one_that_failed(store: Store, clock: list[float]) -> None:
+    for number in range(2):
+        store.outbox.publish("kind", {"n": number})
+    (first,) = store.outbox.claim(["kind"], "one", 60, 1, in_order=True)
+    store.outbox.fail(first, "not now")
+    assert store.outbox.claim(["kind"], "one", 60, 10, in_order=True) == []
+    clock[0] += 2
+    assert [event.payload["n"] for event in store.outbox.claim(["kind"], "one", 60, 10, in_order=True)] == [0, 1]
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_released_event_has_not_used_up_an_attempt(store: Store) -> None:
+    store.outbox.publish("kind", {})
+    for _ in range(20):
+        (event,) = store.outbox.claim(["kind"], "one", 60, 10)
+        assert event.attempts == 1
+        store.outbox.release(event)
+    assert store.outbox.dead() == []
+
+
+@pytest.mark.usefixtures("clock")
+def test_who_wants_no_more_events_has_none_left(store: Store) -> None:
+    store.outbox.subscribe("relay", ["one", "two"])
+    for kind in ("one", "two"):
+        store.outbox.publish(kind, {})
+    store.outbox.subscribe("relay", ["two"])
+    assert {key: count for key, count in store.outbox.pending().items() if key[0] == "relay"} == {("relay", "two"): 1}
+
+
+def test_old_events_are_forgotten_but_not_those_that_somebody_holds(store: Store, clock: list[float]) -> None:
+    store.outbox.publish("held", {})
+    store.outbox.publish("kind", {})
+    clock[0] += 1000
+    store.outbox.publish("kind", {})
+    store.outbox.claim(["held"], "one", 60, 10)
+    assert store.outbox.forget(500, 100) == {("main", "kind"): 1}
+    assert store.outbox.pending() == {("main", "held"): 1, ("main", "kind"): 1}
+
+
+def test_dead_events_are_forgotten_with_time(store: Store, clock: list[float]) -> None:
+    store.outbox.publish("kind", {})
+    for _ in range(5):
+        (event,) = store.outbox.claim(["kind"], "one", 60, 10)
+        store.outbox.fail(event, "no luck")
+        clock[0] += 400
+    assert len(store.outbox.dead()) == 1
+    store.outbox.forget(500, 100)
+    assert store.outbox.dead() == []
+
+
+@pytest.mark.usefixtures("clock")
+def test_of_too_many_events_the_newest_stay(store: Store) -> None:
+    for number in range(5):
+        store.outbox.publish("kind", {"n": number})
+    store.outbox.publish("other", {})
+    assert store.outbox.forget(1000, 2) == {("main", "kind"): 3}
+    assert [event.payload["n"] for event in store.outbox.claim(["kind"], "one", 60, 10)] == [3, 4]

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import Any, Final
 
 import numpy as np
@@ -95,9 +96,18 @@ class Outbox:
         self._database = database
 
     def subscribe(self, consumer: str, kinds: Sequence[str]) -> None:
-        """Give ``consumer`` a copy of every event of ``kinds`` from now on; replaces what it had asked for."""
+        """Give ``consumer`` a copy of every event of ``kinds`` from now on; replaces what it had asked for.
+
+        Copies of kinds that it does not want any more are taken back.
+        """
+        asked = select(consumers.c.kind).where(consumers.c.name == consumer)
+        with self._database.reading() as connection:
+            if set(connection.execute(asked).scalars()) == set(kinds):
+                return
+        unwanted = (table.c.consumer == consumer) & table.c.kind.not_in(list(kinds))
         with self._database.transaction() as connection:
             connection.execute(consumers.delete().where(consumers.c.name == consumer))
+            connection.execute(table.delete().where(unwanted))
             if kinds:
                 connection.execute(consumers.insert(), [{"name": consumer, "kind": kind} for kind in kinds])
 
@@ -119,12 +129,20 @@ class Outbox:
             connection.execute(table.insert(), [{"consumer": name, **row} for name in (MAIN, *names)])
 
     def claim(
-        self, kinds: Sequence[str], worker: str, lease_seconds: float, limit: int, *, consumer: str = MAIN
+        self,
+        kinds: Sequence[str],
+        worker: str,
+        lease_seconds: float,
+        limit: int,
+        *,
+        consumer: str = MAIN,
+        in_order: bool = False,
     ) -> list[Event]:
         """Take up to ``limit`` due events, oldest first, for ``lease_seconds``.
 
-        An event whose lease ended without :meth:`done` or :meth:`fail` is due again, until it was claimed
-        five times; then it is dead.
+        An event whose lease ended without :meth:`done`, :meth:`fail` or :meth:`release` is due again, until it
+        was claimed five times; then it is dead. With ``in_order``, no event is taken while an older one of
+        these kinds is with somebody, or waits to be tried again.
         """
         now = time.time()
         mine = (table.c.consumer == consumer) & (table.c.state == "ready")
@@ -137,8 +155,11 @@ class Outbox:
             lost = "the lease ended every time; the worker died or took too long"
             reason = func.coalesce(func.nullif(table.c.reason, ""), lost)
             connection.execute(update(table).where(tired).values(state="dead", reason=reason))
-            query = select(table).where(due).order_by(table.c.id).limit(limit).with_for_update(skip_locked=True)
-            rows = connection.execute(query).all()
+            among = mine & table.c.kind.in_(list(kinds)) if in_order else due
+            query = select(table).where(among).order_by(table.c.id).limit(limit)
+            rows = list(connection.execute(query.with_for_update(skip_locked=not in_order)))
+            if in_order:
+                rows = list(takewhile(lambda row: row.due <= now, rows))
             if rows:
                 where = table.c.id.in_([row.id for row in rows])
                 values = {"worker": worker, "due": now + lease_seconds, "attempts": table.c.attempts + 1}
@@ -168,6 +189,35 @@ class Outbox:
         values = {"state": "dead" if dead else "ready", "reason": reason, "worker": "", "due": time.time() + pause}
         with self._database.transaction(alone=False) as connection:
             connection.execute(update(table).where(self._held(event)).values(values))
+
+    def release(self, event: Event) -> None:
+        """Give a claimed event back as if it had never been claimed: due at once, and no attempt the less."""
+        values = {"worker": "", "due": time.time(), "attempts": table.c.attempts - 1}
+        with self._database.transaction(alone=False) as connection:
+            connection.execute(update(table).where(self._held(event)).values(values))
+
+    def forget(self, oldest_seconds: float, most: int) -> dict[tuple[str, str], int]:
+        """Drop events older than ``oldest_seconds``, dead ones too, and all but the newest ``most`` of a kind.
+
+        Events that somebody holds stay. Returns how many went, by (consumer, kind).
+        """
+        now = time.time()
+        free = (table.c.worker == "") | (table.c.due <= now) | (table.c.state == "dead")
+        gone: dict[tuple[str, str], int] = {}
+        with self._database.reading() as connection:
+            query = select(table.c.consumer, table.c.kind, func.count(), func.min(table.c.created))
+            groups = connection.execute(query.group_by(table.c.consumer, table.c.kind)).all()
+        for consumer, kind, count, created in groups:
+            if count <= most and created >= now - oldest_seconds:
+                continue
+            group = (table.c.consumer == consumer) & (table.c.kind == kind)
+            beyond = select(table.c.id).where(group).order_by(table.c.id.desc()).offset(most).limit(1).scalar_subquery()
+            lost = (table.c.created < now - oldest_seconds) | (table.c.id <= beyond)
+            with self._database.transaction(alone=False) as connection:
+                number = connection.execute(table.delete().where(group & free & lost)).rowcount
+            if number:
+                gone[consumer, kind] = number
+        return gone
 
     def dead(self) -> list[Event]:
         """Return the events that were given up, oldest first."""
