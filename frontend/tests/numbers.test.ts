@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ago, axisTexts, day, fromTo, moment, number, scaleFor, valueText } from "../src/text/numbers";
+import { ago, axisTexts, day, fromTo, moment, number, scaleFor, unitText, valueText } from "../src/text/numbers";
 
 const plain = (text: string): string => text.replaceAll("\u00a0", " ");
 
@@ -14,6 +14,15 @@ test.each([
   [-15, "ms", "−15 ms"],
 ])("%d %s reads %s", (value, unit, text) => {
   expect(plain(valueText(value, unit))).toBe(text);
+});
+
+test.each([
+  ["us", "µs"],
+  ["nanoseconds/iter", "ns/iter"],
+  ["widgets", "widgets"],
+  ["", ""],
+])("the unit %s is written %s", (unit, text) => {
+  expect(unitText(unit)).toBe(text);
 });
 
 test("a rate keeps its unit, however large", () => {

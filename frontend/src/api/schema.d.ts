@@ -943,6 +943,16 @@ export interface components {
          */
         SparklineAnswer: {
             /**
+             * Begin
+             * @description Index of the first value of the level before the change.
+             */
+            begin: number;
+            /**
+             * End
+             * @description Index of the first value after the new level, where a later change ends it.
+             */
+            end: number;
+            /**
              * Split
              * @description Index of the first value at the new level.
              */

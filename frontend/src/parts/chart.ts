@@ -373,6 +373,7 @@ export class ChartPart extends Part {
     ctx.font = `${12 * ratio}px system-ui, sans-serif`;
     ctx.textAlign = "left";
     ctx.textBaseline = "middle";
+    let taken = bbox.left - 16 * ratio;
     visible.forEach(({ mark, x }, index) => {
       const own = colours.status[mark.status];
       ctx.strokeStyle = own;
@@ -387,10 +388,13 @@ export class ChartPart extends Part {
       ctx.lineWidth = 1.75 * ratio;
       shape(ctx, mark.status, x, top, 5 * ratio, colours.paper);
       const until = visible[index + 1]?.x ?? bbox.left + bbox.width + 16 * ratio;
-      const room = until - x - 18 * ratio;
-      if (ctx.measureText(mark.text).width > room) return;
+      const { width } = ctx.measureText(mark.text);
+      const right = width <= until - x - 18 * ratio;
+      const left = width <= x - taken - 18 * ratio;
+      taken = right ? x + 10 * ratio + width : x + 8 * ratio;
+      if (!right && !left) return;
       ctx.fillStyle = mark.status === "hidden" ? colours.faint : colours.direction[mark.direction];
-      ctx.fillText(mark.text, x + 10 * ratio, top);
+      ctx.fillText(mark.text, right ? x + 10 * ratio : x - 10 * ratio - width, top);
     });
     ctx.restore();
   }

@@ -57,6 +57,14 @@ export function scaleFor(magnitude: number, unit: string): Scale {
   return { divisor: 1, unit };
 }
 
+/** A unit as it is written beside numbers: µs for us. */
+export function unitText(unit: string): string {
+  const slash = unit.indexOf("/");
+  const head = slash < 0 ? unit : unit.slice(0, slash);
+  const known = head in TIME ? (head as keyof typeof TIME) : ALIASES[head];
+  return known === undefined ? unit : SHOWN[known] + unit.slice(head.length);
+}
+
 /** A number with `digits` significant digits and thin grouping; counts stay whole. */
 export function number(value: number, digits = 4): string {
   if (value === 0) return "0";

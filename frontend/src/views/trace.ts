@@ -23,7 +23,7 @@ import { decide, STATUS_KEYS, undoLast } from "../state/decide";
 import { addShortcuts, type Shortcuts } from "../state/keys";
 import { ValueSource } from "../state/values";
 import { pan, zoom } from "../state/zoom";
-import { fromTo, moment, number, valueText } from "../text/numbers";
+import { fromTo, moment, number, unitText, valueText } from "../text/numbers";
 import { betterWord, changeInWords, count, percent, statusWord, times, traceName, traceText } from "../text/words";
 
 const SCALES: readonly [Scale, string][] = [
@@ -275,11 +275,10 @@ class TraceView extends Part {
         <h1>${name}</h1>
         <p class="second">
           ${rest.map(([key, value]) => html`<span class="param"><span class="param-key">${key}</span>${value}</span>`)}
-          <span>${trace.unit || "no unit"}${trace.better === "unknown" ? nothing : html`, ${betterWord(trace.better)}`}</span>
+          <span>${unitText(trace.unit) || "no unit"}${trace.better === "unknown" ? nothing : html`, ${betterWord(trace.better)}`}</span>
           <span>${changes.measured.toLocaleString("en")} of ${count(changes.commits, "commit")} measured</span>
         </p>
       </div>
-      <span class="spring"></span>
       ${repository && repository.lines.length > 1
         ? html`<label class="select"><span class="sr-only">Line</span>
             <select @change=${(event: Event) => this.go({ line: (event.target as HTMLSelectElement).value, commit: undefined, first: undefined, last: undefined }, "push")}>

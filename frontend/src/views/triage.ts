@@ -11,7 +11,6 @@ import {
   aimOf,
   cursorOf,
   groupRow,
-
   layRows,
   move,
   nextAfter,

@@ -26,7 +26,7 @@ _DIGITS: Final = 5
 
 
 def sparklines(store: Store, line: Line, points: Sequence[ChangePoint]) -> dict[int, SparklineAnswer]:
-    """Return change point id → the values of the levels around it, near the change.
+    """Return change point id → the values around it, and which of them are of the levels beside the change.
 
     Points that are not on ``line`` are left out.
     """
@@ -54,9 +54,13 @@ def _draw(store: Store, line: Line, points: Sequence[ChangePoint], reach: int) -
         ids = sorted({point.trace_id for point in near})
         rows = dict(zip(ids, store.frames.values(line, ids, first=first, last=last), strict=True))
         for point, place in zip(near, places, strict=True):
-            begin = max(line.positions.get(point.before.first, 0) - first, place - first - reach, 0)
-            end = min(line.positions.get(point.after.last, len(line.slots)) - first + 1, place - first + reach)
-            found[point.id] = _cut(rows[point.trace_id][begin:end], place - first - begin)
+            begin = max(place - reach, first)
+            row = rows[point.trace_id][begin - first : place + reach - first]
+            level = (
+                line.positions.get(point.before.first, 0) - begin,
+                line.positions.get(point.after.last, len(line.slots)) - begin + 1,
+            )
+            found[point.id] = _cut(row, place - begin, level)
     return found
 
 
@@ -75,8 +79,12 @@ def _neighbours(line: Line, points: Sequence[ChangePoint], reach: int) -> Iterat
         yield near
 
 
-def _cut(row: NDArray[np.floating], place: int) -> SparklineAnswer:
-    before, after = row[:place], row[place:]
-    left = before[~np.isnan(before)][-_SIDE:].tolist()
-    right = after[~np.isnan(after)][:_SIDE].tolist()
-    return SparklineAnswer(values=[float(f"{value:.{_DIGITS}g}") for value in (*left, *right)], split=len(left))
+def _cut(row: NDArray[np.floating], place: int, levels: tuple[int, int]) -> SparklineAnswer:
+    """Keep the values nearest to ``place``; the levels beside it reach from ``levels[0]`` up to ``levels[1]``."""
+    measured = np.flatnonzero(~np.isnan(row))
+    split = int(np.searchsorted(measured, place))
+    kept = measured[max(0, split - _SIDE) : split + _SIDE]
+    begin, middle, end = (int(bound) for bound in np.searchsorted(kept, [levels[0], place, levels[1]]))
+    return SparklineAnswer(
+        values=[float(f"{value:.{_DIGITS}g}") for value in row[kept].tolist()], begin=begin, split=middle, end=end
+    )

@@ -1,0 +1,32 @@
+"""The values around a change, few enough for a small drawing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.server.story import SLOWER
+
+from knickpoint.instance import Instance
+from knickpoint.server.sparklines import sparklines
+
+
+def test_the_levels_of_a_lone_change_reach_to_both_ends(instance: Instance) -> None:
+    repository = instance.store.commits.repositories()[0]
+    line = instance.store.commits.line(repository)
+    point = next(own for own in instance.store.findings.change_points(0) if own.place.slot == line.slots[SLOWER])
+    drawn = sparklines(instance.store, line, [point])[point.id]
+    assert (drawn.begin, drawn.split, drawn.end) == (0, 24, 48)
+
+
+def test_a_level_ends_where_the_next_change_begins(instance: Instance) -> None:
+    repository = instance.store.commits.repositories()[0]
+    line = instance.store.commits.line(repository)
+    point = next(own for own in instance.store.findings.change_points(0) if own.place.slot == line.slots[SLOWER])
+    short = replace(
+        point,
+        before=replace(point.before, first=line.slots[SLOWER - 10]),
+        after=replace(point.after, last=line.slots[SLOWER + 3]),
+    )
+    drawn = sparklines(instance.store, line, [short])[point.id]
+    assert len(drawn.values) == 48
+    assert (drawn.begin, drawn.split, drawn.end) == (14, 24, 28)
