@@ -1,4 +1,4 @@
-"""Alerts: what to watch, how to judge it, and whom to tell."""
+"""Alerts: what to watch, how to judge it, and what to report."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ class Alert:
         minimum_effect: smallest |relative size| to report (0.02 is 2 %).
         minimum_traces: smallest number of traces that must move together.
         window: how many of the last measured commits of each trace to look at, 0 for all.
-        send_to: addresses of notifications.
     """
 
     name: str
@@ -50,4 +49,3 @@ class Alert:
     minimum_effect: float = 0.0
     minimum_traces: int = 1
     window: int = 0
-    send_to: tuple[str, ...] = ()

@@ -173,25 +173,6 @@ class Frames:
         for begin in range(0, len(ids), rows):
             yield self.read(line, ids[begin : begin + rows], first=first, last=last)
 
-    def last_slots(self, line: Line, trace_ids: Ids) -> NDArray[np.int64]:
-        """Return the slot of each trace's newest value on ``line``, -1 where it has none."""
-        ids = np.asarray(trace_ids, dtype=np.int64)
-        slots = np.asarray(line.slots, dtype=np.int64)
-        newest = np.full(len(ids), -1, dtype=np.int64)
-        end = len(slots)
-        width = 64
-        with self._database.reading() as connection:
-            open_rows = np.arange(len(ids))
-            while end > 0 and len(open_rows):
-                begin = max(0, end - width)
-                held = ~np.isnan(self._values(connection, line.repository.id, ids[open_rows], slots[begin:end]))
-                found = held.any(axis=1)
-                column = held.shape[1] - 1 - np.argmax(held[:, ::-1], axis=1)
-                newest[open_rows[found]] = slots[begin:end][column[found]]
-                open_rows = open_rows[~found]
-                end, width = begin, width * 4
-        return newest
-
     def _range(self, line: Line, first: int, last: int | None) -> range:
         stop = len(line.slots) if last is None else last + 1
         if first < 0 or stop > len(line.slots) or (last is not None and last < first - 1):

@@ -30,7 +30,6 @@ class FileState(Enum):
     STORED = "stored"
     WAITING = "waiting"
     QUARANTINED = "quarantined"
-    IGNORED = "ignored"
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,21 +251,6 @@ class Ledger:
             query = query.where(table.c.repository_id == repository.id)
         with self._database.reading() as connection:
             return [_waiting_of(row) for row in connection.execute(query.order_by(table.c.id).limit(limit))]
-
-    def waiting_revisions(self, repository: Repository) -> dict[str, int]:
-        """Count what waits by revision, without reading the payloads."""
-        table = tables.waiting
-        query = select(table.c.revision, func.count()).where(table.c.repository_id == repository.id)
-        with self._database.reading() as connection:
-            rows = connection.execute(query.group_by(table.c.revision).order_by(table.c.revision))
-            return dict(row._tuple() for row in rows)  # noqa: SLF001  # the documented way to a typed tuple
-
-    def waiting_for(self, repository: Repository, revision: str) -> list[Waiting]:
-        """Return what waits for one revision, as it is written in the reports, oldest first."""
-        table = tables.waiting
-        query = select(table).where(table.c.repository_id == repository.id, table.c.revision == revision)
-        with self._database.reading() as connection:
-            return [_waiting_of(row) for row in connection.execute(query.order_by(table.c.id))]
 
     def release(self, number: int) -> None:
         """Forget a waiting report, in the transaction that stores it."""
