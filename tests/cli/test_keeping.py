@@ -126,8 +126,23 @@ def test_check_exits_with_three_when_the_history_knows_none_of_it(knick: Knick, 
 
 
 @pytest.mark.usefixtures("instance")
-def test_check_without_any_history_exits_with_two(knick: Knick, tmp_path: Path) -> None:
-    assert knick("check", _results(tmp_path / "new.csv", 1.0)).code == 2
+def test_check_without_any_history_exits_with_three(knick: Knick, tmp_path: Path) -> None:
+    assert knick("check", _results(tmp_path / "new.csv", 1.0)).code == 3
+
+
+@pytest.mark.usefixtures("judged")
+def test_check_of_a_repository_that_the_instance_does_not_know_exits_with_two(knick: Knick, tmp_path: Path) -> None:
+    ran = knick("check", _results(tmp_path / "new.csv", 1.0), "--repository", "typo")
+    assert ran.code == 2
+    assert "typo" in ran.errors
+
+
+def test_init_writes_where_a_repository_lies_as_seen_from_the_instance(
+    knick: Knick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    knick("init", "deep/inside", "--repository", "mylib=.")
+    assert 'location = "../.."' in (tmp_path / "deep/inside/knickpoint.toml").read_text()
 
 
 @pytest.mark.usefixtures("judged")

@@ -114,7 +114,7 @@ def _base(store: Store, line: Line, runs: Sequence[RunReport], base: int | None)
 
 def check_results(
     store: Store,
-    repository: Repository,
+    repository: Repository | None,
     runs: Sequence[RunReport],
     *,
     base: int | None = None,
@@ -125,15 +125,20 @@ def check_results(
     """Judge the results of ``runs`` against the history of ``line`` up to and including ``base`` (a slot).
 
     Several runs of one benchmark are several samples; the samples within a run are one value, their median,
-    because that is what the history consists of. Nothing is written.
+    because that is what the history consists of. Without a ``repository`` there is no history. Nothing is written.
 
     Raises:
         HistoryError: no such line, or the base is not on it.
         InputError: ``alpha`` or ``minimum_effect`` cannot be.
     """
+    given = _collect(runs)
+    if repository is None:
+        unknown = [
+            _judged(key, given[key], None, np.empty(0), alpha=alpha, minimum_effect=0.0) for key in sorted(given)
+        ]
+        return CheckReport(line, None, tuple(unknown), Counter(one.judgement.verdict for one in unknown))
     own = store.commits.line(repository, line)
     position = _base(store, own, runs, base)
-    given = _collect(runs)
     names = store.traces.find_ids(repository, given)
     known = {trace.id: trace for trace in store.traces.get([number for ids in names.values() for number in ids])}
     chosen: dict[str, Trace] = {}

@@ -106,23 +106,22 @@ def command(
         )
         store = opened.store
         known = {one.name: one for one in store.commits.repositories()}
-        if read.repository not in known:
+        own = known.get(read.repository)
+        if own is None and known and read.repository not in opened.repositories:
             raise InputError(
                 f"there is no history of the repository {read.repository!r}",
                 where=results[0],
-                remedy=f"Import results first, or name one with --repository: {', '.join(sorted(known)) or 'none yet'}.",
+                remedy=f"Import results first, or name one with --repository: {', '.join(sorted(known))}.",
             )
         slot = None
         if base:
-            found = store.commits.find(known[read.repository], base)
+            found = store.commits.find(own, base) if own else None
             if found is None:
                 raise HistoryError(
                     f"the repository {read.repository!r} has no commit {base!r}", where="--base", remedy="Correct it."
                 )
             slot = found.slot
-        report = check_results(
-            store, known[read.repository], read.runs, base=slot, line=line, minimum_effect=minimum_effect
-        )
+        report = check_results(store, own, read.runs, base=slot, line=line, minimum_effect=minimum_effect)
     columns = _COLUMNS if output is OutputFormat.TEXT else _COLUMNS + _DETAILS
     show(columns, _rows(report), output, empty="The results hold no measurements.")
     raise click.exceptions.Exit(_exit_code(report, fail_on))
