@@ -148,3 +148,15 @@ def test_impossible_parameters_are_refused(parameters: dict[str, float]) -> None
 def test_shift_and_scale_change_nothing(seed: int, scale: float, shift: float) -> None:
     values = _levels((10, 30), (18, 30), seed=seed)
     assert _indices(values) == _indices((values + shift) * scale)
+
+
+def test_a_stray_at_the_end_of_the_range_of_floats_breaks_nothing() -> None:
+    values = _levels((100, 30), (110, 30))
+    expected = _indices(values)
+    values[10] = np.finfo(np.float64).max
+    assert _indices(values) in ([], expected)
+
+
+def test_modes_of_values_whose_squares_are_too_large_are_found() -> None:
+    values = _levels((100, 30), (110, 30))
+    assert _indices(values * 2.0**900) == _indices(values)

@@ -46,6 +46,11 @@ def test_a_step_spans_the_missing_values_before_it() -> None:
     assert step.hazard == pytest.approx(-math.log(2))
 
 
+def test_means_too_far_apart_for_their_ratio_have_a_hazard() -> None:
+    step = build_step(np.array([1e-300, 1e-300, 1e300]), 2, method="m")
+    assert step.hazard == pytest.approx(-600 * math.log(10))
+
+
 def test_hazard_is_nan_when_a_mean_is_not_positive() -> None:
     assert math.isnan(build_step(np.array([0.0, 0.0, 1.0]), 2, method="m").hazard)
 

@@ -50,6 +50,14 @@ def _relative(size: float, base: float) -> float:
     return math.copysign(math.inf, size) if size else 0.0
 
 
+def _hazard(before: float, after: float) -> float:
+    """Return log(before / after), nan where one is not positive; means too far apart for their ratio count, too."""
+    if not (before > 0 and after > 0):
+        return math.nan
+    ratio = before / after
+    return math.log(ratio) if ratio > 0 else math.log(before) - math.log(after)
+
+
 def _between(
     before: StableRegion,
     after: StableRegion,
@@ -61,7 +69,6 @@ def _between(
     evidence: tuple[Check, ...],
 ) -> Step:
     size = after.mean - before.mean
-    positive = before.mean > 0 and after.mean > 0
     return Step(
         index=after.first,
         previous=before.last,
@@ -69,7 +76,7 @@ def _between(
         after=after,
         size=size,
         relative_size=_relative(size, before.mean),
-        hazard=math.log(before.mean / after.mean) if positive else math.nan,
+        hazard=_hazard(before.mean, after.mean),
         score=score,
         p_value=p_value,
         order=order,

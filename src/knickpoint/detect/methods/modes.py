@@ -26,6 +26,9 @@ _FEWEST_A_MODE = 5
 _ROUNDING = 1e-12
 """Spread below this share of the values is rounding."""
 
+_SQUARABLE = 1e100
+"""Values from which on sums of squares may be too large for a float; tools write 1.8e308 for what they lack."""
+
 
 @dataclass(frozen=True, slots=True)
 class Visit:
@@ -51,6 +54,12 @@ def _spread(values: NDArray[np.float64], partition: Partition) -> float:
     return max(math.sqrt(variance), _ROUNDING * float(np.abs(values).max()))
 
 
+def _scale(values: NDArray[np.float64]) -> float:
+    """Return the power of two that brings values whose squares leave the range of floats back into it, else 1."""
+    largest = float(np.abs(values).max())
+    return 1.0 if largest < _SQUARABLE else math.ldexp(1.0, math.frexp(largest)[1] - 1)
+
+
 def find_modes(values: NDArray[np.float64], *, separation: float = 4.5, most: int = 6) -> tuple[Partition, float]:
     """Return the modes of ``values`` (finite, not empty) and the standard deviation within them.
 
@@ -58,6 +67,11 @@ def find_modes(values: NDArray[np.float64], *, separation: float = 4.5, most: in
     modes are at least ``separation`` standard deviations apart, and each division is the best there is of
     that many modes. Values on a grid (whole milliseconds) spread at least as much as the grid makes them.
     """
+    scale = _scale(values)
+    if scale != 1:
+        partition, spread = find_modes(values / scale, separation=separation, most=most)
+        squares = partition.squares * scale * scale
+        return replace(partition, means=partition.means * scale, squares=squares), spread * scale
     chosen, spread = None, 0.0
     for partition in best_partitions(values, min(most, max(1, values.size // _FEWEST_A_MODE))):
         within = _spread(values, partition)
