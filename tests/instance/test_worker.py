@@ -61,7 +61,7 @@ def test_a_round_takes_in_what_arrived_and_finds_what_changed(instance: Instance
     worker = Worker(instance, told.append, clock=Clock())
     assert worker.step()
     assert points(instance) == 30
-    assert any("1 new findings" in line or "1 new change points" in line for line in told)
+    assert any("1 new regressions" in line for line in told)
     assert instance.store.outbox.pending().get(("main", "traces-changed"), 0) == 0
 
 

@@ -25,7 +25,7 @@ COMMANDS: Final = {
     "run": ("run", "Run alerts once over the store."),
     "worker": ("worker", "Keep running alerts: when results arrive, and by schedule."),
     "alerts": ("alerts", "Compare the alerts of the configuration with those in force, and change them."),
-    "regressions": ("regressions", "List findings."),
+    "regressions": ("regressions", "List regressions and improvements."),
     "triage": ("triage", "Decide about findings."),
     "explain": ("explain", "Say why there is, or is not, a finding."),
     "check": ("check", "Judge new results against history."),

@@ -111,5 +111,5 @@ def tell(directory: Path, *, rounds: int, say: Callable[[str], object], progress
         say(f"Imported {len(summary.files)} results files: {summary.new_traces} traces.")
         with progress("Looking at traces") as advance:
             run = run_alerts(instance.store, instance.alerts, progress=advance)
-        say(f"Ran the alerts: {run.new} change points in {len(run.new_regressions)} findings.")
+        say(f"Ran the alerts: {run.new} change points in {len(run.new_regressions)} regressions.")
         return Story(directory, compare(_found(instance, hashes), benchmarked))

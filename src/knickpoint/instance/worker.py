@@ -149,7 +149,7 @@ class Worker:
         if summary.nothing_new:
             return False
         found = len(summary.new_regressions)
-        self.announce(f"looked at {summary.traces:,} traces: {summary.new:,} new change points, {found:,} new findings")
+        self.announce(f"looked at {summary.traces:,} traces: {summary.new:,} new change points, {found:,} new regressions")
         return True
 
     def _deliver(self) -> bool:

@@ -1,4 +1,4 @@
-"""``knick regressions``: list findings, one row a change point."""
+"""``knick regressions``: list what was found, one row a change point."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _COLUMNS = (
-    Column("regression", "finding"),
+    Column("regression"),
     Column("id"),
     Column("commit", text=lambda commit: commit[:10]),
     Column("author"),
@@ -111,9 +111,9 @@ def _commits_of(store: Store, repository: Repository, regressions: list[Regressi
 def command(
     status: str, match: str, direction: str | None, instance: str | None, *, gone: bool, output: OutputFormat
 ) -> None:
-    """List findings, the largest hazard level first; one row a change point.
+    """List what was found, the largest hazard level first; one row a change point.
 
-    `knick triage` takes both ids: R for the whole finding, P for one trace of it.
+    `knick triage` takes both ids: R for a whole regression, P for the finding in one of its traces.
     """
     from knickpoint.model.regression import Condition, Direction
     from knickpoint.store.findings import Selection

@@ -35,7 +35,7 @@ def summary_lines(summary: RunSummary) -> list[str]:
     if summary.new_regressions:
         found = len(summary.new_regressions)
         lines.append(
-            f"{found:,} new finding{'' if found == 1 else 's'} to triage: `knick regressions` or `knick serve`."
+            f"{found:,} new regression{'' if found == 1 else 's'} to triage: `knick regressions` or `knick serve`."
         )
     return lines
 

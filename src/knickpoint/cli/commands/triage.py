@@ -97,9 +97,9 @@ def _show(store: Store, output: OutputFormat, entries: Sequence[Decision]) -> No
 @click.option("--note", default=None, help="Why.")
 @click.option("--ticket", default=None, metavar="KEY", help="The ticket that it is linked to.")
 @click.option("--assign", "assignee", default=None, metavar="WHO", help="Who looks after it.")
-@click.option("--all", "all_members", is_flag=True, help="Members that were decided before as well.")
-@click.option("--split", is_flag=True, help="Set these members apart, as findings of their own.")
-@click.option("--merge", is_flag=True, help="Make one finding of these, and keep it so.")
+@click.option("--all", "all_members", is_flag=True, help="Findings that were decided about before as well.")
+@click.option("--split", is_flag=True, help="Set these findings apart, as a regression of their own.")
+@click.option("--merge", is_flag=True, help="Make one regression of these, and keep it so.")
 @click.option("--undo", is_flag=True, help="Take the last decision back.")
 @click.option(
     "--by", "who", default="", metavar="NAME", help="Who decides. Default: KNICKPOINT_USER, else the user's name."
@@ -124,8 +124,8 @@ def command(
 ) -> None:
     """Decide about findings.
 
-    ID is R12 (or 12) for a whole finding, P34 for one of its traces. Deciding about a whole finding decides
-    about those of its traces that nobody has decided about.
+    ID is R12 (or 12) for a whole regression, P34 for the finding in one of its traces. Deciding about a regression
+    decides about those of its findings that nobody has decided about.
     """
     from knickpoint.watch import triage
 
