@@ -7,11 +7,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import (
+    ARRAY,
     BigInteger,
     ColumnElement,
     Connection,
@@ -24,12 +25,15 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from knickpoint.model.errors import BusyError, StoreError
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql
 
 __all__ = ["Database"]
 
@@ -178,7 +182,7 @@ class Database:
         """Return a table of one column ``value``, filled by the bound parameter ``name``: see :meth:`listed`."""
         if self.embedded:
             return func.json_each(bindparam(name)).table_valued("value", name=f"{name}_list")
-        array = bindparam(name, type_=postgresql.ARRAY(BigInteger))
+        array = bindparam(name, type_=ARRAY(BigInteger))
         return func.unnest(array).table_valued("value", name=f"{name}_list").render_derived()
 
     def insert_rows(
@@ -204,7 +208,11 @@ class Database:
 
     def insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
         """Return an INSERT that knows ON CONFLICT."""
-        return sqlite.insert(table) if self.embedded else postgresql.insert(table)
+        if self.embedded:
+            return sqlite.insert(table)
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table)
 
     def _begin(self, connection: Connection, *, alone: bool) -> None:
         if self.embedded:

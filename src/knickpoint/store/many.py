@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -14,12 +14,13 @@ from sqlalchemy import Connection, Row, bindparam, select
 from knickpoint.model.commit import Repository
 from knickpoint.model.report import RunReport
 from knickpoint.store.packing import pack
+from knickpoint.store.parts import Part, medians
 from knickpoint.store.points import cut, is_scattered, whole_part
 from knickpoint.store.results import Entries, gather
 from knickpoint.store.seal import SPAN, seal_full
 from knickpoint.store.tables.runs import part, run
 from knickpoint.store.tables.tiles import segment
-from knickpoint.store.tiles import Tiles, hot_row
+from knickpoint.store.tiles import Tiles, chunks_of, hot_row
 from knickpoint.store.traces import CHUNK, Asked, Traces
 
 __all__ = ["Fresh", "RunItem", "known_runs", "resolve_fresh", "row_of", "run_ids", "write_points"]
@@ -41,17 +42,25 @@ class RunItem:
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """A run at a commit that has none yet, with its traces; ``new`` are those that it brought."""
+    """A run at a commit that has none yet, with its traces.
+
+    ``new`` are those that it brought. ``shared`` says that it has traces in common with another run at its
+    commit, ``joins`` that one of those stands before it, ``apart`` that a run there is scattered, so that none
+    of them can be written with others.
+    """
 
     item: RunItem
     entries: Entries
     chunks: NDArray[np.int64]
     new: NDArray[np.int64]
+    shared: bool = False
+    joins: bool = False
+    apart: bool = False
 
     @property
     def scattered(self) -> bool:
         """Whether its traces lie so far apart that it is to be written as a segment."""
-        return is_scattered(len(self.entries.ids), len(self.chunks))
+        return self.apart or is_scattered(len(self.entries.ids), len(self.chunks))
 
 
 def known_runs(connection: Connection, repository: Repository, items: Sequence[RunItem]) -> dict[str, Row[Any]]:
@@ -72,20 +81,21 @@ def resolve_fresh(
     """Find or make the traces, all at once, of runs that can be written together; the others are left out.
 
     Those are the runs at commits without any run, and without a correction (``busy``), where all results were
-    measured and no two runs share a key.
+    measured; where one of a commit is so scattered that it becomes a segment, all of them are left out.
     """
-    keys: dict[int, list[str]] = {}
-    for item in items:
-        keys.setdefault(item.slot, []).extend(set(item.run.results.keys))
-    slow = {slot for slot, names in keys.items() if len(set(names)) < len(names)}
-    slow |= {item.slot for item in items if not len(item.run.results) or item.run.results.outcome_codes.any()}
-    slow |= busy | _crowded(connection, repository, set(keys))
-    return list(_resolved(connection, traces, repository, [item for item in items if item.slot not in slow]))
+    slow = {item.slot for item in items if not len(item.run.results) or item.run.results.outcome_codes.any()}
+    slow |= busy | _crowded(connection, repository, {item.slot for item in items})
+    found = list(_resolved(connection, traces, repository, [item for item in items if item.slot not in slow]))
+    slots: dict[int, list[Fresh]] = {}
+    for one in found:
+        slots.setdefault(one.item.slot, []).append(one)
+    return [one for each in slots.values() for one in _compared(each)]
 
 
 def write_points(connection: Connection, tiles: Tiles, fresh: Mapping[int, Fresh]) -> None:
     """Write the points and the parts of runs, by run id, and seal what is full."""
     records = []
+    alike: dict[tuple[bytes, bytes], bytes] = {}
     columns: dict[tuple[int, int], list[tuple[NDArray[np.int64], NDArray[np.float64]]]] = {}
     for run_id, one in fresh.items():
         ids, slot = one.entries.ids, one.item.slot
@@ -93,7 +103,8 @@ def write_points(connection: Connection, tiles: Tiles, fresh: Mapping[int, Fresh
         highs = np.searchsorted(ids, (one.chunks + 1) * CHUNK).tolist()
         pieces = cut(whole_part(one.entries), one.chunks)
         for chunk, piece, low, high in zip(one.chunks.tolist(), pieces, lows, highs, strict=True):
-            records.append({"slot": slot, "chunk": chunk, "run_id": run_id, "data": piece.hidden().pack()})
+            data = piece.pack() if one.shared else _hidden(piece, alike)
+            records.append({"slot": slot, "chunk": chunk, "run_id": run_id, "data": data})
             columns.setdefault((slot, chunk), []).append((piece.places, one.entries.values[low:high]))
     connection.execute(part.insert(), records)
     tiles.write_rows(connection, [_column(slot, chunk, each) for (slot, chunk), each in columns.items()])
@@ -158,12 +169,49 @@ def _resolved(
         entries = gather(table, measured, found.ids[here], own, found.units[here], each)
         new = sorted(born.intersection(entries.ids.tolist())) if born else []
         born.difference_update(new)
-        yield Fresh(item, entries, np.unique(entries.ids // CHUNK), np.array(new, dtype=np.int64))
+        yield Fresh(item, entries, chunks_of(entries.ids), np.array(new, dtype=np.int64))
+
+
+def _compared(each: Sequence[Fresh]) -> Sequence[Fresh]:
+    """Say which of the runs at one commit have traces in common; none of them where one is scattered."""
+    if len(each) == 1:
+        return each
+    if any(one.scattered for one in each):
+        return [replace(one, apart=True) for one in each]
+    ids, counts = np.unique(np.concatenate([one.entries.ids for one in each]), return_counts=True)
+    if len(ids) == sum(len(one.entries.ids) for one in each):
+        return each
+    twice = ids[counts > 1]
+    before = np.empty(0, dtype=np.int64)
+    compared = []
+    for one in each:
+        common = np.intersect1d(one.entries.ids, twice, assume_unique=True)
+        joins = len(np.intersect1d(common, before, assume_unique=True)) > 0
+        before = np.union1d(before, common)
+        compared.append(replace(one, shared=len(common) > 0, joins=joins))
+    return compared
+
+
+def _hidden(piece: Part, alike: dict[tuple[bytes, bytes], bytes]) -> bytes:
+    """Return a part as bytes, its samples left to the points where they can tell them; most are ``alike`` then."""
+    hidden = piece.hidden()
+    if not hidden.implicit or hidden.messages:
+        return hidden.pack()
+    name = (hidden.places.tobytes(), hidden.units.tobytes())
+    if name not in alike:
+        alike[name] = hidden.pack()
+    return alike[name]
 
 
 def _column(slot: int, chunk: int, each: Sequence[tuple[NDArray[np.int64], NDArray[np.float64]]]) -> dict[str, Any]:
-    """Return the hot tile that several runs fill together."""
+    """Return the hot tile that several runs fill together; a point of several is the median of theirs."""
+    if len(each) == 1:
+        return hot_row(chunk, slot, *each[0])
     places = np.concatenate([places for places, _ in each])
     values = np.concatenate([values for _, values in each])
-    order = np.argsort(places)
-    return hot_row(chunk, slot, places[order], values[order])
+    order = np.argsort(places, kind="stable")
+    places, values = places[order], values[order]
+    starts = np.flatnonzero(np.diff(places, prepend=-1))
+    if len(starts) < len(places):
+        values = medians(values, np.diff(starts, append=len(places)))
+    return hot_row(chunk, slot, places[starts], values)

@@ -230,7 +230,7 @@ class Runs:
     def _put_together(
         self, connection: Connection, repository: Repository, fresh: Sequence[Fresh]
     ) -> dict[str, Receipt]:
-        """Write runs at commits that had none, of which no two share a point."""
+        """Write runs at commits that had none."""
         if not fresh:
             return {}
         numbers: dict[str, int] = {}
@@ -247,7 +247,7 @@ class Runs:
         touched = np.unique(np.concatenate([one.entries.ids for one in fresh]))
         self._publish(repository, sorted({one.item.slot for one in fresh}), touched, ids)
         return {
-            one.item.identity: Receipt(Put.NEW, run_id, one.entries.ids, one.new, Changes())
+            one.item.identity: Receipt(Put.RERUN if one.joins else Put.NEW, run_id, one.entries.ids, one.new, Changes())
             for run_id, one in zip(ids, fresh, strict=True)
         }
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Float, Integer, LargeBinary, MetaData, Text
-from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION
+from sqlalchemy import DOUBLE_PRECISION, BigInteger, Float, Integer, LargeBinary, MetaData, Text
 
 __all__ = ["Blob", "Code", "Number", "Time", "exact_text", "metadata"]
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, Float, Index, PrimaryKeyConstraint, Table, UniqueConstraint
-from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION
+from sqlalchemy import DOUBLE_PRECISION, Column, Float, Index, PrimaryKeyConstraint, Table, UniqueConstraint
 
 from knickpoint.store.tables.base import Code, Number, Time, exact_text, metadata
 
