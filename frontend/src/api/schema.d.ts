@@ -4,6 +4,30 @@
  */
 
 export interface paths {
+    "/api/v1/arrivals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Arrivals
+         * @description Take in the files that a bucket says have arrived; a second delivery changes nothing.
+         *
+         *     The body is the notification as its sender made it: of S3 and what speaks like it (also through SNS), of
+         *     Google Cloud Storage (Pub/Sub push or CloudEvents), or `{"url": "…"}`. Only files of `[ingest.sources]` are
+         *     taken. 503 asks for another delivery.
+         */
+        post: operations["post_arrivals"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/commits": {
         parameters: {
             query?: never;
@@ -264,6 +288,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/traces/{key}/environments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Environments
+         * @description List where machine, compiler or runner of a trace changed. What changes all the time is left out.
+         */
+        get: operations["get_environments"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/traces/{key}/explanation": {
         parameters: {
             query?: never;
@@ -403,6 +447,17 @@ export interface components {
          */
         Action: "decide" | "split" | "merge" | "undo";
         /**
+         * ArrivalsAnswer
+         * @description What became of the files that a notification named.
+         */
+        ArrivalsAnswer: {
+            /**
+             * Files
+             * @description Those that belong to a source and are still there.
+             */
+            files: components["schemas"]["UploadAnswer"][];
+        };
+        /**
          * Better
          * @description Say which direction of a value is good news.
          * @enum {string}
@@ -413,14 +468,25 @@ export interface components {
          * @description A place that the method looked at.
          */
         CandidateAnswer: {
-            /** Accepted */
+            /**
+             * Accepted
+             * @description Whether the method saw a change and the alert reports it.
+             */
             accepted: boolean;
             /** Checks */
             checks: components["schemas"]["CheckAnswer"][];
             commit: components["schemas"]["CommitAnswer"];
+            /**
+             * Finding
+             * @description Id of the change point that it is known as.
+             */
+            finding: number | null;
             /** Position */
             position: number;
-            /** Reason */
+            /**
+             * Reason
+             * @description What rejected it, in words; empty when it was accepted.
+             */
             reason: string;
         };
         /**
@@ -560,6 +626,25 @@ export interface components {
          */
         Direction: "regression" | "improvement" | "unknown";
         /**
+         * EnvironmentAnswer
+         * @description A change of environment between two measured commits next to each other.
+         */
+        EnvironmentAnswer: {
+            commit: components["schemas"]["CommitAnswer"];
+            /** Facts */
+            facts: components["schemas"]["FactAnswer"][];
+            /**
+             * Position
+             * @description Position of the first commit measured in the new one.
+             */
+            position: number;
+            /**
+             * Previous
+             * @description Position of the last commit measured in the old environment.
+             */
+            previous: number;
+        };
+        /**
          * ErrorAnswer
          * @description Every error of the API: what was wrong, where, and what to do.
          */
@@ -596,13 +681,18 @@ export interface components {
             method: string;
             /**
              * Omitted
-             * @description Rejected places that are not told because there are too many.
+             * @description Places that are not told: too many, or not near the commit asked for.
              */
             omitted: number;
             /** Parameters */
             parameters: {
                 [key: string]: number | string | boolean | null;
             };
+            /**
+             * Reason
+             * @description Why the alert does not look at the trace; empty where it does.
+             */
+            reason: string;
             trace: components["schemas"]["TraceAnswer"];
         };
         /**
@@ -632,6 +722,18 @@ export interface components {
              * @description Number of matching traces.
              */
             total: number;
+        };
+        /**
+         * FactAnswer
+         * @description A fact of an environment that is not what it was.
+         */
+        FactAnswer: {
+            /** After */
+            after: string;
+            /** Before */
+            before: string;
+            /** Name */
+            name: string;
         };
         /**
          * GroupAnswer
@@ -1134,6 +1236,81 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    post_arrivals: {
+        parameters: {
+            query?: {
+                /** @description The upload_token, for senders that cannot set a header. */
+                token?: string;
+            };
+            header?: {
+                /** @description Bearer and the upload_token of knickpoint.toml. */
+                authorization?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArrivalsAnswer"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The upload token is missing or wrong. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store, or a service that is needed, cannot be used just now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     get_commits: {
         parameters: {
             query?: {
@@ -1188,7 +1365,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1249,7 +1426,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1312,7 +1489,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1373,7 +1550,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1429,7 +1606,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1488,7 +1665,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1544,7 +1721,7 @@ export interface operations {
                     "text/plain": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1627,7 +1804,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1683,7 +1860,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1770,7 +1947,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1835,7 +2012,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1894,7 +2071,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1956,7 +2133,69 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_environments: {
+        parameters: {
+            query?: {
+                /** @description Name of the line; the default line without it. */
+                line?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the trace. */
+                key: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvironmentAnswer"][];
+                };
+            };
+            /** @description What was given cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1974,6 +2213,8 @@ export interface operations {
                 line?: string;
                 /** @description Name of the alert to ask; the first that watches the trace. */
                 alert?: string;
+                /** @description Only what is near this commit: hash, prefix or number. */
+                commit?: string;
             };
             header?: never;
             path: {
@@ -2020,7 +2261,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2082,7 +2323,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2141,7 +2382,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2201,7 +2442,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2261,7 +2502,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2328,7 +2569,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2384,7 +2625,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store cannot be used just now. */
+            /** @description The store, or a service that is needed, cannot be used just now. */
             503: {
                 headers: {
                     [name: string]: unknown;

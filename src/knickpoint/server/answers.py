@@ -15,16 +15,19 @@ from knickpoint.model.unit import Better
 
 __all__ = [
     "Answer",
+    "ArrivalsAnswer",
     "CandidateAnswer",
     "ChangesAnswer",
     "CheckAnswer",
     "CommitAnswer",
     "CommitsAnswer",
     "DecisionAnswer",
+    "EnvironmentAnswer",
     "ErrorAnswer",
     "ExplanationAnswer",
     "FacetAnswer",
     "FacetsAnswer",
+    "FactAnswer",
     "GroupAnswer",
     "HealthAnswer",
     "LevelAnswer",
@@ -321,8 +324,9 @@ class CandidateAnswer(Answer):
 
     position: int
     commit: CommitAnswer
-    accepted: bool
-    reason: str
+    accepted: bool = Field(description="Whether the method saw a change and the alert reports it.")
+    reason: str = Field(description="What rejected it, in words; empty when it was accepted.")
+    finding: int | None = Field(description="Id of the change point that it is known as.")
     checks: list[CheckAnswer]
 
 
@@ -333,10 +337,28 @@ class ExplanationAnswer(Answer):
     line: str
     method: str
     alert: str
+    reason: str = Field(description="Why the alert does not look at the trace; empty where it does.")
     parameters: dict[str, float | int | str | bool | None]
     facts: dict[str, float | None]
     candidates: list[CandidateAnswer]
-    omitted: int = Field(description="Rejected places that are not told because there are too many.")
+    omitted: int = Field(description="Places that are not told: too many, or not near the commit asked for.")
+
+
+class FactAnswer(Answer):
+    """A fact of an environment that is not what it was."""
+
+    name: str
+    before: str
+    after: str
+
+
+class EnvironmentAnswer(Answer):
+    """A change of environment between two measured commits next to each other."""
+
+    previous: int = Field(description="Position of the last commit measured in the old environment.")
+    position: int = Field(description="Position of the first commit measured in the new one.")
+    commit: CommitAnswer
+    facts: list[FactAnswer]
 
 
 class RunAnswer(Answer):
@@ -368,3 +390,9 @@ class UploadAnswer(Answer):
     points: int
     new_traces: int
     lines: list[str] = Field(description="The same in words, one line for each fact.")
+
+
+class ArrivalsAnswer(Answer):
+    """What became of the files that a notification named."""
+
+    files: list[UploadAnswer] = Field(description="Those that belong to a source and are still there.")

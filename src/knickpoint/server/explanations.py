@@ -1,116 +1,93 @@
-"""Say why there is, or is not, a finding in a trace: replay what an alert does, and keep every number."""
+"""Say why there is, or is not, a finding in a trace, for the dashboard: one alert at a time."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
-import numpy as np
-
-from knickpoint.detect import explain as explain_series
 from knickpoint.instance import Instance
 from knickpoint.model.alert import Alert
-from knickpoint.model.commit import Line, Repository
+from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
-from knickpoint.model.frame import Frame, Trace
-from knickpoint.model.params import decode_key
-from knickpoint.model.query import parse_query
-from knickpoint.model.step import Candidate, Check, Detection
-from knickpoint.server.answers import CandidateAnswer, CheckAnswer, CommitAnswer, ExplanationAnswer
-from knickpoint.server.commits import list_commits
+from knickpoint.model.step import Check
+from knickpoint.server.answers import CandidateAnswer, CheckAnswer, ExplanationAnswer
+from knickpoint.server.commits import commit_answer
 from knickpoint.server.finite import finite
 from knickpoint.server.traces import find_trace, repository_of, trace_answer
-from knickpoint.store import Store
-from knickpoint.watch.lines import Lines
-from knickpoint.watch.looking import in_window
-from knickpoint.watch.seeing import refusal, sightings_of
+from knickpoint.watch.explain import AlertExplanation, ExplainedCandidate, ExplainedStep, explain_trace
 
 __all__ = ["explain"]
 
 _MOST: Final = 200
-"""Candidates told; those of a long noisy trace fill pages otherwise. What was accepted is always told."""
+"""Rejected places told; those of a long noisy trace fill pages otherwise. What was accepted is always told."""
 
 
-def _watching(instance: Instance, trace: Trace, repository: Repository, name: str) -> Alert:
-    """Return the alert ``name``, or the first that watches ``trace``."""
-    alerts = sorted(instance.alerts, key=lambda alert: alert.name)
-    if name:
-        found = next((alert for alert in alerts if alert.name == name), None)
-        if found is None:
-            known = ", ".join(alert.name for alert in alerts)
-            raise InputError(f"there is no alert {name!r}", where="alert", remedy=f"The alerts are: {known}.")
-        return found
-    params = decode_key(trace.key)
-    for alert in alerts:
-        if alert.repository in {"", repository.name} and parse_query(alert.query).matches(params):
-            return alert
-    raise InputError(
-        "no alert watches this trace", where=trace.key, remedy="Widen the query of an alert in knickpoint.toml."
-    )
+def _chosen(instance: Instance, name: str) -> list[Alert]:
+    if not name:
+        return list(instance.alerts)
+    found = [alert for alert in instance.alerts if alert.name == name]
+    if not found:
+        known = ", ".join(sorted(alert.name for alert in instance.alerts))
+        raise InputError(f"there is no alert {name!r}", where="alert", remedy=f"The alerts are: {known}.")
+    return found
 
 
-def explain(instance: Instance, key: int, line_name: str, alert_name: str) -> ExplanationAnswer:
-    """Replay what an alert does with the trace ``key`` on a line.
+def explain(instance: Instance, key: int, line_name: str, alert_name: str, commit: str) -> ExplanationAnswer:
+    """Replay what an alert does with the trace ``key``: the one that is named, else the first that looks at it.
+
+    ``line_name`` replaces the line of the alert, ``commit`` keeps what is near that commit; "" leaves both open.
 
     Raises:
         UnknownError: there is no such trace.
-        HistoryError: there is no such line.
-        InputError: there is no such alert, or none that watches the trace.
+        HistoryError: there is no such line or commit.
+        InputError: there is no such alert.
     """
     store = instance.store
     trace = find_trace(store, key)
     repository = repository_of(store, [trace])
-    alert = _watching(instance, trace, repository, alert_name)
-    line = store.commits.line(repository, line_name or alert.line)
-    frame = store.frames.read(line, [key])
-    values = np.asarray(in_window(frame.values, alert.window)[0], dtype=np.float64)
-    detection = explain_series(values, method=alert.method, **alert.parameters)
-    refusals = _refusals(store, alert, frame, detection)
-    told = _told(detection)
-    commits = _commits(store, line, told)
+    alerts = [replace(alert, line=line_name or alert.line) for alert in _chosen(instance, alert_name)]
+    told = explain_trace(store, key, alerts, at=commit or None).alerts
+    own = next((each for each in told if not each.reason), told[0])
+    line = store.commits.line(repository, own.line)
+    kept = _kept(own.candidates)
+    fates = {step.sighting.place.slot: step for step in own.steps}
     return ExplanationAnswer(
         trace=trace_answer(trace, repository.name),
         line=line.name,
-        method=detection.method,
-        alert=alert.name,
-        parameters={name: value for name, value in detection.parameters.items() if value is not None},
-        facts={name: finite(value) for name, value in detection.facts.items()},
-        candidates=[
-            _candidate(own, commits[own.index], refusals.get(own.index, "")) for own in told if own.index in commits
-        ],
-        omitted=len(detection.candidates) - len(told),
+        method=own.detection.method if own.detection else own.alert.method,
+        alert=own.alert.name,
+        reason=own.reason,
+        parameters=_parameters(own),
+        facts={name: finite(value) for name, value in own.detection.facts.items()} if own.detection else {},
+        candidates=[_candidate(each, line, fates.get(each.commit.slot)) for each in kept],
+        omitted=own.omitted + len(own.candidates) - len(kept),
     )
 
 
-def _refusals(store: Store, alert: Alert, frame: Frame, detection: Detection) -> dict[int, str]:
-    """Return index → why the alert does not report a step that the method found."""
-    lines = Lines(store, frame.line.repository)
-    seen = sightings_of(alert.name, frame.traces[0], frame, detection.steps, lines)
-    return {step.index: refusal(alert, own) for step, own in zip(detection.steps, seen, strict=True)}
+def _parameters(own: AlertExplanation) -> dict[str, float | int | str | bool | None]:
+    effective = own.detection.parameters if own.detection else own.alert.parameters
+    return {name: value for name, value in effective.items() if value is not None}
 
 
-def _told(detection: Detection) -> list[Candidate]:
-    rejected = [own for own in detection.candidates if not own.accepted]
-    room = max(0, _MOST - len(detection.steps))
-    kept = {id(own) for own in rejected[:room]}
-    return [own for own in detection.candidates if own.accepted or id(own) in kept]
+def _kept(candidates: Sequence[ExplainedCandidate]) -> list[ExplainedCandidate]:
+    rejected = [each for each in candidates if not each.candidate.accepted]
+    left_out = {id(each) for each in rejected[_MOST:]}
+    return [each for each in candidates if id(each) not in left_out]
 
 
-def _commits(store: Store, line: Line, told: list[Candidate]) -> dict[int, CommitAnswer]:
-    found = {}
-    for position in sorted({own.index for own in told}):
-        commits = list_commits(store, line, position, 1).commits
-        if commits:
-            found[position] = commits[0]
-    return found
-
-
-def _candidate(candidate: Candidate, commit: CommitAnswer, refused: str) -> CandidateAnswer:
+def _candidate(own: ExplainedCandidate, line: Line, fate: ExplainedStep | None) -> CandidateAnswer:
+    """Shape a place; what the method accepted and the alert does not report counts as rejected by the alert."""
+    candidate = own.candidate
+    refused = fate.reason if fate and candidate.accepted else ""
+    position = line.positions.get(own.commit.slot, candidate.index)
     return CandidateAnswer(
-        position=candidate.index,
-        commit=commit,
+        position=position,
+        commit=commit_answer(own.commit.commit, position),
         accepted=candidate.accepted and not refused,
         reason=candidate.reason or refused,
-        checks=[_check(own) for own in candidate.checks],
+        finding=fate.point.id if fate and fate.point and candidate.accepted else None,
+        checks=[_check(each) for each in candidate.checks],
     )
 
 

@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from knickpoint.model.errors import BusyError, HistoryError, InputError, KnickpointError, StoreError
+from knickpoint.model.errors import BusyError, HistoryError, InputError, KnickpointError, ServiceError, StoreError
 from knickpoint.server.answers import ErrorAnswer
 from knickpoint.server.results import NotAllowedError
 from knickpoint.server.unknown import UnknownError
@@ -26,13 +26,14 @@ _CODES: Final[tuple[tuple[type[KnickpointError], int], ...]] = (
     (InputError, 400),
     (BusyError, 503),
     (StoreError, 503),
+    (ServiceError, 503),
 )
 
 ERRORS: Final[dict[int | str, dict[str, object]]] = {
     400: {"model": ErrorAnswer, "description": "What was given cannot be used."},
     404: {"model": ErrorAnswer, "description": "What the address names does not exist."},
     422: {"model": ErrorAnswer, "description": "A parameter is missing or of the wrong kind."},
-    503: {"model": ErrorAnswer, "description": "The store cannot be used just now."},
+    503: {"model": ErrorAnswer, "description": "The store, or a service that is needed, cannot be used just now."},
 }
 
 

@@ -6,13 +6,14 @@ import hmac
 from typing import Final
 
 from knickpoint.ingest.importing import import_data
-from knickpoint.ingest.outcome import ImportState
+from knickpoint.ingest.outcome import FileOutcome, ImportState
 from knickpoint.ingest.sidecar import Sidecar
+from knickpoint.ingest.sources import take_arrivals
 from knickpoint.instance import Instance
 from knickpoint.model.errors import InputError
-from knickpoint.server.answers import UploadAnswer
+from knickpoint.server.answers import ArrivalsAnswer, UploadAnswer
 
-__all__ = ["NotAllowedError", "check_token", "largest_bytes", "take_results"]
+__all__ = ["NotAllowedError", "check_token", "largest_bytes", "take_notification", "take_results"]
 
 _MEGABYTE: Final = 1_000_000
 
@@ -56,7 +57,6 @@ def take_results(instance: Instance, data: bytes, source: str, told: Sidecar, *,
     """
     summary = import_data(instance, data, source=source, told=told, dry_run=dry_run)
     outcome = summary.files[0]
-    lines = outcome.lines()
     if outcome.state in {ImportState.REFUSED, ImportState.UNREADABLE}:
         first = outcome.problems[0] if outcome.problems else None
         raise InputError(
@@ -64,6 +64,20 @@ def take_results(instance: Instance, data: bytes, source: str, told: Sidecar, *,
             where=(first.where if first else "") or source,
             remedy=first.remedy if first else "",
         )
+    return _answer(outcome)
+
+
+def take_notification(instance: Instance, body: bytes) -> ArrivalsAnswer:
+    """Take in the files that the notification of a bucket names; a file that is refused goes into quarantine.
+
+    Raises:
+        InputError: the notification cannot be read, or names a file of no source.
+        ServiceError: a file cannot be fetched just now.
+    """
+    return ArrivalsAnswer(files=[_answer(outcome) for outcome in take_arrivals(instance, body).files])
+
+
+def _answer(outcome: FileOutcome) -> UploadAnswer:
     return UploadAnswer(
         outcome=outcome.state,
         repository=outcome.repository,
@@ -75,5 +89,5 @@ def take_results(instance: Instance, data: bytes, source: str, told: Sidecar, *,
         waiting=outcome.waiting,
         points=outcome.points,
         new_traces=outcome.new_traces,
-        lines=lines,
+        lines=outcome.lines(),
     )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
 
 from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.model.errors import InputError
-from knickpoint.server.answers import ErrorAnswer, UploadAnswer
-from knickpoint.server.results import check_token, largest_bytes, take_results
+from knickpoint.server.answers import ArrivalsAnswer, ErrorAnswer, UploadAnswer
+from knickpoint.server.results import check_token, largest_bytes, take_notification, take_results
 from knickpoint.server.routes.needs import InstanceNeed
 
 __all__ = ["router"]
@@ -25,23 +25,26 @@ _BODY = {
 }
 
 
-async def _read(request: Request, largest: int) -> bytes:
+_DENIED: Final[dict[int | str, dict[str, object]]] = {
+    401: {"model": ErrorAnswer, "description": "The upload token is missing or wrong."}
+}
+_SPLIT: Final = "Split it, or raise largest_megabytes of [ingest] in knickpoint.toml."
+_LARGEST_EVENT: Final = 1_000_000
+
+
+async def _read(request: Request, largest: int, remedy: str) -> bytes:
     data = bytearray()
     async for piece in request.stream():
         data += piece
         if len(data) > largest:
-            raise InputError(
-                f"the file is larger than {largest:,} bytes",
-                where="body",
-                remedy="Split it, or raise largest_megabytes of [ingest] in knickpoint.toml.",
-            )
+            raise InputError(f"the body is larger than {largest:,} bytes", where="body", remedy=remedy)
     return bytes(data)
 
 
 @router.post(
     "/results",
     openapi_extra=_BODY,
-    responses={401: {"model": ErrorAnswer, "description": "The upload token is missing or wrong."}},
+    responses=_DENIED,
 )
 async def post_results(
     request: Request,
@@ -58,6 +61,29 @@ async def post_results(
 ) -> UploadAnswer:
     """Take a results file, the body of the request, into the store, exactly once."""
     check_token(instance, authorization)
-    data = await _read(request, largest_bytes(instance))
+    data = await _read(request, largest_bytes(instance), _SPLIT)
     told = Sidecar(commit=commit, branch=branch, repository=repository, run=run, format=format)
     return await run_in_threadpool(take_results, instance, data, f"upload:{name}", told, dry_run=dry_run)
+
+
+@router.post(
+    "/arrivals",
+    openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}},
+    responses=_DENIED,
+)
+async def post_arrivals(
+    request: Request,
+    instance: InstanceNeed,
+    *,
+    token: Annotated[str, Query(description="The upload_token, for senders that cannot set a header.")] = "",
+    authorization: Annotated[str, Header(description="Bearer and the upload_token of knickpoint.toml.")] = "",
+) -> ArrivalsAnswer:
+    """Take in the files that a bucket says have arrived; a second delivery changes nothing.
+
+    The body is the notification as its sender made it: of S3 and what speaks like it (also through SNS), of
+    Google Cloud Storage (Pub/Sub push or CloudEvents), or `{"url": "…"}`. Only files of `[ingest.sources]` are
+    taken. 503 asks for another delivery.
+    """
+    check_token(instance, authorization or f"Bearer {token}")
+    body = await _read(request, _LARGEST_EVENT, "Send the notification, not the file.")
+    return await run_in_threadpool(take_notification, instance, body)

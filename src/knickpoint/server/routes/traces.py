@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Response
 from knickpoint.model.errors import InputError
 from knickpoint.server.answers import (
     ChangesAnswer,
+    EnvironmentAnswer,
     ExplanationAnswer,
     FacetsAnswer,
     RunAnswer,
@@ -17,6 +18,7 @@ from knickpoint.server.answers import (
 )
 from knickpoint.server.changes import list_runs, read_changes
 from knickpoint.server.commits import choose_repository
+from knickpoint.server.environments import list_environments
 from knickpoint.server.explanations import explain
 from knickpoint.server.routes.binary import BINARY, binary
 from knickpoint.server.routes.needs import (
@@ -114,12 +116,19 @@ def get_runs(
     return list_runs(store, key, commit)
 
 
+@router.get("/traces/{key}/environments")
+def get_environments(store: StoreNeed, key: TraceKey, line: LineName = "") -> list[EnvironmentAnswer]:
+    """List where machine, compiler or runner of a trace changed. What changes all the time is left out."""
+    return list_environments(store, key, line)
+
+
 @router.get("/traces/{key}/explanation")
 def get_explanation(
     instance: InstanceNeed,
     key: TraceKey,
     line: LineName = "",
     alert: Annotated[str, Query(description="Name of the alert to ask; the first that watches the trace.")] = "",
+    commit: Annotated[str, Query(description="Only what is near this commit: hash, prefix or number.")] = "",
 ) -> ExplanationAnswer:
     """Say why there is, or is not, a finding: every place that was looked at, and every check."""
-    return explain(instance, key, line, alert)
+    return explain(instance, key, line, alert, commit)
