@@ -1,4 +1,4 @@
-"""Write the reference pages from the code, or check that they agree with it (``--check``)."""
+"""Write the reference pages and the index of decisions, or check that they agree with the code (``--check``)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,19 @@ from knickpoint.server import describe_api
 from knickpoint.server.reference import render_openapi, render_reference
 
 _PAGES: Final = Path(__file__).parent / "reference"
+_DECISIONS: Final = Path(__file__).parent / "decisions"
+_AREAS: Final = {
+    "000": "What everything rests on",
+    "001": "The store",
+    "002": "Kernels and E-Divisive",
+    "003": "The default method and verdicts",
+    "004": "Bringing results in",
+    "005": "Watching and triage",
+    "006": "API and dashboard",
+    "007": "Formats",
+    "008": "Other methods and formulas",
+    "009": "The program and the workshop",
+}
 
 
 def _options(command: click.Command, context: click.Context) -> list[str]:
@@ -84,7 +97,26 @@ def openapi() -> str:
     return render_openapi(describe_api())
 
 
+def decisions() -> str:
+    """Return the index of the decision records, by area."""
+    lines = [
+        "# Decisions",
+        "",
+        "Why things are as they are: context, decision, consequences, one page each. The first digits of a number are",
+        "the area; free numbers are for decisions to come. Written by `make docs-write`.",
+    ]
+    area = ""
+    for place in sorted(_DECISIONS.glob("[0-9]*.md")):
+        if not place.name.startswith(area or " "):
+            area = place.name[:3]
+            lines += ["", f"## {_AREAS[area]}", ""]
+        title = place.read_text(encoding="utf-8").split("\n", maxsplit=1)[0].removeprefix("# ")
+        lines.append(f"- [{title}]({place.name})")
+    return "\n".join(lines) + "\n"
+
+
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "../decisions/README.md": decisions,
     "api.md": api,
     "commands.md": commands,
     "configuration.md": configuration_page,
