@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from tests.ingest.conftest import Lab
 
-from knickpoint.ingest import ImportState
+from knickpoint.ingest import ImportState, retry_refused
 from knickpoint.ingest.places import takes_name
-from knickpoint.ingest.sources import Watched, arrived_names, take_arrivals
+from knickpoint.ingest.sources import Watched, arrived_names, keep_announcement, take_arrivals
 from knickpoint.model.errors import InputError, ServiceError
+from knickpoint.model.report import Problem
 
 A, B = "a" * 40, "b" * 40
 
@@ -184,6 +185,18 @@ def test_files_outside_of_every_source_are_refused(lab: Lab, url: str) -> None:
     lab.configure('[ingest.sources.a]\nlocation = "s3://bench/nightly"\n[ingest.sources.b]\nlocation = "/etc"\n')
     with pytest.raises(InputError, match="no source"):
         take_arrivals(lab.instance, json.dumps({"url": url}).encode())
+
+
+def test_an_event_in_quarantine_brings_its_file_in_once_its_source_is_known(lab: Lab) -> None:
+    lab.skia("results/a.json", A, sort=1)
+    place = f"file://{lab.directory}/results"
+    body = json.dumps({"url": f"{place}/a.json"}).encode()
+    keep_announcement(lab.instance, body, "somewhere", Problem("no source"))
+    assert [outcome.state for outcome in retry_refused(lab.instance).files] == [ImportState.REFUSED]
+    lab.configure(f'[ingest.sources.a]\nlocation = "{place}"\n')
+    assert [outcome.state for outcome in retry_refused(lab.instance).files] == [ImportState.IMPORTED]
+    assert lab.values() == {A: {"sort": 1}}
+    assert lab.instance.store.ledger.quarantined() == []
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,13 @@ from datetime import UTC, datetime, timedelta
 from knickpoint.ingest.books import Books
 from knickpoint.ingest.completion import Context
 from knickpoint.ingest.git_book import GitBook
-from knickpoint.ingest.outcome import FileOutcome, ImportSummary
+from knickpoint.ingest.outcome import FileOutcome, ImportState, ImportSummary
 from knickpoint.ingest.settings import Destination
+from knickpoint.ingest.sources import ANNOUNCEMENT, keep_announcement, take_arrivals
 from knickpoint.ingest.writing import Arrival, Writer, give_up
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import Problem
-from knickpoint.store import FileEntry, FileState, Waiting
+from knickpoint.store import FileEntry, FileState, Quarantined, Waiting
 
 __all__ = ["IngestStatus", "RefusedFile", "WaitingFile", "ingest_status", "retry_refused", "retry_waiting"]
 
@@ -141,10 +142,26 @@ def retry_refused(
         if progress is not None:
             progress(done, len(chosen))
         for entry in ledger.quarantined(number):
+            if entry.options.get(ANNOUNCEMENT):
+                outcomes += _announced_again(destination, entry)
+                continue
             context = Context.from_options(entry.options).with_told(format=format, commit=revision)
             outcome = writer.take(Arrival(entry.source, zlib.decompress(entry.payload), context))
             outcomes.append(outcome)
     return ImportSummary(tuple(outcomes))
+
+
+def _announced_again(destination: Destination, entry: Quarantined) -> Sequence[FileOutcome]:
+    """Take in the files of an event that could not be used before; it leaves the quarantine when that works."""
+    body = zlib.decompress(entry.payload)
+    try:
+        outcomes = take_arrivals(destination, body).files
+    except InputError as error:
+        problem = Problem(error.message, error.where, error.remedy)
+        return [keep_announcement(destination, body, entry.source, problem)]
+    if all(outcome.state is not ImportState.UNREADABLE for outcome in outcomes):
+        destination.store.ledger.discharge(entry.id)
+    return outcomes
 
 
 def _unknown(held: Waiting) -> tuple[str, ...]:

@@ -11,15 +11,19 @@ from urllib.parse import unquote_plus
 
 from knickpoint.ingest.books import Books
 from knickpoint.ingest.completion import Context
+from knickpoint.ingest.identity import digest_file
 from knickpoint.ingest.outcome import FileOutcome, ImportState, ImportSummary
 from knickpoint.ingest.places import Folder, Place, open_place, takes_name
 from knickpoint.ingest.settings import Destination, SourceSettings
 from knickpoint.ingest.sidecar import SIDECAR, SIDECAR_SUFFIX, Sidecar, read_sidecar
-from knickpoint.ingest.writing import Arrival, Writer
+from knickpoint.ingest.writing import Arrival, Writer, keep_refused
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import Problem
 
-__all__ = ["Watched", "arrived_names", "take_arrivals"]
+__all__ = ["ANNOUNCEMENT", "Watched", "arrived_names", "keep_announcement", "take_arrivals"]
+
+ANNOUNCEMENT: Final = "announcement"
+"""Marks, among the options of what is in quarantine, an event about files; the rest are the files."""
 
 _SETTLE_SECONDS: Final = 2.0
 """A file in a folder that changed later than this may still be being written."""
@@ -82,6 +86,12 @@ def take_arrivals(destination: Destination, body: bytes) -> ImportSummary:
         if outcome is not None:
             outcomes.append(outcome)
     return ImportSummary(tuple(outcomes))
+
+
+def keep_announcement(destination: Destination, body: bytes, source: str, problem: Problem) -> FileOutcome:
+    """Put an event about files into quarantine; trying it again is :func:`take_arrivals` again."""
+    keep_refused(destination, source, digest_file(body, {}), body, [problem], options={ANNOUNCEMENT: True})
+    return FileOutcome(source, ImportState.REFUSED, problems=(problem,))
 
 
 def arrived_names(body: bytes) -> list[str]:

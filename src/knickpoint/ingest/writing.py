@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
@@ -24,7 +24,7 @@ from knickpoint.model.params import decode_key
 from knickpoint.model.report import Problem, Report, Severity
 from knickpoint.store import FileState, Put, Receipt, RunItem, Store
 
-__all__ = ["Arrival", "Writer", "give_up"]
+__all__ = ["Arrival", "Writer", "give_up", "keep_refused"]
 
 _CHANGES_SHOWN: Final = 10
 
@@ -285,17 +285,34 @@ class Writer:
         outcome = FileOutcome(arrival.source, ImportState.REFUSED, problems=tuple(problems))
         if self.dry_run:
             return outcome
-        ledger = self.destination.store.ledger
-        digest = self._digests(arrival)[0]
-        with self.destination.store.transaction():
-            ledger.quarantine(
-                arrival.source, digest, zlib.compress(arrival.data, 1), problems, options=arrival.context.as_options()
-            )
-            for oldest in ledger.quarantined(payloads=False)[: -self.destination.ingest.quarantine_files or None]:
-                ledger.discharge(oldest.id)
-            detail = problems[0].message if problems else ""
-            ledger.record(arrival.source, digest, FileState.QUARANTINED, detail=detail, size=len(arrival.data))
+        keep_refused(
+            self.destination,
+            arrival.source,
+            self._digests(arrival)[0],
+            arrival.data,
+            problems,
+            options=arrival.context.as_options(),
+        )
         return outcome
+
+
+def keep_refused(
+    destination: Destination,
+    source: str,
+    digest: str,
+    data: bytes,
+    problems: Sequence[Problem],
+    *,
+    options: Mapping[str, object],
+) -> None:
+    """Put what was refused into quarantine, where the oldest makes room for it."""
+    ledger = destination.store.ledger
+    with destination.store.transaction():
+        ledger.quarantine(source, digest, zlib.compress(data, 1), problems, options=options)
+        for oldest in ledger.quarantined(payloads=False)[: -destination.ingest.quarantine_files or None]:
+            ledger.discharge(oldest.id)
+        detail = problems[0].message if problems else ""
+        ledger.record(source, digest, FileState.QUARANTINED, detail=detail, size=len(data))
 
 
 def give_up(store: Store, number: int, why: str) -> None:
