@@ -13,6 +13,7 @@ BIN := $(VENV)/bin
 STAMPS := build/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 JOBS ?= 2
+FUZZ_SECONDS ?= 60
 
 KERNEL_SOURCES := setup.py pyproject.toml $(wildcard src/knickpoint/native/*.c src/knickpoint/native/*.h src/knickpoint/native/build_kernels.py)
 FRONTEND_SOURCES := $(shell git ls-files --cached --others --exclude-standard frontend 2>/dev/null)
@@ -45,6 +46,7 @@ $(STAMPS)/dev: requirements/dev.txt $(STAMPS)/venv
 $(STAMPS)/package: $(KERNEL_SOURCES) $(STAMPS)/runtime
 	@echo "Building the kernels"
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q src/knickpoint
 	@touch $@
 
 $(STAMPS)/node: $(STAMPS)/venv frontend/find-node frontend/package-lock.json
@@ -90,6 +92,9 @@ docs: setup-dev ## Check that the reference pages agree with the code
 docs-write: setup-dev ## Write the reference pages anew from the code
 	@$(BIN)/python docs/reference.py
 
+fuzz-formats: setup-dev ## Throw broken files at every format (FUZZ_SECONDS=60)
+	@$(BIN)/python tests/formats/fuzz.py $(FUZZ_SECONDS)
+
 test-long: setup-dev ## Kills, fuzzing and load: minutes, not seconds
 	@$(BIN)/python -m pytest -q -m long --timeout 1800 $(TEST_ARGS)
 
@@ -103,6 +108,9 @@ bench-accuracy: setup-dev ## Accuracy of detection beside its peers
 
 bench-store: setup-dev ## Speed of the store beside its peers
 	@$(BIN)/python benchmarks/store.py
+
+bench-formats: setup-dev ## Speed of reading results files beside the JSON parser alone
+	@$(BIN)/python benchmarks/formats.py
 
 # --- keeping it -------------------------------------------------------------------------------------
 
@@ -118,4 +126,4 @@ format: $(STAMPS)/dev ## Format the Python code
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
 
-.PHONY: help setup setup-dev demo test lint types imports test-python test-frontend docs docs-write test-long bench-detect bench-accuracy bench-store lock format clean
+.PHONY: help setup setup-dev demo test lint types imports test-python test-frontend docs docs-write test-long bench-detect bench-accuracy bench-store bench-formats fuzz-formats lock format clean
