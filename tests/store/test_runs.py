@@ -79,6 +79,24 @@ def test_the_original_value_and_unit_stay_with_the_run(bench: Bench) -> None:
     assert (piece.samples, piece.unit, piece.value) == ((0.5,), "s", 500.0)
 
 
+@pytest.mark.parametrize(
+    ("value", "unit", "first", "expected"),
+    [(17.0, "us", "ns", 17000.0), (9.0, "us", "ms", 0.009), (17.0, "ms", "us", 17000.0), (3.0, "s", "ns", 3e9)],
+)
+def test_a_value_in_a_larger_or_smaller_unit_is_the_same_number(
+    bench: Bench, value: float, unit: str, first: str, expected: float
+) -> None:
+    bench.put(0, report({"a": expected}, unit=first), "r0")
+    bench.put(1, report({"a": value}, unit=unit), "r1")
+    assert bench.point("a", 1) == bench.point("a", 0)
+
+
+def test_a_value_too_large_for_the_unit_of_its_trace_is_refused(bench: Bench) -> None:
+    bench.put(0, report({"a": 1.0}, unit="ns"), "r0")
+    with pytest.raises(InputError, match=r"1e\+305 s is too large"):
+        bench.put(1, report({"a": 1e305}, unit="s"), "r1")
+
+
 def test_an_incompatible_unit_is_another_trace(bench: Bench) -> None:
     bench.put(0, report({"a": 1.0}, "ms"), "r1")
     bench.put(1, report({"a": 7.0}, "bytes"), "r2")

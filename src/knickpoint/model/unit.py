@@ -7,7 +7,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["Better", "Unit", "convert", "read_unit"]
+__all__ = ["Better", "Unit", "conversion", "convert", "read_unit"]
 
 
 class Better(Enum):
@@ -117,6 +117,8 @@ _COUNTS: Final = (
 """What is counted or used up, and better when less; each is a dimension of its own."""
 _OPERATIONS: Final = ("iter", "iteration", "op", "operation", "call", "ops")
 _COUNTED: Final = ("iter", "ops", "req", "items")
+_ROUNDING: Final = 1e-12
+"""Share of a ratio of two factors that is rounding."""
 _PREFIXES: Final = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -161,6 +163,17 @@ def _amount(text: str) -> tuple[str, float]:
     return name, 1.0
 
 
+def conversion(source: Unit, target: Unit) -> float:
+    """Return what turns a value in ``source`` into one in ``target``, units of one dimension.
+
+    Where one unit is so many whole ones of the other, it is exactly that number or the float nearest to 1 over
+    it: the factors of the units are rounded, and so is their ratio (1e-6 / 1e-9 is 999.9999999999999).
+    """
+    ratio = source.factor / target.factor
+    whole = float(round(ratio)) if ratio >= 1 else 1 / round(1 / ratio)
+    return whole if abs(whole - ratio) <= _ROUNDING * ratio else ratio
+
+
 def convert(value: float, source: Unit, target: Unit) -> float:
     """Return ``value`` in ``target``; the same unit leaves it untouched to the last bit.
 
@@ -173,4 +186,6 @@ def convert(value: float, source: Unit, target: Unit) -> float:
         raise ValueError(
             f"{source.text!r} ({source.dimension}) does not convert into {target.text!r} ({target.dimension})"
         )
-    return value * (source.factor / target.factor)
+    factor = conversion(source, target)
+    parts = round(1 / factor)
+    return value / parts if factor < 1 and 1 / parts == factor else value * factor

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from knickpoint.store.packing import pack, unpack
 
-__all__ = ["Part", "medians"]
+__all__ = ["Part", "converted", "medians"]
 
 
 def medians(samples: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -27,6 +27,18 @@ def medians(samples: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[
         middle = (low + high) / 2
     middle = np.where(np.isfinite(middle), middle, low / 2 + high / 2)
     return np.asarray(np.where(low == high, low, middle))
+
+
+def converted(values: NDArray[np.float64], factors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``values`` times ``factors``; where a factor is 1 over a whole number, divided by it, which rounds less.
+
+    A factor of 1 leaves a value as it is, and too large a product is infinite.
+    """
+    if bool((factors == 1).all()):
+        return values
+    parts = np.maximum(np.rint(1 / factors), 1)
+    with np.errstate(over="ignore"):
+        return np.where((factors < 1) & (1 / parts == factors), values / parts, values * factors)
 
 
 @dataclass(frozen=True)
@@ -67,8 +79,7 @@ class Part:
     def values(self) -> NDArray[np.float64]:
         """The run's values in the traces' units; not of an implicit part."""
         assert self.samples is not None
-        middle = medians(self.samples, self.counts)
-        return np.where(self.factors == 1, middle, middle * self.factors)
+        return converted(medians(self.samples, self.counts), self.factors)
 
     def told(self, points: NDArray[np.float64]) -> Part:
         """Return an implicit part with its samples, read from ``points``, one for each place."""

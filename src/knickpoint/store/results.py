@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import Outcome, ResultTable
-from knickpoint.store.parts import medians
+from knickpoint.model.unit import conversion
+from knickpoint.store.parts import converted, medians
 from knickpoint.store.units import StoredUnit
 
 __all__ = ["Entries", "gather", "measured_of"]
@@ -77,9 +78,12 @@ def gather(  # noqa: PLR0917  # columns of one table
 
     ``ids`` and ``own_units`` have the trace and its unit for each result, ``own`` the units by number, and
     ``units`` those of ``results.units``.
+
+    Raises:
+        InputError: a value is too large for the unit of its trace.
     """
     given = np.array([unit.id for unit in units], dtype=np.int64)[results.unit_codes]
-    factors = _factors(given, own_units, own)
+    factors = each = _factors(given, own_units, own)
     failed = np.unique(ids[results.outcome_codes == _FAILED])
     skipped = np.setdiff1d(ids[results.outcome_codes == _SKIPPED], failed)
     messages = {int(ids[place]): text for place, text in results.messages.items()}
@@ -98,9 +102,23 @@ def gather(  # noqa: PLR0917  # columns of one table
         samples = samples[np.arange(len(samples)) + shift]
         ids, counts, given, factors, own_units = ids[order], lengths, given[order], factors[order], own_units[order]
         ids, counts, given, factors, samples = _joined(ids, counts, given, factors, own_units, samples)
-    middle = medians(samples, counts)
-    values = middle if bool((factors == 1).all()) else np.where(factors == 1, middle, middle * factors)
+    values = converted(medians(samples, counts), factors)
+    if not bool(np.isfinite(samples).all() and np.isfinite(values).all()):
+        raise _beyond_floats(results, each)
     return Entries(ids, counts, given, factors, samples, values, failed, skipped, messages)
+
+
+def _beyond_floats(results: ResultTable, factors: NDArray[np.float64]) -> InputError:
+    """Return the error that names the first sample which is infinite in the unit of its trace."""
+    turned = converted(results.samples, np.repeat(factors, np.diff(results.offsets)))
+    first = int(np.flatnonzero(~np.isfinite(turned))[0])
+    which = int(np.searchsorted(results.offsets, first, "right")) - 1
+    return InputError(
+        f"the sample {results.samples[first]} {results.units[results.unit_codes[which]]} is too large a number in the"
+        " unit of its trace",
+        where=results.keys[which],
+        remedy="Leave the value out, or report the benchmark as failed.",
+    )
 
 
 def _factors(given: NDArray[np.int64], own_units: NDArray[np.int64], own: dict[int, StoredUnit]) -> NDArray[np.float64]:
@@ -109,8 +127,7 @@ def _factors(given: NDArray[np.int64], own_units: NDArray[np.int64], own: dict[i
     if different.any():
         for source, target in np.unique(np.stack([given[different], own_units[different]], axis=1), axis=0).tolist():
             if source in own and target in own and target:
-                ratio = own[source].unit.factor / own[target].unit.factor
-                factors[(given == source) & (own_units == target)] = ratio
+                factors[(given == source) & (own_units == target)] = conversion(own[source].unit, own[target].unit)
     return factors
 
 
@@ -130,7 +147,7 @@ def _joined(  # noqa: PLR0917  # columns of one table
     if mixed.any():
         lengths = np.diff(starts, append=len(ids))
         each = np.repeat(mixed, lengths)
-        samples = np.where(np.repeat(each, counts), samples * np.repeat(factors, counts), samples)
+        samples = np.where(np.repeat(each, counts), converted(samples, np.repeat(factors, counts)), samples)
         units = np.where(each, own_units, units)
         factors = np.where(each, 1.0, factors)
     return ids[starts], np.add.reduceat(counts, starts), units[starts], factors[starts], samples
