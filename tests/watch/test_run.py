@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -14,6 +16,26 @@ from knickpoint.watch.run import EVENT, default_alert, run_alerts
 from knickpoint.work import Processes
 
 from .conftest import QUICK, World, levels
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+
+
+@dataclass
+class Interrupted:
+    """Work during which something happens: after the values were read, before anything is written."""
+
+    happens: Callable[[], object]
+    cores: int = 0
+
+    def map(self, function: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
+        """Do all items, then let it happen, then yield."""
+        found = [function(item) for item in items]
+        self.happens()
+        yield from found
+
+    def close(self) -> None:
+        """Hold nothing."""
 
 
 def test_a_step_is_found_with_its_suspect_range(world: World) -> None:
@@ -307,3 +329,29 @@ def test_a_rewritten_history_keeps_what_is_still_on_the_line(world: World) -> No
     world.store.commits.set_line(world.repository, "main", [*range(5), *range(7, 25)])
     world.run()
     assert {point.place.slot: point.id for point in world.points("parse")} == before
+
+
+def test_a_slow_run_does_not_take_back_what_a_quicker_one_saw_in_newer_values(world: World) -> None:
+    world.measure({"parse": levels((40, 20.0))})
+    world.run()
+    world.measure({"parse": [26.0]}, first=39)
+
+    def newer() -> None:
+        world.measure({"parse": levels((20, 30.0))}, first=40)
+        world.run()
+
+    run_alerts(world.store, world.alerts, traces=[world.trace("parse")], runner=Interrupted(newer))
+    assert world.places("parse") == [39, 40]
+
+
+def test_a_slow_run_still_drops_what_its_alert_no_longer_watches(world: World) -> None:
+    world.measure({"parse": levels((20, 20.0), (20, 30.0)), "draw": levels((40, 20.0))})
+    world.run()
+    narrow = replace(QUICK, query="benchmark=draw")
+
+    def other() -> None:
+        world.measure({"draw": levels((20, 30.0))}, first=40)
+        run_alerts(world.store, world.alerts, traces=[world.trace("draw")])
+
+    run_alerts(world.store, [narrow], runner=Interrupted(other))
+    assert (world.places("parse"), world.places("draw")) == ([], [40])

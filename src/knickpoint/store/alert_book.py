@@ -88,6 +88,11 @@ class AlertBook:
                 connection.execute(alert_run.insert(), rows)
             return int(before) + 1
 
+    def last(self) -> int:
+        """Return the number of the newest run that was recorded, 0 before the first."""
+        with self._database.reading() as connection:
+            return int(connection.execute(select(func.coalesce(func.max(alert_run.c.run), 0))).scalar_one())
+
     def runs(self, alert: str = "", *, last: int = 100) -> list[AlertRun]:
         """Return what ``alert`` (all of them for "") did in its ``last`` runs, newest first."""
         query = select(alert_run).order_by(alert_run.c.id.desc()).limit(last)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -23,7 +23,7 @@ from knickpoint.watch.lines import Lines
 from knickpoint.watch.looking import Look, look
 from knickpoint.watch.regroup import Regrouped, regroup
 from knickpoint.watch.seeing import group_key, moved_together, refusal
-from knickpoint.watch.settle import Fresh, settle
+from knickpoint.watch.settle import Fresh, Settled, settle
 from knickpoint.watch.tickets import match_tickets
 from knickpoint.work import Runner, Serial
 
@@ -103,8 +103,9 @@ class _Job:
 
 @dataclass(slots=True)
 class _Tally:
-    """What the writes of a run came to."""
+    """What the writes of a run came to; ``before`` is the newest run that had been recorded when it began."""
 
+    before: int = 0
     new: int = 0
     moved: int = 0
     gone: int = 0
@@ -112,11 +113,23 @@ class _Tally:
     recovered: int = 0
     touched: set[int] = field(default_factory=set)
 
-    def settle(self, store: Store, fresh: dict[int, Fresh], lines: Lines) -> None:
-        """Write ``fresh`` and empty it."""
+    def settle(self, store: Store, jobs: Sequence[_Job], fresh: dict[int, Fresh], lines: Lines) -> None:
+        """Write ``fresh`` and empty it.
+
+        Where another run ended since this one began, it may have seen newer values: then the traces are looked
+        at again, inside of the transaction, so that the older view does not take back the newer one.
+        """
         if not fresh:
             return
-        settled = settle(store, fresh, lines)
+        with store.transaction():
+            settled = Settled({}, 0, ())
+            if store.findings.alerts.last() != self.before:
+                lines = Lines(store, lines.repository)
+                again = _look_again(store, jobs, fresh, lines)
+                fresh.clear()
+                fresh.update(again)
+            if fresh:
+                settled = settle(store, fresh, lines)
         self.new += settled.counts.get(Change.NEW, 0)
         self.moved += settled.counts.get(Change.MOVED, 0)
         self.gone += settled.counts.get(Change.GONE, 0)
@@ -231,6 +244,29 @@ def _measure(entry: Fresh, line: Line, measured: NDArray[np.int64], lines: Lines
         line = base
 
 
+def _look_again(store: Store, jobs: Sequence[_Job], fresh: Mapping[int, Fresh], lines: Lines) -> dict[int, Fresh]:
+    """Return what differs now for the traces of ``fresh``; what alerts no longer watch stays as it is there."""
+    wanted = np.array(sorted(fresh), dtype=np.int64)
+    found: dict[int, Fresh] = {}
+    watched: set[tuple[str, int]] = set()
+    for job in jobs:
+        line = store.commits.line(lines.repository, job.alert.line)
+        ids = _with_groups(store, job.alert, job.ids, wanted)
+        again = replace(job, line=line, ids=ids)
+        watched.update((job.alert.name, trace) for trace in ids.tolist())
+        looks = look(store, again.alert, line, ids, lines=lines, runner=Serial())
+        for block in _blocks(_filtered(again, looks, lines)):
+            _compare(store, again, block, lines, found)
+    for key, entry in fresh.items():
+        left = {name: () for name in entry.sightings if (name, key) not in watched}
+        if left:
+            own = found.setdefault(key, Fresh(entry.trace))
+            own.sightings.update(left)
+            for name, measured in entry.measured.items():
+                own.measured.setdefault(name, measured)
+    return found
+
+
 def _filtered(job: _Job, looks: Iterator[Look], lines: Lines) -> Iterator[Look]:
     """Apply the filters of the alert; only a minimum of traces needs all looks at once."""
     alert = job.alert
@@ -306,7 +342,7 @@ def run_alerts(
     summary = RunSummary()
     for name, lines in known.items():
         own = [job for job in jobs if job.line.repository.name == name]
-        tally = _Tally()
+        tally = _Tally(store.findings.alerts.last())
         fresh: dict[int, Fresh] = {}
         for job in own:
             begun = time.perf_counter()
@@ -317,7 +353,7 @@ def run_alerts(
                 if progress:
                     progress(done, total)
                 if len(own) == 1 and len(fresh) >= _FLUSH:
-                    tally.settle(store, fresh, lines)
+                    tally.settle(store, own, fresh, lines)
             if job.complete:
                 _no_longer_watched(store, job, lines, fresh)
             job.seconds = time.perf_counter() - begun
@@ -333,7 +369,7 @@ def _finished(
     """Write the rest of a repository, its regressions, the record of the run and the event; add it all up."""
     records = [job.record() for job in jobs]
     with store.transaction():
-        tally.settle(store, fresh, lines)
+        tally.settle(store, jobs, fresh, lines)
         loose = store.findings.has_loose_points(lines.repository)
         if (tally.touched or loose) and store.findings.tickets.all(lines.repository):
             match_tickets(store, lines.repository)
