@@ -122,8 +122,12 @@ class Sealer:
             ids, slots, values = _points_of(connection, repository_id, taken[-1])
         chunks, begins = np.unique(ids // CHUNK, return_index=True)
         ends = np.append(begins[1:], len(ids))
+        read = (segment.c.repository_id == repository_id) & (segment.c.id <= taken[-1])
         for low in range(0, len(chunks), _CHUNKS_AT_ONCE * 16):
             with self._database.transaction() as connection:
+                left = connection.execute(select(func.count()).select_from(segment).where(read)).scalar_one()
+                if left < len(taken):
+                    return 0  # another sealer was quicker, and what it sealed may have been written over since
                 for number in range(low, min(low + _CHUNKS_AT_ONCE * 16, len(chunks))):
                     own = slice(int(begins[number]), int(ends[number]))
                     points = np.empty(own.stop - own.start, dtype=_POINT)
@@ -132,8 +136,7 @@ class Sealer:
                     last = int(points["slot"].max()) // SPAN * SPAN + SPAN
                     _seal_chunk(connection, int(chunks[number]), first, last, [points])
         with self._database.transaction() as connection:
-            gone = (segment.c.repository_id == repository_id) & (segment.c.id <= taken[-1])
-            return connection.execute(segment.delete().where(gone)).rowcount
+            return connection.execute(segment.delete().where(read)).rowcount
 
 
 def _points_of(

@@ -45,5 +45,9 @@ segment = Table(
     Column("ids", Blob, nullable=False),
     Column("data", Blob, nullable=False),
     Index("ix_segment_repository_id", "repository_id", "slot"),
+    sqlite_autoincrement=True,
 )
-"""The points of scattered traces at one slot, until they are sealed; a later segment stands before all else."""
+"""The points of scattered traces at one slot, until they are sealed; a later segment stands before all else.
+
+Ids are never given twice: a sealer must not take a new segment for the one it has read.
+"""

@@ -246,6 +246,7 @@ def upgrade() -> None:
         sa.Column("ids", sa.LargeBinary(), nullable=False),
         sa.Column("data", sa.LargeBinary(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_segment")),
+        sqlite_autoincrement=True,
     )
     op.create_index("ix_segment_repository_id", "segment", ["repository_id", "slot"], unique=False)
     op.create_table(
