@@ -1,0 +1,132 @@
+"""The examples of the guide are true: configurations are accepted and run, commands and names exist."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+from tests.repositories import GitRepository
+
+from knickpoint.cli.program import knick
+from knickpoint.ingest import import_files
+from knickpoint.instance import create_instance, read_config
+from knickpoint.watch.alerts import compare_alerts
+from knickpoint.watch.run import run_alerts
+
+_TOP = Path(__file__).parent.parent.parent
+_PAGES = [_TOP / "README.md", _TOP / "docs" / "quick-start.md", *sorted(_TOP.glob("docs/guide/**/*.md"))]
+
+_SECTIONS = tuple(f"[{name}" for name in ("alerts", "ingest", "[ingest", "repositories", "server", "store", "worker"))
+
+
+def _blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def _examples(language: str, beginning: tuple[str, ...] = ("",)) -> list[object]:
+    return [
+        pytest.param(block, id=f"{page.stem}-{number}")
+        for page in _PAGES
+        for number, block in enumerate(_blocks(page, language), start=1)
+        if block.startswith(beginning)
+    ]
+
+
+@pytest.mark.parametrize("block", _examples("toml", _SECTIONS))
+def test_a_configuration_is_accepted(block: str, tmp_path: Path) -> None:
+    file = tmp_path / "knickpoint.toml"
+    file.write_text(block, encoding="utf-8")
+    assert read_config(file)
+
+
+@pytest.mark.parametrize("block", _blocks(_TOP / "docs" / "guide" / "alerts.md", "toml"))
+def test_the_alerts_of_the_guide_run(block: str, tmp_path: Path) -> None:
+    with create_instance(tmp_path, repositories={"mylib": ""}) as instance:
+        import_files(instance, [_TOP / "docs" / "example" / "textmill.csv"], repository="mylib")
+        repository = instance.store.commits.repository("mylib")
+        slots = instance.store.commits.line(repository).slots
+        instance.store.commits.set_line(repository, "release-2", slots)
+        file = tmp_path / "alerts.toml"
+        file.write_text(block, encoding="utf-8")
+        alerts = tuple(read_config(file).alerts.values())
+        assert len(compare_alerts(instance.store, alerts)) == len(alerts)
+        assert {run.alert for run in run_alerts(instance.store, alerts).alerts} <= {alert.name for alert in alerts}
+
+
+@pytest.mark.parametrize("block", _examples("python"))
+def test_what_an_example_imports_is_there(block: str) -> None:
+    for node in ast.walk(ast.parse(block)):
+        if isinstance(node, ast.ImportFrom):
+            module = import_module(node.module or "")
+            assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == []
+
+
+def _commands(page: Path) -> Iterator[list[str]]:
+    """Yield the words of each ``knick`` command in the blocks and the text of a page, options included."""
+    text = page.read_text(encoding="utf-8")
+    lines = [
+        line
+        for block in re.findall(r"^```\w*\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+        for line in block.splitlines()
+    ]
+    for line in [*lines, *re.findall(r"`(knick [^`]+)`", text)]:
+        found = re.search(r"\bknick [a-z-][^`]*", line)
+        if found and "=" not in line.split("knick", maxsplit=1)[0]:
+            yield shlex.split(re.split(r" (?:#|&&|\|\|) | \|$|;", found.group())[0].replace("∣", " "), posix=True)
+
+
+def _strange(words: list[str]) -> list[str]:
+    """Return the words that name no command or option of ``knick``."""
+    command: click.Command = knick
+    context = click.Context(knick, info_name="knick")
+    rest = words[1:]
+    while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
+        inner = command.get_command(context, rest[0])
+        if inner is None:
+            return [rest[0]]
+        command, rest = inner, rest[1:]
+    known = {name for parameter in command.get_params(context) for name in (*parameter.opts, *parameter.secondary_opts)}
+    return [word for word in rest if word.startswith("--") and word.split("=")[0] not in known]
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.stem)
+def test_the_commands_of_a_page_exist_with_their_options(page: Path) -> None:
+    assert [(words, strange) for words in _commands(page) if (strange := _strange(words))] == []
+
+
+def test_the_job_of_the_page_on_continuous_integration_passes_without_any_history(
+    tmp_path: Path,
+) -> None:
+    library = GitRepository.make(tmp_path / "mylib")
+    (library.directory / "test_speed.py").write_text("def test_sort(benchmark):\n    benchmark(sorted, [3, 1, 2])\n")
+    library.commits(3)
+    check, keep = _blocks(_TOP / "docs" / "guide" / "ci.md", "sh")
+    environment = {
+        **{
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("CI", "GITHUB_", "KNICKPOINT_", "PYTEST_"))
+        },
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTEST_ADDOPTS": "--benchmark-max-time=0.01 --benchmark-min-rounds=2",
+    }
+    for script in (check, keep):
+        done = subprocess.run(
+            ["bash", "-e", "-c", script],
+            cwd=library.directory,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 run of 1 commit imported into mylib" in done.stdout
