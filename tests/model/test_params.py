@@ -51,6 +51,7 @@ def test_commas_equals_and_percent_signs_are_encoded() -> None:
         ({"x": ""}, "'x'"),
         ({"x": " y"}, "' y'"),
         ({"x": "a\nb"}, "control character"),
+        ({"x": "a\ud800b"}, "lone surrogate"),
         ({"x": "y" * MAXIMUM_KEY_BYTES}, str(MAXIMUM_KEY_BYTES)),
     ],
 )

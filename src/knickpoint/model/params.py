@@ -18,7 +18,7 @@ _ENCODED: Final = {"%": "%25", ",": "%2C", "=": "%3D"}
 _NEEDS_ENCODING: Final = re.compile("[%,=]")
 _ESCAPE: Final = re.compile("%(25|2C|3D)")
 _DECODED: Final = {code[1:]: plain for plain, code in _ENCODED.items()}
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_REFUSED: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def _encode(text: str) -> str:
@@ -42,10 +42,12 @@ def _check(name: str, value: str) -> None:
                 f"the {what} {text!r} of the param {name!r} is empty or has space around it",
                 remedy="Give every param a name and a value without space around them, or leave the param out.",
             )
-        if _CONTROL.search(text):
+        refused = _REFUSED.search(text)
+        if refused:
+            kind = "control character" if refused[0] <= "\x7f" else "lone surrogate, half of a character"
             raise ParamsError(
-                f"the {what} {text!r} of the param {name!r} has a control character",
-                remedy="Take the control character out of the name of the benchmark or of its param.",
+                f"the {what} {text!r} of the param {name!r} has a {kind}",
+                remedy="Take it out of the name of the benchmark or of its param.",
             )
 
 
@@ -55,8 +57,8 @@ def encode_key(params: Mapping[str, str]) -> str:
     ``%``, ``,`` and ``=`` are percent-encoded in names and values, so every mapping has exactly one text.
 
     Raises:
-        ParamsError: no params, an empty name or value, space around one, a control character, or a text
-            longer than :data:`MAXIMUM_KEY_BYTES`.
+        ParamsError: no params, an empty name or value, space around one, a control character, half of a
+            character, or a text longer than :data:`MAXIMUM_KEY_BYTES`.
     """
     if not params:
         raise ParamsError("a trace needs at least one param", remedy="Name the benchmark, as in benchmark=parse.")
