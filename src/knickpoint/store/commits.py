@@ -19,6 +19,7 @@ from knickpoint.store.tables import commits as tables
 __all__ = ["Commits"]
 
 _SHORTEST_PREFIX: Final = 7
+_LAST_CHARACTER: Final = "\U0010ffff"
 
 
 def _commit_of(row: Row[Any]) -> SlottedCommit:
@@ -281,8 +282,7 @@ class Commits:
                 return _commit_of(row)
             rows: list[Row[Any]] = []
             if len(revision) >= _SHORTEST_PREFIX:
-                after = revision[:-1] + chr(ord(revision[-1]) + 1)
-                between = (table.c.hash >= revision) & (table.c.hash < after)
+                between = (table.c.hash >= revision) & (table.c.hash < revision + _LAST_CHARACTER)
                 rows = list(connection.execute(select(table).where(own, between).limit(3)))
             if not rows and revision.isdecimal() and len(revision) < 19:
                 rows = list(connection.execute(select(table).where(own, table.c.number == int(revision)).limit(3)))
