@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.commit import Repository
+from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.regression import (
@@ -149,6 +149,13 @@ def test_a_text_is_taken_literally_and_without_case(store: Store, repository: Re
     put(store, repository, new(sighting()))
     found = store.findings.regressions(repository, selection=Selection(text=text))
     assert bool(found) is (text.lower() in ",name=a%25b,")
+
+
+@pytest.mark.parametrize("text", ["Östlund", "östlund", "ÖSTLUND", "Åsa Östlund", "ÅSA"])
+def test_letters_beyond_ascii_are_found_whatever_their_case(store: Store, repository: Repository, text: str) -> None:
+    slots = store.commits.add(repository, [Commit("f" * 40, "Åsa Östlund", "", moment(1e9), "")])
+    put(store, repository, new(sighting(slots["f" * 40])))
+    assert len(store.findings.regressions(repository, selection=Selection(text=text))) == 1
 
 
 def test_runs_of_alerts_come_back_newest_first(store: Store) -> None:

@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from string import ascii_uppercase
+from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, and_, func, or_, select
 
@@ -17,6 +18,8 @@ from knickpoint.store.tables import commits as commit_tables
 from knickpoint.store.tables.findings import change_point, regression, sighting
 
 __all__ = ["Selection", "Sort", "count_regressions", "list_regressions", "members_of"]
+
+_LOWERED: Final = {ord(letter): letter.lower() for letter in ascii_uppercase}
 
 
 class Sort(Enum):
@@ -60,7 +63,13 @@ class Selection:
 
 
 def _contains(column: Any, word: str) -> Any:
-    return func.lower(column).contains(word.lower(), autoescape=True)
+    """Return the condition that a text contains ``word``, whatever its case.
+
+    Databases may know the case of ASCII letters only, so other letters are asked for in each way to write a word.
+    """
+    ways = {word} if word.isascii() else {word, word.lower(), word.upper(), word.title()}
+    plain = sorted({way.lower() if way.isascii() else way.translate(_LOWERED) for way in ways} | {word.lower()})
+    return or_(*(func.lower(column).contains(way, autoescape=True) for way in plain))
 
 
 def _where(repository_id: int, selection: Selection) -> list[Any]:
