@@ -3,11 +3,13 @@
 from knickpoint.instance.config import (
     CONFIG_FILE,
     Config,
+    NatsSettings,
     ServerSettings,
     StoreSettings,
     WorkerSettings,
     read_config,
 )
+from knickpoint.instance.events import forget_events
 from knickpoint.instance.place import Instance, create_instance, find_instance, open_instance
 from knickpoint.instance.worker import Worker
 
@@ -15,12 +17,14 @@ __all__ = [
     "CONFIG_FILE",
     "Config",
     "Instance",
+    "NatsSettings",
     "ServerSettings",
     "StoreSettings",
     "Worker",
     "WorkerSettings",
     "create_instance",
     "find_instance",
+    "forget_events",
     "open_instance",
     "read_config",
 ]

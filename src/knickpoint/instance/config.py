@@ -13,7 +13,7 @@ from knickpoint.instance.section import read_section
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError
 
-__all__ = ["CONFIG_FILE", "Config", "ServerSettings", "StoreSettings", "WorkerSettings", "read_config"]
+__all__ = ["CONFIG_FILE", "Config", "NatsSettings", "ServerSettings", "StoreSettings", "WorkerSettings", "read_config"]
 
 CONFIG_FILE: Final = "knickpoint.toml"
 
@@ -48,6 +48,26 @@ class ServerSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class NatsSettings:
+    """Say where events are passed on and files are announced; ``[nats]``.
+
+    Attributes:
+        url: address of a NATS server with JetStream, as in `nats://user:${NATS_PASSWORD}@host:4222`; several with
+            commas between them. Without it, NATS is not used.
+        stream: name of the stream. Without it, the instance has one of its own, `knickpoint-NAME`.
+        credentials: path of a file of credentials (`.creds`), relative to the instance.
+        publish: whether events are passed on.
+        files: whether files that are announced are taken in.
+    """
+
+    url: str = ""
+    stream: str = ""
+    credentials: str = ""
+    publish: bool = True
+    files: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerSettings:
     """Say how the worker goes about its work; ``[worker]``.
 
@@ -57,6 +77,8 @@ class WorkerSettings:
         every_seconds: how often to run all alerts over everything, without any event.
         history_seconds: how often to look for new commits, and to try again what waits for them.
         seal_seconds: how often to pack values that no longer change.
+        event_days: how long an event that nobody took is kept.
+        most_events: how many events of a kind are kept; then the oldest is forgotten.
     """
 
     poll_seconds: float = 1.0
@@ -64,6 +86,8 @@ class WorkerSettings:
     every_seconds: float = 3600.0
     history_seconds: float = 300.0
     seal_seconds: float = 60.0
+    event_days: float = 7.0
+    most_events: int = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +102,7 @@ class Config:
         alerts: what to watch, by name. Without any, one alert watches every trace for both directions.
         server: where the dashboard is served.
         worker: how the worker goes about its work.
+        nats: where events are passed on and files are announced.
     """
 
     name: str = "Knickpoint"
@@ -87,6 +112,7 @@ class Config:
     alerts: Mapping[str, Alert] = field(default_factory=dict)
     server: ServerSettings = field(default_factory=ServerSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
+    nats: NatsSettings = field(default_factory=NatsSettings)
 
 
 def read_config(path: Path) -> Config:

@@ -7,9 +7,11 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from knickpoint.instance.events import forget_events
 from knickpoint.instance.place import Instance
 from knickpoint.model.errors import KnickpointError
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from knickpoint.ingest import ImportSummary, Watched
+    from knickpoint.instance.relay import Relay
     from knickpoint.store import Event
 
 __all__ = ["Announce", "Notify", "Worker"]
@@ -25,6 +28,7 @@ __all__ = ["Announce", "Notify", "Worker"]
 _BATCH: Final = 256
 _CHANGED: Final = "traces-changed"
 _FOUND: Final = "regressions-changed"
+_FORGET_SECONDS: Final = 3600.0
 
 Announce = Callable[[str], None]
 """Is told, in one line, what the worker did or could not do."""
@@ -55,12 +59,44 @@ class Worker:
     name: str = field(default_factory=lambda: f"{socket.gethostname()}/{os.getpid()}/{threading.get_ident()}")
     _due: dict[str, float] = field(default_factory=dict)
     _watched: dict[str, Watched] = field(default_factory=dict)
+    _relays: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        """See that what the configuration asks for is there.
+
+        Raises:
+            ConfigError: it asks for NATS, and something for it is missing.
+        """
+        from knickpoint.instance.relay import uses_nats
+
+        self._relays = uses_nats(self.instance.config, self.instance.directory)
 
     def run(self, stop: threading.Event) -> None:
         """Work until ``stop`` is set; the round that is under way is finished."""
-        while not stop.is_set():
-            if not self.step(stop):
-                stop.wait(self.instance.config.worker.poll_seconds)
+        from knickpoint.instance.relay import listen_to_outbox
+
+        with ExitStack() as stack:
+            relay = stack.enter_context(self._relay()) if self._relays else None
+            if relay is None:
+                listen_to_outbox(self.instance.store, wanted=False)
+            while not stop.is_set():
+                if relay is not None:
+                    relay.check()
+                if not self.step(stop):
+                    stop.wait(self.instance.config.worker.poll_seconds)
+
+    def once(self, stop: threading.Event | None = None) -> None:
+        """Do one round of everything: what NATS has for us, the work, and what we have for NATS."""
+        if self._relays:
+            self._relay().once()
+        self.step(stop)
+        if self._relays:
+            self._relay().once()
+
+    def _relay(self) -> Relay:
+        from knickpoint.instance.relay import Relay
+
+        return Relay(self.instance, self.name, self.announce)
 
     def step(self, stop: threading.Event | None = None) -> bool:
         """Do one round; tell whether there was anything to do.
@@ -74,6 +110,7 @@ class Worker:
             self._look_at_everything,
             self._deliver,
             self._seal,
+            self._forget,
         )
         busy = False
         for piece in pieces:
@@ -149,7 +186,9 @@ class Worker:
         if summary.nothing_new:
             return False
         found = len(summary.new_regressions)
-        self.announce(f"looked at {summary.traces:,} traces: {summary.new:,} new change points, {found:,} new regressions")
+        self.announce(
+            f"looked at {summary.traces:,} traces: {summary.new:,} new change points, {found:,} new regressions"
+        )
         return True
 
     def _deliver(self) -> bool:
@@ -171,6 +210,12 @@ class Worker:
         if not self._is_due("seal", self.instance.config.worker.seal_seconds):
             return False
         return bool(self.instance.store.seal())
+
+    def _forget(self) -> bool:
+        if self._is_due("forget", _FORGET_SECONDS):
+            for line in forget_events(self.instance):
+                self.announce(line)
+        return False
 
     def _tell(self, summary: ImportSummary) -> bool:
         for outcome in summary.files:

@@ -1,0 +1,17 @@
+"""Pass events on to NATS JetStream, and take in the files that are announced there."""
+
+from knickpoint.instance.relay.message import LARGEST_BYTES, encode_event, message_id
+from knickpoint.instance.relay.publishing import listen_to_outbox
+from knickpoint.instance.relay.relay import Relay, uses_nats
+from knickpoint.instance.relay.subjects import Subjects, subject_name
+
+__all__ = [
+    "LARGEST_BYTES",
+    "Relay",
+    "Subjects",
+    "encode_event",
+    "listen_to_outbox",
+    "message_id",
+    "subject_name",
+    "uses_nats",
+]

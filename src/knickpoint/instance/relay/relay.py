@@ -1,0 +1,158 @@
+"""Keep an instance connected to NATS: a thread with a loop of its own, which connects again by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from knickpoint.instance.config import Config
+from knickpoint.instance.place import Instance, store_location
+from knickpoint.instance.relay.publishing import Publisher, listen_to_outbox
+from knickpoint.instance.relay.receiving import Receiver
+from knickpoint.instance.relay.session import Session, connected, credentials_file, rest, without_secrets
+from knickpoint.instance.relay.subjects import Subjects
+from knickpoint.model.errors import ConfigError, KnickpointError
+from knickpoint.store import Store, open_store
+
+__all__ = ["Relay", "uses_nats"]
+
+_FIRST_PAUSE_SECONDS: Final = 0.5
+_LONGEST_PAUSE_SECONDS: Final = 30.0
+
+
+def uses_nats(config: Config, directory: Path) -> bool:
+    """Tell whether the configuration asks for NATS, and see that everything for it is there.
+
+    Raises:
+        ConfigError: a package or the file of credentials is missing, or the name of the instance cannot be
+            part of a subject.
+    """
+    settings = config.nats
+    if not settings.url:
+        return False
+    if find_spec("nats") is None:
+        remedy = 'Run: pip install "knickpoint[nats]"'
+        raise ConfigError("NATS needs nats-py, which is not installed", where="[nats]", remedy=remedy)
+    Subjects.of(config.name, settings.stream)
+    credentials = credentials_file(settings, directory)
+    if credentials is None:
+        return True
+    if not credentials.is_file():
+        remedy = "Correct credentials in [nats]."
+        raise ConfigError("there is no such file of credentials", where=str(credentials), remedy=remedy)
+    if find_spec("nkeys") is None:
+        remedy = 'Run: pip install "nats-py[nkeys]"'
+        raise ConfigError("credentials need nkeys, which is not installed", where="[nats]", remedy=remedy)
+    return True
+
+
+@dataclass
+class Relay:
+    """Publishes events and takes in announced files while its ``with`` lasts.
+
+    It has a store of its own, so that its threads and the worker's share no cache.
+
+    Attributes:
+        instance: the open instance.
+        worker: what this worker is called in the outbox.
+        announce: is told what came in, and what fails: each failure once, until all is well again.
+        first_pause_seconds: how long to wait after a first failure; each further one doubles it.
+    """
+
+    instance: Instance
+    worker: str
+    announce: Callable[[str], None]
+    first_pause_seconds: float = _FIRST_PAUSE_SECONDS
+    _told: set[str] = field(default_factory=set, init=False)
+    _halt: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _loop: asyncio.AbstractEventLoop | None = field(default=None, init=False)
+    _threads: ThreadPoolExecutor | None = field(default=None, init=False)
+    _running: Future[None] | None = field(default=None, init=False)
+
+    def __enter__(self) -> Self:
+        begun = threading.Event()
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix="knickpoint-nats")
+        self._running = self._threads.submit(lambda: asyncio.run(self._keep(begun)))
+        self._running.add_done_callback(lambda _future: begun.set())
+        begun.wait()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._threads is not None
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop has ended already
+                self._loop.call_soon_threadsafe(self._halt.set)
+        self._threads.shutdown()
+
+    def check(self) -> None:
+        """Raise what ended the relay before its time, if anything did."""
+        if self._running is not None and self._running.done():
+            self._running.result()
+
+    def once(self) -> None:
+        """Take in what was announced, publish what is there, and end."""
+        asyncio.run(self._once())
+
+    async def _once(self) -> None:
+        try:
+            with self._open() as store:
+                async with self._session(store) as session:
+                    await session.drain()
+        except KnickpointError as error:
+            self._tell(error)
+
+    async def _keep(self, begun: threading.Event) -> None:
+        """Work until told to halt; after a failure, again after a pause that grows."""
+        self._loop = asyncio.get_running_loop()
+        begun.set()
+        pause = self.first_pause_seconds
+        with self._open() as store:
+            while not self._halt.is_set():
+                try:
+                    async with self._session(store) as session:
+                        self._works()
+                        pause = self.first_pause_seconds
+                        await session.work(self._halt)
+                except KnickpointError as error:
+                    self._tell(error)
+                    await rest(self._halt, pause)
+                    pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    def _open(self) -> Store:
+        return open_store(store_location(self.instance.config, self.instance.directory))
+
+    def _session(self, store: Store) -> AbstractAsyncContextManager[Session]:
+        directory, config = self.instance.directory, self.instance.config
+        own = Instance(directory, config, store)
+        subjects = Subjects.of(config.name, config.nats.stream)
+        publisher = Publisher(store, subjects, self.worker, config.worker.lease_seconds)
+        listen_to_outbox(store, wanted=config.nats.publish)
+        return connected(
+            config.nats,
+            directory,
+            subjects,
+            publisher=publisher if config.nats.publish else None,
+            receiver=Receiver(own, subjects) if config.nats.files else None,
+            announce=self.announce,
+            poll_seconds=config.worker.poll_seconds,
+        )
+
+    def _tell(self, error: KnickpointError) -> None:
+        if str(error) not in self._told:
+            self.announce(str(error))
+        self._told.add(str(error))
+
+    def _works(self) -> None:
+        if self._told:
+            self.announce(f"{without_secrets(self.instance.config.nats.url)}: NATS does its part again")
+        self._told.clear()

@@ -1,0 +1,75 @@
+"""Name the subjects and the stream of an instance."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Final, Self
+
+from knickpoint.model.errors import ConfigError
+
+__all__ = ["RELAYED", "Subjects", "subject_name"]
+
+_APP: Final = "knickpoint"
+_LONGEST: Final = 64
+_OTHER: Final = re.compile(r"[^a-z0-9]+")
+
+RELAYED: Final = ("traces-changed", "regressions-changed")
+"""The kinds of events that are passed on."""
+
+
+def subject_name(instance: str) -> str:
+    """Return the name of an instance as it stands in subjects.
+
+    Accents are dropped, letters become small, everything that is neither a letter from a to z nor a digit
+    becomes one hyphen, and 64 characters are kept: ``Lab München/2`` is ``lab-munchen-2``.
+
+    Raises:
+        ConfigError: nothing is left of it.
+    """
+    plain = unicodedata.normalize("NFKD", instance).encode("ascii", "ignore").decode().lower()
+    name = _OTHER.sub("-", plain).strip("-")[:_LONGEST].strip("-")
+    if not name:
+        raise ConfigError(
+            f"the instance's name {instance!r} has no letter from a to z and no digit, which subjects of NATS need",
+            remedy="Give the instance another name in knickpoint.toml.",
+        )
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Subjects:
+    """The names that one instance goes by: ``<app>-<function>-<instance>``, each a single token."""
+
+    instance: str
+    stream: str
+
+    @classmethod
+    def of(cls, instance: str, stream: str = "") -> Self:
+        """Return the names for an instance; without ``stream``, it has a stream of its own.
+
+        Raises:
+            ConfigError: the name of the instance cannot be part of a subject.
+        """
+        name = subject_name(instance)
+        return cls(name, stream or f"{_APP}-{name}")
+
+    def of_kind(self, kind: str) -> str:
+        """Return the subject of events of a kind."""
+        return f"{_APP}-{kind}-{self.instance}"
+
+    @property
+    def files_arrived(self) -> str:
+        """The subject under which files are announced."""
+        return self.of_kind("files-arrived")
+
+    @property
+    def consumer(self) -> str:
+        """The durable consumer of announced files, which all workers of the instance share."""
+        return self.files_arrived
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every subject of the instance."""
+        return (*(self.of_kind(kind) for kind in RELAYED), self.files_arrived)
