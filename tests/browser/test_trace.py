@@ -7,7 +7,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
-from tests.server.story import FASTER
+from tests.server.story import COMMITS, FASTER
 
 pytestmark = pytest.mark.browser
 
@@ -78,6 +78,24 @@ def test_commits_that_were_not_measured_are_listed_as_suspects(look: Visit, trac
     expect(page.get_by_text("The change lies in one of 6 commits")).to_be_visible()
     expect(page.locator("ol.suspects li")).to_have_count(6)
     expect(page.get_by_text("not measured, change lies in here")).to_be_visible()
+
+
+def test_another_machine_is_marked_and_told(look: Visit, trace: Callable[[str], int]) -> None:
+    page = look(f"/trace/{trace('idle')}")
+    expect(page.get_by_text("environment changed")).to_be_visible()
+    hover(page, 0.99)
+    expect(page.locator(".chart-tip")).to_contain_text("one → two")
+    page.keyboard.press("e")
+    page.wait_for_url(f"**commit={COMMITS - 1}")
+    expect(page.locator("dl.facts")).to_contain_text("one → two")
+
+
+def test_a_point_leads_to_what_ran(look: Visit, trace: Callable[[str], int]) -> None:
+    page = look(f"/trace/{trace('idle')}?commit={COMMITS - 1}")
+    expect(page.get_by_role("link", name="task")).to_have_attribute(
+        "href", f"https://ci.example.org/task/{COMMITS - 1}"
+    )
+    expect(page.get_by_role("link", name="log")).to_be_visible()
 
 
 def test_a_decision_on_the_trace_page_changes_the_mark(visit: Visit, trace: Callable[[str], int]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from knickpoint.ingest.importing import import_data
 from knickpoint.ingest.sidecar import Sidecar
-from knickpoint.instance import create_instance
+from knickpoint.instance import Instance, create_instance, open_instance
 from knickpoint.watch.run import run_alerts
 
 COMMITS = 60
@@ -72,6 +72,23 @@ def history() -> bytes:
     return f"window.BENCHMARK_DATA = {json.dumps(document)}".encode()
 
 
+def add_machines(instance: Instance) -> None:
+    """Measure `idle` again at the last commits, the very last on another machine, with links to what ran."""
+    for position, processor in ((COMMITS - 3, "one"), (COMMITS - 1, "two")):
+        links = {"task": f"https://ci.example.org/task/{position}", "log": f"https://ci.example.org/log/{position}"}
+        told = Sidecar(
+            repository=REPOSITORY,
+            commit=commit_hash(position),
+            run=f"again {position}",
+            params={"suite": "speed"},
+            environment={"cpu": processor},
+            links=links,
+        )
+        data = json.dumps([{"name": "idle", "value": 200.5, "unit": "ns/iter"}]).encode()
+        summary = import_data(instance, data, source=f"again {position}", told=told)
+        assert not summary.failed, summary.lines()
+
+
 def make_instance(directory: Path, *, with_findings: bool = True) -> None:
     """Make an instance in ``directory`` that holds the history and what the default alert finds in it."""
     create_instance(directory, repositories={REPOSITORY: ""}).close()
@@ -79,8 +96,6 @@ def make_instance(directory: Path, *, with_findings: bool = True) -> None:
     file.write_text(f'{file.read_text()}\n[server]\nupload_token = "{TOKEN}"\nnames = ["knick.test"]\n')
     if not with_findings:
         return
-    from knickpoint.instance import open_instance
-
     with open_instance(directory) as instance:
         told = Sidecar(repository=REPOSITORY)
         summary = import_data(instance, history(), source="history", told=told)

@@ -10,6 +10,7 @@ export type Commit = Schemas["CommitAnswer"];
 export type Commits = Schemas["CommitsAnswer"];
 export type Decision = Schemas["DecisionAnswer"];
 export type Direction = Schemas["Direction"];
+export type Environment = Schemas["EnvironmentAnswer"];
 export type Explanation = Schemas["ExplanationAnswer"];
 export type Facets = Schemas["FacetsAnswer"];
 export type Group = Schemas["GroupAnswer"];
@@ -126,6 +127,7 @@ export const api = {
   trace: (id: number) => read<Trace>(address(`traces/${id}`)),
   changes: (id: number, line = "") => read<Changes>(address(`traces/${id}/changes`, { line })),
   explain: (id: number, line = "") => read<Explanation>(address(`traces/${id}/explanation`, { line })),
+  environments: (id: number, line = "") => read<Environment[]>(address(`traces/${id}/environments`, { line })),
   runs: (id: number, commit: string) => read<Run[]>(address(`traces/${id}/runs`, { commit })),
   commits: (repository: string, line: string, first: number, limit: number) =>
     read<Commits>(address("commits", { repository, line, first, limit })),

@@ -34,6 +34,11 @@ export interface ChartMark {
   text: string;
 }
 
+/** Something else that happened at a commit. */
+export interface ChartNote {
+  position: number;
+}
+
 export interface ChartRange {
   first: number;
   last: number;
@@ -57,6 +62,7 @@ export class ChartPart extends Part {
     lines: { attribute: false },
     levels: { attribute: false },
     marks: { attribute: false },
+    notes: { attribute: false },
     times: { attribute: false },
     total: { type: Number },
     range: { attribute: false },
@@ -68,6 +74,7 @@ export class ChartPart extends Part {
   declare lines: readonly ChartLine[];
   declare levels: readonly ChartLevel[];
   declare marks: readonly ChartMark[];
+  declare notes: readonly ChartNote[];
   declare times: Float64Array;
   declare total: number;
   declare range: ChartRange | undefined;
@@ -87,6 +94,7 @@ export class ChartPart extends Part {
     this.lines = [];
     this.levels = [];
     this.marks = [];
+    this.notes = [];
     this.times = new Float64Array();
     this.total = 0;
     this.scale = "auto";
@@ -123,7 +131,7 @@ export class ChartPart extends Part {
     const data = ["lines", "scale", "times", "total"].some((name) => changed.has(name as keyof ChartPart));
     if (data || !this.plot) this.build();
     else if (changed.has("range")) this.build();
-    else if (changed.has("levels") || changed.has("marks") || changed.has("pinned")) this.plot.redraw(false);
+    else if (changed.has("levels") || changed.has("marks") || changed.has("notes") || changed.has("pinned")) this.plot.redraw(false);
   }
 
   private get box(): HTMLElement {
@@ -358,8 +366,31 @@ export class ChartPart extends Part {
       ctx.lineTo(x(level.last + 0.3), y(level.mean / base));
       ctx.stroke();
     }
+    this.drawNotes(plot, colours);
     ctx.restore();
     this.drawMarks(plot, colours);
+  }
+
+  private drawNotes(plot: uPlot, colours: Palette): void {
+    const { ctx, bbox } = plot;
+    const ratio = devicePixelRatio;
+    const bottom = bbox.top + bbox.height;
+    ctx.fillStyle = ctx.strokeStyle = colours.note;
+    ctx.lineWidth = ratio;
+    ctx.setLineDash([ratio, 4 * ratio]);
+    for (const note of this.notes) {
+      const x = plot.valToPos(note.position - 0.5, "x", true);
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bottom);
+      ctx.stroke();
+      ctx.beginPath();
+      ctx.moveTo(x - 6 * ratio, bottom);
+      ctx.lineTo(x, bottom - 9 * ratio);
+      ctx.lineTo(x + 6 * ratio, bottom);
+      ctx.fill();
+    }
+    ctx.setLineDash([]);
   }
 
   private drawMarks(plot: uPlot, colours: Palette): void {

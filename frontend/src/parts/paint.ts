@@ -23,6 +23,7 @@ export interface Palette {
   band: string;
   suspect: string;
   pin: string;
+  note: string;
   status: Record<Status, string>;
   direction: Record<Direction, string>;
   series: string[];
@@ -43,6 +44,7 @@ export function palette(host: HTMLElement): Palette {
     band: get("--band"),
     suspect: get("--suspect"),
     pin: get("--accent"),
+    note: get("--environment"),
     status: {
       new: get("--state-new"),
       acknowledged: get("--state-acknowledged"),

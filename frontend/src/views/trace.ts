@@ -6,6 +6,7 @@ import {
   type ApiError,
   type Changes,
   type Commit,
+  type Environment,
   type Explanation,
   type Member,
   type Repository,
@@ -45,6 +46,7 @@ class TraceView extends Part {
     commit: { state: true },
     suspects: { state: true },
     runs: { state: true },
+    environments: { state: true },
     explanation: { state: true },
     whyError: { state: true },
   };
@@ -57,6 +59,7 @@ class TraceView extends Part {
   declare commit: Commit | undefined;
   declare suspects: readonly Commit[];
   declare runs: readonly Run[];
+  declare environments: readonly Environment[];
   declare explanation: Explanation | undefined;
   declare whyError: ApiError | undefined;
 
@@ -73,6 +76,7 @@ class TraceView extends Part {
     this.times = new Float64Array();
     this.suspects = [];
     this.runs = [];
+    this.environments = [];
   }
 
   override connectedCallback(): void {
@@ -108,14 +112,22 @@ class TraceView extends Part {
 
   private async load(): Promise<void> {
     this.error = this.changes = this.series = this.explanation = this.whyError = undefined;
+    this.environments = [];
     this.source.forget();
     try {
       this.changes = await api.changes(this.address.id, this.address.line);
       const { repository } = this.changes.trace;
       this.commits = new CommitCache(repository, this.changes.line);
       document.title = `${traceName(this.changes.trace.params).name} · Knickpoint`;
-      const [times] = await Promise.all([api.times(repository, this.changes.line), this.loadValues(), this.loadCommit()]);
+      const { id, line } = this.address;
+      const [times, environments] = await Promise.all([
+        api.times(repository, this.changes.line),
+        api.environments(id, line),
+        this.loadValues(),
+        this.loadCommit(),
+      ]);
       this.times = times;
+      this.environments = environments;
     } catch (thrown) {
       this.error = shown(thrown);
     }
@@ -212,6 +224,7 @@ class TraceView extends Part {
         { keys: ["a"], does: "acknowledge the change", run: () => this.decideKey("a") },
         { keys: ["h"], does: "hide the change as noise", run: () => this.decideKey("h") },
         { keys: ["u"], does: "undo the last decision", run: () => void undoLast() },
+        { keys: ["e"], does: "next change of environment", run: () => this.stepEnvironment() },
         { keys: ["w"], does: "why", run: () => this.openWhy() },
         { keys: ["Escape"], does: "unpin the commit", run: () => this.go({ commit: undefined }) },
       ],
@@ -222,6 +235,12 @@ class TraceView extends Part {
     const places = (this.changes?.changes ?? []).flatMap((member) => member.place.position ?? []).sort((a, b) => a - b);
     const now = this.address.commit ?? (by > 0 ? -1 : Infinity);
     const next = by > 0 ? places.find((place) => place > now) : places.findLast((place) => place < now);
+    if (next !== undefined) this.go({ commit: next });
+  }
+
+  private stepEnvironment(): void {
+    const places = this.environments.map((own) => own.position);
+    const next = places.find((place) => place > (this.address.commit ?? -1)) ?? places[0];
     if (next !== undefined) this.go({ commit: next });
   }
 
@@ -316,6 +335,7 @@ class TraceView extends Part {
             .lines=${this.lines}
             .levels=${changes.regions}
             .marks=${this.marks}
+            .notes=${this.environments}
             .times=${this.times}
             .total=${total}
             .range=${this.range}
@@ -336,6 +356,7 @@ class TraceView extends Part {
       <span><i class="key-level"></i>stable level and its spread</span>
       ${used.map((status) => state(status))}
       ${this.marks.some((mark) => mark.suspects > 1) ? html`<span><i class="key-suspect"></i>not measured, change lies in here</span>` : nothing}
+      ${this.environments.length > 0 ? html`<span><i class="key-note"></i>environment changed</span>` : nothing}
     </div>`;
   }
 
@@ -343,7 +364,7 @@ class TraceView extends Part {
     const parts = changes.changes.map((member) => `${changeInWords(member)} at ${member.commit.short}, ${statusWord[member.status]}`);
     return `Values of ${traceText(changes.trace.params)} over ${count(changes.measured, "measured commit")}. ${
       parts.length > 0 ? `Changes: ${parts.join("; ")}.` : "No changes."
-    }`;
+    }${this.environments.length > 0 ? ` ${count(this.environments.length, "change")} of environment.` : ""}`;
   }
 
   private describe(hovered: Hovered) {
@@ -364,7 +385,14 @@ class TraceView extends Part {
       ${mark
         ? html`<div class="tip-mark">${change(mark)} ${state(mark.status)}
             ${mark.place.suspects > 1 ? html`<span class="faint">in one of ${mark.place.suspects} commits</span>` : nothing}</div>`
-        : nothing}`;
+        : nothing}
+      ${this.environmentsUntil(position).map((own) => html`<div class="tip-note">Environment changed: ${renderFacts(own)}</div>`)}`;
+  }
+
+  /** The changes of environment at a plotted commit, and those since the one plotted before it. */
+  private environmentsUntil(position: number): Environment[] {
+    const before = this.series?.positions.findLast((own) => own < position) ?? -1;
+    return this.environments.filter((own) => own.position > before && own.position <= position);
   }
 
   private renderDelta(position: number, value: number) {
@@ -435,15 +463,18 @@ class TraceView extends Part {
     const at = this.series?.positions.indexOf(position) ?? -1;
     const value = at < 0 ? undefined : this.series?.values[at];
     return html`<h2 id="commit-title">Commit</h2>
-      <p class="commit-subject">${commit.subject}</p>
+      ${commit.subject ? html`<p class="commit-subject">${commit.subject}</p>` : nothing}
       <dl class="facts">
         <div><dt>Hash</dt><dd>${hash(commit)}</dd></div>
-        <div><dt>Author</dt><dd>${commit.author}${commit.email ? html` <span class="faint">${commit.email}</span>` : nothing}</dd></div>
+        <div><dt>Author</dt><dd>${commit.author || html`<span class="faint">not known</span>`}${commit.email ? html` <span class="faint">${commit.email}</span>` : nothing}</dd></div>
         <div><dt>Date</dt><dd>${moment(commit.time)}</dd></div>
         <div><dt>Place</dt><dd class="figure">commit ${(position + 1).toLocaleString("en")} of ${changes.commits.toLocaleString("en")} on ${changes.line || "the line"}</dd></div>
         <div><dt>Value</dt><dd>${value === undefined
           ? html`<span class="faint">not measured</span>`
           : html`<strong class="figure">${valueText(value, changes.trace.unit)}</strong> ${this.renderDelta(position, value)}`}</dd></div>
+        ${this.environments
+          .filter((own) => own.position === position)
+          .map((own) => html`<div><dt>Changed</dt><dd>${renderFacts(own)} <span class="faint">since commit ${(own.previous + 1).toLocaleString("en")}</span></dd></div>`)}
         ${this.runs.map((run) => this.renderRun(run))}
       </dl>
       ${this.renderSuspects()}`;
@@ -452,15 +483,18 @@ class TraceView extends Part {
   private renderRun(run: Run) {
     const samples = run.samples.length;
     const facts = Object.entries(run.environment);
-    return html`<div><dt>Run</dt><dd>
+    return html`<div title=${[run.identity, run.source].filter(Boolean).join("\n")}><dt>Run</dt><dd>
       ${run.value === null ? html`<span>${run.outcome}</span>` : html`<span class="figure">${valueText(run.value, this.changes?.trace.unit ?? run.unit)}</span>`}
       ${run.message ? html`<span class="faint">${run.message}</span>` : nothing}
-      ${samples > 1 ? html`<span class="faint">median of ${count(samples, "sample")}</span>` : nothing}
       ${run.time ? html`<span class="faint">${moment(run.time)}</span>` : nothing}
       ${Object.entries(run.links)
         .filter(([, url]) => /^https?:\/\//.test(url))
         .map(([name, url]) => html` <a href=${url} target="_blank" rel="noreferrer">${name}</a>`)}
       ${facts.length > 0 ? html`<div class="second">${facts.map(([name, text]) => html`<span class="param"><span class="param-key">${name}</span>${text}</span>`)}</div>` : nothing}
+      ${samples > 1
+        ? html`<details class="samples"><summary>median of ${count(samples, "sample")}</summary>
+            <ul class="figure">${run.samples.map((sample) => html`<li>${valueText(sample, run.unit)}</li>`)}</ul></details>`
+        : nothing}
     </dd></div>`;
   }
 
@@ -493,7 +527,8 @@ class TraceView extends Part {
       ${facts.length > 0
         ? html`<p>Of the whole trace: ${facts.map(([name, value]) => html`<span class="param"><span class="param-key">${name}</span>${value === null ? "none" : number(value)}</span> `)}</p>`
         : nothing}
-      ${why.candidates.length === 0
+      ${why.reason ? html`<p>It does not look at this trace: ${why.reason}.</p>` : nothing}
+      ${why.reason ? nothing : why.candidates.length === 0
         ? html`<p class="faint">No place was a candidate: the values do not differ enough anywhere, or there are too few of them.</p>`
         : html`<table class="candidates">
             <thead><tr><th scope="col">Commit</th><th scope="col">Outcome</th><th scope="col">Checks</th></tr></thead>
@@ -507,6 +542,10 @@ class TraceView extends Part {
           </table>`}
       ${why.omitted > 0 ? html`<p class="faint">and ${count(why.omitted, "more place")}, all rejected</p>` : nothing}`;
   }
+}
+
+function renderFacts(change: Environment) {
+  return change.facts.map(({ name, before, after }) => html`<span class="param"><span class="param-key">${name}</span>${before} → ${after}</span> `);
 }
 
 function renderChecks(checks: Explanation["candidates"][number]["checks"]) {
