@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
-from tests.server.story import make_instance
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, sync_playwright
+from tests.server.story import add_machines, make_instance
 
-from knickpoint.instance import open_instance
+from knickpoint.instance import Instance, open_instance
 from knickpoint.server import serving
 from knickpoint.server.pages import STATIC
+from knickpoint.watch.triage import Targets, undo
 
 _ARGUMENTS = [
     "--no-sandbox",
@@ -50,27 +51,31 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the directory of an instance with findings, to be copied."""
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Instance, str]]:
+    """Serve one instance with findings for all tests."""
     directory = tmp_path_factory.mktemp("browser") / "instance"
     make_instance(directory)
-    return directory
+    with open_instance(directory) as instance:
+        add_machines(instance)
+        with serving(instance) as found:
+            yield instance, found.rstrip("/")
 
 
 @pytest.fixture(scope="session")
-def shown(story: Path) -> Iterator[str]:
-    """Serve an instance for tests that change nothing."""
-    with open_instance(story) as instance, serving(instance) as found:
-        yield found.rstrip("/")
+def shown(served: tuple[Instance, str]) -> str:
+    """Return the address of the server, for tests that change nothing."""
+    return served[1]
 
 
 @pytest.fixture
-def address(story: Path, tmp_path: Path) -> Iterator[str]:
-    """Serve an instance with findings of the test's own."""
-    directory = tmp_path / "instance"
-    shutil.copytree(story, directory)
-    with open_instance(directory) as instance, serving(instance) as found:
-        yield found.rstrip("/")
+def address(served: tuple[Instance, str]) -> Iterator[str]:
+    """Return the address of the server, and take back afterwards what the test decided."""
+    instance, found = served
+    yield found
+    repository = instance.store.commits.repositories()[0]
+    everything = Targets(points=tuple(member["id"] for member in instance.store.findings.members(repository)))
+    while undo(instance.store, everything, who="the next test").decisions:
+        pass
 
 
 @pytest.fixture
@@ -81,12 +86,12 @@ def empty_address(tmp_path: Path) -> Iterator[str]:
         yield found.rstrip("/")
 
 
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """Open a window that nobody has used before, in which nothing from elsewhere is loaded."""
-    with browser.new_context(viewport={"width": 1400, "height": 900}, timezone_id="UTC") as opened:
-        opened.set_default_timeout(15_000)
-        yield opened
+@pytest.fixture(scope="session")
+def window(browser: Browser) -> Iterator[Page]:
+    """Open one window for all tests: a new one each time costs more than what is tested in it."""
+    with browser.new_context(timezone_id="UTC") as context:
+        context.set_default_timeout(15_000)
+        yield context.new_page()
 
 
 @pytest.fixture
@@ -96,24 +101,43 @@ def complaints() -> list[str]:
 
 
 @pytest.fixture
-def page(context: BrowserContext, complaints: list[str]) -> Iterator[Page]:
-    """Open a page; the test fails if anything on it goes wrong or leaves this machine."""
-    opened = context.new_page()
-    opened.on("pageerror", lambda error: complaints.append(str(error)))
-    opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    opened.on("request", lambda request: complaints.append(request.url) if _is_remote(request.url) else None)
-    yield opened
+def page(window: Page, complaints: list[str]) -> Iterator[Page]:
+    """Return a window that remembers nothing; the test fails if anything goes wrong in it or leaves this machine."""
+    window.set_viewport_size({"width": 1400, "height": 900})
+    window.emulate_media(color_scheme="light")
+
+    def on_error(error: Error) -> None:
+        complaints.append(str(error))
+
+    def on_console(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            complaints.append(message.text)
+
+    def on_request(request: Request) -> None:
+        if _is_remote(request.url):
+            complaints.append(request.url)
+
+    window.on("pageerror", on_error)
+    window.on("console", on_console)
+    window.on("request", on_request)
+    yield window
+    if window.url.startswith("http"):
+        window.evaluate("() => localStorage.clear()")
+    window.remove_listener("pageerror", on_error)
+    window.remove_listener("console", on_console)
+    window.remove_listener("request", on_request)
+    window.goto("about:blank")
     assert complaints == []
 
 
 def settle(page: Page) -> None:
     """Wait until the view has what it asked the server for."""
-    page.wait_for_selector("main :is(table, .notice)")
+    page.wait_for_selector("main :is(table, .notice, kp-chart)")
     page.wait_for_function("() => !document.querySelector('main .waiting:not(details .waiting)')")
 
 
 def _is_remote(url: str) -> bool:
-    return not url.startswith(("http://127.0.0.1:", "data:", "blob:"))
+    return not url.startswith(("http://127.0.0.1:", "data:", "blob:", "about:"))
 
 
 @pytest.fixture
