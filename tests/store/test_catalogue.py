@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
@@ -87,3 +89,42 @@ def test_a_key_that_is_not_canonical_stores_nothing(store: Store, repository: Re
 @given(st.lists(st.integers(0, 2**33), unique=True, min_size=1, max_size=200).map(sorted))
 def test_the_ids_of_an_event_read_back(ids: list[int]) -> None:
     assert unpack_ids(pack_ids(np.array(ids, dtype=np.int64))).tolist() == ids
+
+
+def _in_another_thread(work: Callable[[], object]) -> None:
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+def test_traces_of_an_open_transaction_are_seen_by_itself_only(store: Store, repository: Repository) -> None:
+    everything = parse_query("")
+    fill(store, repository, range(3), 0)
+    others: list[int] = []
+    with store.transaction():
+        fill(store, repository, range(3, 5), 1)
+        own = len(store.traces.select(repository, everything))
+        _in_another_thread(lambda: others.append(len(store.traces.select(repository, everything))))
+    assert (own, others) == (5, [3])
+    assert store.traces.facets(repository, everything)["test"] == {f"t{number}": 1 for number in range(5)}
+
+
+def test_a_writer_right_after_a_failed_one_uses_nothing_that_was_undone(
+    store: Store, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next writer comes as early as it can: when the failed transaction gives up its lock."""
+    from sqlalchemy import Connection
+
+    undo = Connection.rollback
+
+    def undo_and_let_others_in(connection: Connection) -> None:
+        undo(connection)
+        monkeypatch.setattr(Connection, "rollback", undo)
+        _in_another_thread(lambda: fill(store, repository, range(7, 9), 1))
+
+    with suppress(ZeroDivisionError), store.transaction():
+        fill(store, repository, range(7, 10), 0)
+        monkeypatch.setattr(Connection, "rollback", undo_and_let_others_in)
+        raise ZeroDivisionError
+    with open_store(store.location) as other:
+        assert other.traces.facets(repository, parse_query(""))["test"] == {"t7": 1, "t8": 1}

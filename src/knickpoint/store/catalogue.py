@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import numpy as np
@@ -133,13 +134,13 @@ class Catalogue:
 
     def select(self, repository_id: int, query: Query) -> NDArray[np.int64]:
         """Return the ids of the traces that match, sorted."""
-        with self._database.reading() as connection, self._lock:
+        with self._view() as connection:
             found = [columns.ids(places) for columns, places in self._matches(connection, repository_id, query)]
             return np.concatenate([np.empty(0, dtype=np.int64), *found])
 
     def facets(self, repository_id: int, query: Query) -> dict[str, dict[str, int]]:
         """Count the matching traces by name and value."""
-        with self._database.reading() as connection, self._lock:
+        with self._view() as connection:
             totals: dict[int, NDArray[np.int64]] = {}
             for columns, places in self._matches(connection, repository_id, query):
                 for number, column in columns.columns.items():
@@ -156,6 +157,25 @@ class Catalogue:
                     named = [values[code] for code in order.tolist()]
                     counted[name] = dict(zip(named, counts[order].tolist(), strict=True))
             return counted
+
+    @contextmanager
+    def _view(self) -> Iterator[Connection]:
+        """Read with what is loaded, alone; a transaction that sees other traces than the rest shares nothing."""
+        inside = self._database.connection is not None
+        with self._database.reading() as connection, self._lock:
+            apart = inside and self.version(connection) != self._committed()
+            if apart:
+                self.forget()
+            try:
+                yield connection
+            finally:
+                if apart:
+                    self.forget()
+
+    def _committed(self) -> int:
+        """Return the version that a new transaction sees."""
+        with self._database.engine.connect() as connection:
+            return self.version(connection)
 
     def _matches(
         self, connection: Connection, repository_id: int, query: Query

@@ -139,8 +139,8 @@ class Database:
                     connection.commit()
                 except BaseException:
                     self._current.connection = None
+                    self._forget()  # before the next writer comes, who would believe what was undone
                     connection.rollback()
-                    self._forget()
                     raise
                 finally:
                     self._current.connection = None
