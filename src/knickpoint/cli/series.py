@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from knickpoint.model.errors import InputError
 
-__all__ = ["NamedSeries", "read_series"]
+__all__ = ["NamedSeries", "is_number", "read_series"]
 
 _VALUE: Final = "value"
 _POSITION: Final = "pos"
@@ -67,7 +67,7 @@ def _order(positions: Sequence[str], name: str, lines: Sequence[int]) -> list[in
         try:
             keys = [_seconds(position) for position in positions]
         except ValueError:
-            odd = next(k for k, position in enumerate(positions) if not _is_number(position))
+            odd = next(k for k, position in enumerate(positions) if not is_number(position))
             raise InputError(
                 f"the position {positions[odd]!r} is neither a number nor a date, or not of one kind with the others",
                 where=f"{name}, line {lines[odd]}",
@@ -90,7 +90,8 @@ def _seconds(text: str) -> float:
     )
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Say whether ``text`` is a number."""
     try:
         float(text)
     except ValueError:
@@ -173,7 +174,7 @@ def read_series(text: str, name: str) -> list[NamedSeries]:
     rows = list(_rows(text.removeprefix("\ufeff"), name))
     if not rows:
         raise InputError("there are no rows", where=name, remedy="Give CSV with a header such as id,pos,value.")
-    if len(rows[0].fields) == 1 and _is_number(rows[0].fields[0]):
+    if len(rows[0].fields) == 1 and is_number(rows[0].fields[0]):
         _check_width(rows, 1, name)
         return _long([_VALUE], rows, name)
     header = [title.strip() for title in rows[0].fields]
@@ -187,7 +188,7 @@ def read_series(text: str, name: str) -> list[NamedSeries]:
     _check_width(rows[1:], len(header), name)
     if _VALUE in header:
         return _long(header, rows[1:], name) or [NamedSeries("", (), np.empty(0))]
-    if header == [_POSITION] or any(_is_number(title) for title in header):
+    if header == [_POSITION] or any(is_number(title) for title in header):
         raise InputError(
             "the first line is no header",
             where=f"{name}, line 1",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from knickpoint.cli.output import Column, OutputFormat, show
-from knickpoint.cli.series import NamedSeries
+from knickpoint.cli.series import NamedSeries, is_number
 from knickpoint.model.errors import InputError
 
 __all__ = ["show_clusters"]
@@ -34,7 +34,7 @@ def _aligned(series: Sequence[NamedSeries]) -> tuple[list[str], np.ndarray[tuple
     for one in series:
         for position in one.positions:
             order.setdefault(position, len(order))
-    if all(_is_number(position) for position in order):
+    if all(is_number(position) for position in order):
         order = {position: place for place, position in enumerate(sorted(order, key=float))}
     frame = np.full((len(series), len(order)), np.nan)
     for row, one in enumerate(series):
@@ -44,14 +44,6 @@ def _aligned(series: Sequence[NamedSeries]) -> tuple[list[str], np.ndarray[tuple
             )
         frame[row, [order[position] for position in one.positions]] = one.values
     return list(order), frame
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def show_clusters(series: Sequence[NamedSeries], parameters: dict[str, Any], output: OutputFormat) -> None:
