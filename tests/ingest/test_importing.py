@@ -194,7 +194,7 @@ def test_folders_are_searched_for_results_only(lab: Lab) -> None:
     lab.write("folder/README.md", "Read me")
     lab.write("folder/.hidden/three.json", "{")
     summary = lab.take(lab.directory / "folder")
-    assert (len(summary.files), summary.ignored) == (2, 1)
+    assert (len(summary.files), len(summary.ignored)) == (2, 1)
     assert summary.lines()[-2:] == ["2 files: 2 imported", "1 file of other kinds left alone"]
 
 

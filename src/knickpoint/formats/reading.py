@@ -15,7 +15,7 @@ from knickpoint.formats.source import Source
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Severity
 
-__all__ = ["find_format", "read_report", "sniff"]
+__all__ = ["find_format", "read_found", "read_report", "sniff"]
 
 _LARGE: Final = 1 << 17
 """Bytes from which on it pays to hold the garbage collector back."""
@@ -64,6 +64,23 @@ def read_report(
     source = Source(data, name, companions or {})
     with held_back() if len(data) > _LARGE else nullcontext():
         return _read(source, format)
+
+
+def read_found(data: bytes, *, name: str = "", companions: Mapping[str, bytes] | None = None) -> Parsed | None:
+    """Return what a file says that nobody named: it was met in a folder; None where it is nobody's results.
+
+    Those are files that no format fits, and those that tools leave beside results (:func:`companion_of`). JSON
+    that breaks off may have been results, and is refused.
+
+    Raises:
+        FormatError: as :func:`read_report`.
+    """
+    source = Source(data, name, companions or {})
+    with held_back() if len(data) > _LARGE else nullcontext():
+        broken = source.data.lstrip()[:1] in (b"", b"{", b"[", b"\x1f") and source.fault is not None
+        if not broken and (companion_of(source) or not _fitting(source)):
+            return None
+        return _read(source, "")
 
 
 def _read(source: Source, wanted: str) -> Parsed:

@@ -33,17 +33,19 @@ class Context:
     """What was said beside a results file.
 
     ``told`` stands over what the file says (options first, then sidecars); ``fallback`` is what the CI says,
-    used only for results that name no commit.
+    used only for results that name no commit. ``mapping`` is the TOML that says where in the file the results
+    stand, "" where a format knows.
     """
 
     told: Sidecar = field(default_factory=Sidecar)
     fallback: Sidecar = field(default_factory=Sidecar)
+    mapping: str = ""
 
     @classmethod
-    def of(cls, told: Sidecar, ci: CiFacts | None) -> Context:
+    def of(cls, told: Sidecar, ci: CiFacts | None, mapping: str = "") -> Context:
         """Join what options and sidecars say with what the CI says, None outside of one."""
         if ci is None:
-            return cls(told)
+            return cls(told, mapping=mapping)
         facts = Sidecar(
             commit=ci.revision,
             branch=ci.branch,
@@ -52,11 +54,12 @@ class Context:
             links=ci.links,
             revisions=ci.revisions,
         )
-        return cls(told, facts)
+        return cls(told, facts, mapping)
 
     def as_options(self) -> dict[str, object]:
         """Return the context as plain values, to be kept with a file that waits or was refused."""
-        return {"told": _plain(self.told), "fallback": _plain(self.fallback)}
+        options: dict[str, object] = {"told": _plain(self.told), "fallback": _plain(self.fallback)}
+        return {**options, "mapping": self.mapping} if self.mapping else options
 
     @classmethod
     def from_options(cls, options: Mapping[str, object]) -> Context:
@@ -64,11 +67,12 @@ class Context:
         told, fallback = (
             read_sidecar(json.dumps(options.get(name, {})).encode(), where=name) for name in ("told", "fallback")
         )
-        return cls(told, fallback)
+        return cls(told, fallback, str(options.get("mapping", "")))
 
-    def with_told(self, *, commit: str = "", format: str = "") -> Context:  # noqa: A002 - the sidecar's word
+    def with_told(self, *, commit: str = "", format: str = "", mapping: str = "") -> Context:  # noqa: A002 - the sidecar's word
         """Return the context with more said; empty texts say nothing."""
-        return replace(self, told=Sidecar(commit=commit, format=format).over(self.told))
+        told = Sidecar(commit=commit, format=format).over(self.told)
+        return replace(self, told=told, mapping=mapping or ("" if format else self.mapping))
 
     def complete(self, report: Report) -> list[Completed]:
         """Return the runs of ``report`` with commit, branch, environment and links filled in.

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
+from knickpoint.ingest.arrival import Arrival
 from knickpoint.ingest.books import Books
 from knickpoint.ingest.ci import read_ci
+from knickpoint.ingest.companions import companions_of
 from knickpoint.ingest.completion import Context
 from knickpoint.ingest.outcome import FileOutcome, ImportState, ImportSummary
 from knickpoint.ingest.places import takes_name
 from knickpoint.ingest.settings import Destination
 from knickpoint.ingest.sidecar import Sidecar, is_sidecar, sidecar_of
-from knickpoint.ingest.writing import Arrival, Writer
+from knickpoint.ingest.writing import Writer
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import Problem
 
-__all__ = ["Progress", "import_data", "import_files", "read_file"]
+__all__ = ["Progress", "import_data", "import_files", "mapping_of", "read_file", "reader"]
 
 Progress = Callable[[int, int], None]
 """Is told how many files of how many are done."""
@@ -43,8 +47,8 @@ def import_files(
 
     Args:
         destination: an instance.
-        paths: files and folders; in folders, files whose names no format has are left alone.
-        format: name of the format, "" to look at each file.
+        paths: files and folders; files in folders that no format fits are left alone.
+        format: name of the format, or path of a mapping (``….toml``); "" to look at each file.
         revision: commit of all results, "" where they say it.
         branch: branch of all results.
         repository: name or URL of their repository.
@@ -59,23 +63,32 @@ def import_files(
         HistoryError: a repository cannot be read.
         StoreError: the store cannot be written.
     """
-    given = Sidecar(commit=revision, branch=branch, repository=repository, format=format, params=dict(params or {}))
+    name, mapping = mapping_of(format)
+    given = Sidecar(commit=revision, branch=branch, repository=repository, format=name, params=dict(params or {}))
     ci = read_ci()
+    limit = destination.ingest.largest_megabytes
+    beside = reader(limit)
     writer = Writer(destination, Books(destination), dry_run)
     files, outcomes, ignored = _listed(paths)
-    for done, path in enumerate(files):
+    for done, (path, found) in enumerate(files.items()):
         if progress is not None:
             progress(done, len(files))
+        source = os.path.abspath(path)  # noqa: PTH100 - links stay
         try:
-            data = read_file(path, destination.ingest.largest_megabytes)
-            context = Context.of(given.over(sidecar_of(path)), ci)
+            data = read_file(path, limit)
+            context = Context.of(given.over(sidecar_of(path)), ci, mapping)
         except InputError as error:
             outcomes.append(_unreadable(str(path), error))
             continue
-        outcomes.append(writer.take(Arrival(os.path.abspath(path), data, context)))  # noqa: PTH100 - links stay
+        arrival = Arrival(source, data, context, companions_of(source, beside))
+        outcome = writer.take_found(arrival) if found else writer.take(arrival)
+        if outcome is None:
+            ignored.append(str(path))
+        else:
+            outcomes.append(_renamed(outcome, source, str(path)))
     if progress is not None:
         progress(len(files), len(files))
-    return ImportSummary(_told(outcomes, files), ignored, dry_run)
+    return ImportSummary(tuple(outcomes), tuple(ignored), dry_run)
 
 
 def import_data(
@@ -96,30 +109,59 @@ def import_data(
         dry_run: do everything, then undo it.
     """
     writer = Writer(destination, Books(destination), dry_run)
-    return ImportSummary((writer.take(Arrival(source, data, Context(told or Sidecar()))),), 0, dry_run)
+    return ImportSummary((writer.take(Arrival(source, data, Context(told or Sidecar()))),), dry_run=dry_run)
 
 
-def _listed(paths: Iterable[Path | str]) -> tuple[list[Path], list[FileOutcome], int]:
-    """Return the files to read, outcomes of what cannot be read, and how many files were left alone."""
-    files: dict[Path, None] = {}
+def mapping_of(format: str) -> tuple[str, str]:  # noqa: A002 - the word of the command line
+    """Return the name of a format and the text of a mapping, one of them "": ``format`` names either.
+
+    Raises:
+        InputError: the mapping cannot be read.
+    """
+    if not format.lower().endswith(".toml"):
+        return format, ""
+    try:
+        return "", read_file(Path(format), 1).decode()
+    except UnicodeDecodeError as error:
+        raise InputError("the mapping is not UTF-8", where=format, remedy="Save it as UTF-8.") from error
+
+
+def reader(megabytes: int) -> Callable[[str], bytes | None]:
+    """Return what reads files beside results; one that stands beside many is read once."""
+
+    @lru_cache(maxsize=8)
+    def read(name: str) -> bytes | None:
+        try:
+            data = read_file(Path(name), megabytes)
+        except InputError:
+            return None
+        return data if len(data) <= megabytes * 1_000_000 else None
+
+    return read
+
+
+def _listed(paths: Iterable[Path | str]) -> tuple[dict[Path, bool], list[FileOutcome], list[str]]:
+    """Return the files to read, and whether each was found in a folder; what cannot be read; what is left alone."""
+    files: dict[Path, bool] = {}
     outcomes: list[FileOutcome] = []
-    ignored = 0
+    ignored: list[str] = []
     for given in paths:
         path = Path(given)
-        if not path.is_dir():
-            files[path] = None
+        if not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir() raises where a directory may not be entered
+            files[path] = False
             continue
         found, failures, others = _walk(path)
-        files.update(dict.fromkeys(found))
+        for one in found:
+            files.setdefault(one, True)
         outcomes += failures
         ignored += others
-    return list(files), outcomes, ignored
+    return files, outcomes, ignored
 
 
-def _walk(folder: Path) -> tuple[list[Path], list[FileOutcome], int]:
+def _walk(folder: Path) -> tuple[list[Path], list[FileOutcome], list[str]]:
     found: list[Path] = []
     failures: list[FileOutcome] = []
-    ignored = 0
+    ignored: list[str] = []
 
     def fail(error: OSError) -> None:
         failures.append(_unreadable(str(error.filename), _cannot_read(Path(str(error.filename)), error)))
@@ -133,7 +175,7 @@ def _walk(folder: Path) -> tuple[list[Path], list[FileOutcome], int]:
             if takes_name(name):
                 found.append(path)
             else:
-                ignored += 1
+                ignored.append(str(path))
     return found, failures, ignored
 
 
@@ -162,13 +204,16 @@ def _cannot_read(path: Path, error: OSError) -> InputError:
     return InputError(f"it cannot be read: {error.strerror}", where=str(path), remedy="Copy it elsewhere, then retry.")
 
 
+def _renamed(outcome: FileOutcome, source: str, name: str) -> FileOutcome:
+    """Name a file as it was named to us, not by the absolute path that the ledger keeps."""
+    problems = tuple(
+        replace(problem, where=name + problem.where.removeprefix(source))
+        if problem.where.startswith(source)
+        else problem
+        for problem in outcome.problems
+    )
+    return replace(outcome, source=name, problems=problems)
+
+
 def _unreadable(source: str, error: InputError) -> FileOutcome:
     return FileOutcome(source, ImportState.UNREADABLE, problems=(Problem(error.message, error.where, error.remedy),))
-
-
-def _told(outcomes: Sequence[FileOutcome], files: Sequence[Path]) -> tuple[FileOutcome, ...]:
-    """Name files as they were named to us, not by the absolute paths that the ledger keeps."""
-    from dataclasses import replace
-
-    names = {os.path.abspath(path): str(path) for path in files}  # noqa: PTH100 - as above
-    return tuple(replace(outcome, source=names.get(outcome.source, outcome.source)) for outcome in outcomes)

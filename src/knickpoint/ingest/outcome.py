@@ -93,10 +93,13 @@ def _count(number: int, noun: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ImportSummary:
-    """What became of every file, in the order of the import; ``ignored`` counts files of other kinds."""
+    """What became of every file, in the order of the import.
+
+    ``ignored`` names the files that were found in folders and left alone: no format fits them.
+    """
 
     files: tuple[FileOutcome, ...] = ()
-    ignored: int = 0
+    ignored: tuple[str, ...] = ()
     dry_run: bool = False
     notes: tuple[str, ...] = field(default=())
 
@@ -133,7 +136,7 @@ class ImportSummary:
             told = ", ".join(f"{count:,} {state}" for state, count in counts.items()) or "no results files found"
             lines.append(f"{_count(len(self.files), 'file')}: {told}" if self.files else told)
         if self.ignored:
-            lines.append(f"{_count(self.ignored, 'file')} of other kinds left alone")
+            lines.append(f"{_count(len(self.ignored), 'file')} of other kinds left alone")
         if self.dry_run:
             lines.append("dry run: nothing was kept")
         return lines

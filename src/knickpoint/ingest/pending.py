@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from knickpoint.ingest.arrival import Arrival
 from knickpoint.ingest.books import Books
-from knickpoint.ingest.completion import Context
 from knickpoint.ingest.git_book import GitBook
+from knickpoint.ingest.importing import mapping_of
 from knickpoint.ingest.outcome import FileOutcome, ImportState, ImportSummary
 from knickpoint.ingest.settings import Destination
 from knickpoint.ingest.sources import ANNOUNCEMENT, keep_announcement, take_arrivals
-from knickpoint.ingest.writing import Arrival, Writer, give_up
+from knickpoint.ingest.writing import Writer, give_up
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import Problem
 from knickpoint.store import FileEntry, FileState, Quarantined, Waiting
@@ -98,9 +99,10 @@ def retry_waiting(
     for done, one in enumerate(ready):
         if progress is not None:
             progress(done, len(ready))
-        for entry in ledger.waiting(number=one.id):
-            context = Context.from_options(entry.options)
-            outcomes.append(writer.take(Arrival(entry.source, zlib.decompress(entry.payload), context)))
+        outcomes += [
+            writer.take(Arrival.kept(entry.source, entry.payload, entry.options))
+            for entry in ledger.waiting(number=one.id)
+        ]
     oldest = datetime.now(UTC) - timedelta(days=destination.ingest.waiting_days)
     for one in ledger.waiting(payloads=False):
         if one.created < oldest:
@@ -121,7 +123,7 @@ def retry_refused(
     Args:
         destination: an instance.
         numbers: the files' numbers, all files without any.
-        format: name of the format, where it was not recognised.
+        format: name of the format, or path of a mapping, where it was not recognised.
         revision: the commit, where the results do not say it.
         progress: is told (done, total).
 
@@ -136,6 +138,7 @@ def retry_refused(
             f"there is no file {missing[0]} in quarantine", remedy="List them with knick ingest quarantine."
         )
     chosen = [number for number in known if not numbers or number in numbers]
+    name, mapping = mapping_of(format)
     writer = Writer(destination, Books(destination))
     outcomes: list[FileOutcome] = []
     for done, number in enumerate(chosen):
@@ -145,9 +148,9 @@ def retry_refused(
             if entry.options.get(ANNOUNCEMENT):
                 outcomes += _announced_again(destination, entry)
                 continue
-            context = Context.from_options(entry.options).with_told(format=format, commit=revision)
-            outcome = writer.take(Arrival(entry.source, zlib.decompress(entry.payload), context))
-            outcomes.append(outcome)
+            arrival = Arrival.kept(entry.source, entry.payload, entry.options)
+            context = arrival.context.with_told(format=name, commit=revision, mapping=mapping)
+            outcomes.append(writer.take(replace(arrival, context=context)))
     return ImportSummary(tuple(outcomes))
 
 

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from knickpoint.formats import read_report
+from knickpoint.ingest.arrival import Arrival
 from knickpoint.ingest.books import Books
-from knickpoint.ingest.importing import read_file
+from knickpoint.ingest.companions import companions_of
+from knickpoint.ingest.completion import Context
+from knickpoint.ingest.importing import mapping_of, read_file, reader
 from knickpoint.ingest.naming import Naming
 from knickpoint.ingest.settings import Destination
 from knickpoint.ingest.sidecar import Sidecar, sidecar_of
@@ -37,18 +39,24 @@ def read_results(
 ) -> ReadResults:
     """Read results files with the naming rules of ``destination``; runs need not say their commit.
 
+    ``format`` names a format, or the path of a mapping (``….toml``).
+
     Raises:
         InputError: a file cannot be read, or the files belong to several repositories.
     """
+    name, mapping = mapping_of(format)
     books = Books(destination)
     settings = destination.ingest
     runs: list[RunReport] = []
     warnings: list[Problem] = []
     names: dict[str, None] = {}
     for path in map(Path, paths):
-        told = Sidecar(repository=repository, format=format, params=dict(params or {})).over(sidecar_of(path))
+        told = Sidecar(repository=repository, format=name, params=dict(params or {})).over(sidecar_of(path))
         data = read_file(path, settings.largest_megabytes)
-        report, problems = read_report(data, name=str(path), format=told.format)
+        companions = companions_of(str(path), reader(settings.largest_megabytes))
+        read = Arrival(str(path), data, Context(told, mapping=mapping), companions).read(settings.largest_megabytes)
+        assert read is not None
+        report, problems = read
         refused = next((problem for problem in problems if problem.severity is Severity.ERROR), None)
         if refused is not None:
             raise FormatError(refused.message, where=f"{path}: {refused.where}", remedy=refused.remedy)

@@ -9,14 +9,16 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import unquote_plus
 
+from knickpoint.ingest.arrival import Arrival
 from knickpoint.ingest.books import Books
+from knickpoint.ingest.companions import companions_of
 from knickpoint.ingest.completion import Context
 from knickpoint.ingest.identity import digest_file
 from knickpoint.ingest.outcome import FileOutcome, ImportState, ImportSummary
 from knickpoint.ingest.places import Folder, Place, open_place, takes_name
 from knickpoint.ingest.settings import Destination, SourceSettings
 from knickpoint.ingest.sidecar import SIDECAR, SIDECAR_SUFFIX, Sidecar, read_sidecar
-from knickpoint.ingest.writing import Arrival, Writer, keep_refused
+from knickpoint.ingest.writing import Writer, keep_refused
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import Problem
 
@@ -56,8 +58,9 @@ class Watched:
         ]
         writer = Writer(self.destination, Books(self.destination))
         outcomes = []
+        names = set(listing)
         for name in changed:
-            outcome = _take(writer, place, name, self.settings, set(listing))
+            outcome = _take(writer, place, name, self.settings, names)
             if outcome is not None:
                 outcomes.append(outcome)
             self._seen[name] = listing[name]
@@ -168,20 +171,27 @@ def _source_of(destination: Destination, url: str) -> tuple[SourceSettings, str]
 def _take(
     writer: Writer, place: Place, name: str, settings: SourceSettings, names: set[str] | None
 ) -> FileOutcome | None:
-    """Take one file in with its sidecars; None where it is gone again. ``names`` are those of all files."""
+    """Take one file in with what stands beside it; None where it is gone again, or is nobody's results.
+
+    ``names`` are those of all files.
+    """
     source = place.source(name)
     given = Sidecar(
         branch=settings.branch, repository=settings.repository, format=settings.format, params=settings.params
     )
+    limit = writer.destination.ingest.largest_megabytes * 1_000_000
     try:
-        data = place.read(name, writer.destination.ingest.largest_megabytes * 1_000_000 + 1)
+        data = place.read(name, limit + 1)
         if data is None:
             return None
         told = given.over(_sidecars(place, name, names))
+        companions = companions_of(
+            name, lambda beside: place.read(beside, limit) if names is None or beside in names else None
+        )
     except InputError as error:
         problem = Problem(error.message, error.where, error.remedy)
         return FileOutcome(source, ImportState.UNREADABLE, problems=(problem,))
-    return writer.take(Arrival(source, data, Context(told)))
+    return writer.take_found(Arrival(source, data, Context(told), companions))
 
 
 def _sidecars(place: Place, name: str, names: set[str] | None) -> Sidecar:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
+from knickpoint.ingest.arrival import Arrival
 from knickpoint.ingest.books import Books
-from knickpoint.ingest.completion import Completed, Context
+from knickpoint.ingest.completion import Completed
 from knickpoint.ingest.git_book import GitBook
-from knickpoint.ingest.identity import digest_file, digest_run, run_identity
+from knickpoint.ingest.identity import digest_run, run_identity
 from knickpoint.ingest.naming import Naming, volatile_params
 from knickpoint.ingest.outcome import FileOutcome, ImportState
 from knickpoint.ingest.results_book import ResultsBook
 from knickpoint.ingest.settings import Destination
 from knickpoint.model.commit import Commit, Repository
-from knickpoint.model.errors import FormatError, HistoryError, InputError
+from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.params import decode_key
 from knickpoint.model.report import Problem, Report, Severity
 from knickpoint.store import FileState, Put, Receipt, RunItem, Store
@@ -27,15 +27,6 @@ from knickpoint.store import FileState, Put, Receipt, RunItem, Store
 __all__ = ["Arrival", "Writer", "give_up", "keep_refused"]
 
 _CHANGES_SHOWN: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A results file as it came: where from, its bytes, and what was said beside it."""
-
-    source: str
-    data: bytes
-    context: Context = field(default_factory=Context)
 
 
 @dataclass
@@ -51,6 +42,10 @@ class _Counts:
 
 class _DryRunError(Exception):
     """Undo the transaction of a dry run."""
+
+
+class _NobodysError(Exception):
+    """Leave a file alone that was found, and that is nobody's results."""
 
 
 @dataclass
@@ -80,6 +75,13 @@ class Writer:
         except InputError as error:
             return self._refuse(arrival, [Problem(error.message, error.where, error.remedy)])
 
+    def take_found(self, arrival: Arrival) -> FileOutcome | None:
+        """Take a file in that nobody named, as :meth:`take` does; None where it is nobody's results."""
+        try:
+            return self.take(replace(arrival, found=True))
+        except _NobodysError:
+            return None
+
     def _known(self, arrival: Arrival) -> FileOutcome | None:
         """Return what to say of content that is in already, None where it is not.
 
@@ -102,8 +104,8 @@ class Writer:
         settings = self.destination.ingest
         rules = [list(settings.drop_params), [[dict(one.old), dict(one.new)] for one in settings.renames]]
         told = {"told": options["told"]} | ({"rules": rules} if any(rules) else {})
-        alone = digest_file(arrival.data, told)
-        return (alone, digest_file(arrival.data, {**told, **options})) if options["fallback"] else (alone,)
+        alone = arrival.digest(told)
+        return (alone, arrival.digest(told, options)) if options["fallback"] else (alone,)
 
     def _digest_used(self, arrival: Arrival, report: Report) -> str:
         digests = self._digests(arrival)
@@ -111,16 +113,10 @@ class Writer:
         return digests[-1] if needs_ci else digests[0]
 
     def _read(self, arrival: Arrival) -> tuple[Report, tuple[Problem, ...]]:
-        from knickpoint.formats import read_report
-
-        limit = self.destination.ingest.largest_megabytes
-        if len(arrival.data) > limit * 1_000_000:
-            raise FormatError(
-                f"the file has more than {limit} MB",
-                where=arrival.source,
-                remedy="Split it, or raise largest_megabytes in knickpoint.toml.",
-            )
-        return read_report(arrival.data, name=arrival.source, format=arrival.context.told.format)
+        read = arrival.read(self.destination.ingest.largest_megabytes)
+        if read is None:
+            raise _NobodysError
+        return read
 
     def _write(self, arrival: Arrival, report: Report, problems: Sequence[Problem]) -> FileOutcome:
         runs = arrival.context.complete(report)
@@ -186,7 +182,7 @@ class Writer:
         for one in runs:
             table, told = naming.apply(one.run.results, where=arrival.source)
             warnings.update(dict.fromkeys(told))
-            renamed.append(dataclasses.replace(one, run=dataclasses.replace(one.run, results=table)))
+            renamed.append(replace(one, run=replace(one.run, results=table)))
         if renamed:
             suspects = volatile_params(renamed[0].run.results)
             for name in suspects:
@@ -267,7 +263,7 @@ class Writer:
                 identity=arrival.source,
                 source=arrival.source,
                 content_hash=digest,
-                options={**arrival.context.as_options(), "unknown": list(unknown)},
+                options={**arrival.as_options(report.format), "unknown": list(unknown)},
             )
             for held in ledger.waiting(payloads=False)[: -self.destination.ingest.waiting_files or None]:
                 give_up(self.destination.store, held.id, "and too many files wait")
@@ -291,7 +287,7 @@ class Writer:
             self._digests(arrival)[0],
             arrival.data,
             problems,
-            options=arrival.context.as_options(),
+            options=arrival.as_options(),
         )
         return outcome
 

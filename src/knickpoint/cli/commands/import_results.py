@@ -40,10 +40,23 @@ _FILE_COLUMNS = tuple(
 )
 
 
+_IGNORED = {
+    **dict.fromkeys((column.name for column in _FILE_COLUMNS), 0),
+    **dict.fromkeys(("repository", "format"), ""),
+    **dict.fromkeys(("changes", "problems"), ()),
+    "state": "ignored",
+}
+"""A row for a file in a folder that no format fits."""
+
+
 @click.command("import")
 @click.argument("paths", nargs=-1)
 @click.option(
-    "--as", "format_name", default="", metavar="FORMAT", help="The format; without it each file is looked at."
+    "--as",
+    "format_name",
+    default="",
+    metavar="FORMAT",
+    help="The format, or a mapping.toml that says where in a JSON file the results stand; without it each file is looked at.",
 )
 @click.option(
     "--commit", default="", metavar="HASH", help="The commit that was measured, where the results do not say."
@@ -72,7 +85,8 @@ def command(
 ) -> None:
     """Bring results files and folders, or whole histories, into the store: each exactly once.
 
-    A file comes in whole or not at all, and a second time changes nothing. The exit code is 2 when a file was
+    A file comes in whole or not at all, and a second time changes nothing. Files in folders that no format fits are
+    left alone. The exit code is 2 when a file was
     refused, could not be read, or waits for its commit.
     """
     if list_formats:
@@ -104,10 +118,14 @@ def command(
             {
                 **{column.name: getattr(file, column.name) for column in _FILE_COLUMNS},
                 "state": file.state.value,
-                "problems": [f"{problem.where}: {problem.message}" for problem in file.problems],
+                "problems": [
+                    f"{problem.where}: {problem.message}" if problem.where else problem.message
+                    for problem in file.problems
+                ],
             }
             for file in summary.files
         ]
+        rows += [{**_IGNORED, "source": name} for name in summary.ignored]
         show(_FILE_COLUMNS, rows, output)
     if summary.failed:
         raise click.exceptions.Exit(2)

@@ -1,0 +1,178 @@
+"""Folders with more in them than results, and files that stand beside results."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.ingest.conftest import Lab
+
+from knickpoint.ingest import ImportState, ingest_status, retry_refused
+from knickpoint.model.errors import InputError
+from knickpoint.model.params import decode_key
+from knickpoint.model.query import Query
+
+A = "a" * 40
+GOLDEN = Path(__file__).parents[1] / "formats" / "golden"
+MAPPING = """
+name = "rally"
+[run]
+revision = "commit"
+[[results]]
+each = "tasks.*"
+params = { benchmark = "@" }
+value = "took"
+unit = "=ms"
+"""
+
+
+def names(lab: Lab) -> set[str]:
+    """Return the names of all params in the store."""
+    store = lab.instance.store
+    known = [
+        trace
+        for repository in store.commits.repositories()
+        for trace in store.traces.get(store.traces.select(repository, Query()))
+    ]
+    return {name for trace in known for name in decode_key(trace.key)}
+
+
+def states(lab: Lab, *paths: Path, **options: str) -> list[ImportState]:
+    return [outcome.state for outcome in lab.take(*paths, **options).files]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("package.json", '{"name": "x"}'),
+        ("notes.txt", "Run it twice.\n"),
+        ("raw.log", b"\xff\xfe\xfd"),
+        ("a.json", "7"),
+    ],
+)
+def test_a_file_in_a_folder_that_no_format_fits_is_left_alone(lab: Lab, name: str, content: str | bytes) -> None:
+    other = lab.write(f"folder/{name}", content)
+    lab.skia("folder/one.json", A, sort=1)
+    summary = lab.take(lab.directory / "folder")
+    assert (summary.failed, summary.ignored) == (False, (str(other),))
+    assert summary.lines()[-1] == "1 file of other kinds left alone"
+    assert ingest_status(lab.instance).refused == ()
+
+
+def test_the_same_file_named_is_refused(lab: Lab) -> None:
+    assert states(lab, lab.write("folder/package.json", '{"name": "x"}')) == [ImportState.REFUSED]
+
+
+def test_a_file_in_a_folder_that_is_named_too_is_refused(lab: Lab) -> None:
+    other = lab.write("folder/package.json", '{"name": "x"}')
+    assert states(lab, other.parent, other) == [ImportState.REFUSED]
+
+
+def test_a_folder_of_one_format_has_nothing_to_be_left_alone(lab: Lab) -> None:
+    other = lab.write("folder/package.json", '{"name": "x"}')
+    assert states(lab, other.parent, format="skia") == [ImportState.REFUSED]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("cut.json", '{"version": 1, "git_hash": "'),
+        ("empty.json", ""),
+        ("cut.xml", '<testsuites><testsuite name="a">'),
+        ("data.js", "window.BENCHMARK_DATA = {"),
+        ("cut.json.gz", b"\x1f\x8b\x08\x00"),
+    ],
+)
+def test_results_in_a_folder_that_were_cut_short_are_refused(lab: Lab, name: str, content: str | bytes) -> None:
+    assert states(lab, lab.write(f"folder/{name}", content).parent) == [ImportState.REFUSED]
+
+
+def test_a_folder_of_asv_comes_in_with_the_names_of_its_params(lab: Lab) -> None:
+    machine = lab.directory / "results" / "machine"
+    machine.mkdir(parents=True)
+    shutil.copy(GOLDEN / "asv-0.6.6.json", machine / "0123abcd-env.json")
+    shutil.copy(GOLDEN / "asv-0.6.6-benchmarks.json", machine.parent / "benchmarks.json")
+    lab.write("results/machine/machine.json", {"arch": "x86_64", "machine": "machine", "version": 1})
+    summary = lab.take(lab.directory / "results")
+    assert (summary.failed, len(summary.files), len(summary.ignored)) == (False, 1, 2)
+    assert not {name for name in names(lab) if name.startswith("param")}
+
+
+def test_a_folder_of_criterion_comes_in_without_what_stands_beside_results(lab: Lab) -> None:
+    for place in ("new", "base"):
+        directory = lab.directory / "target" / "criterion" / "sort" / place
+        directory.mkdir(parents=True)
+        for name in ("benchmark", "estimates", "sample"):
+            shutil.copy(GOLDEN / f"criterion-0.3.6-{name}.json", directory / f"{name}.json")
+        lab.write(f"target/criterion/sort/{place}/tukey.json", [1.5, 2.5, 3.5, 4.5])
+    lab.write("target/criterion/sort/report/index.html", "<html>")
+    summary = lab.take(lab.directory / "target", revision=A)
+    assert not summary.failed
+    assert {Path(outcome.source).parent.name for outcome in summary.files} == {"new"}
+
+
+def test_what_stood_beside_a_refused_file_is_kept_with_it(lab: Lab) -> None:
+    results = json.loads((GOLDEN / "asv-0.6.6.json").read_text(encoding="utf-8"))
+    path = lab.write("results/machine/one.json", {**results, "commit_hash": ""})
+    beside = lab.directory / "results" / "benchmarks.json"
+    shutil.copy(GOLDEN / "asv-0.6.6-benchmarks.json", beside)
+    assert states(lab, path) == [ImportState.REFUSED]
+    beside.unlink()
+    assert [one.state for one in retry_refused(lab.instance, revision=A).files] == [ImportState.IMPORTED]
+    assert not {name for name in names(lab) if name.startswith("param")}
+
+
+def test_a_mapping_says_where_the_results_stand(lab: Lab) -> None:
+    mapping = str(lab.write("rally.toml", MAPPING))
+    path = lab.write("rally.json", {"commit": A, "tasks": {"bulk": {"took": [1, 3]}}})
+    summary = lab.take(path, format=mapping)
+    assert (summary.files[0].format, lab.values()) == ("rally", {A: {"bulk": 2}})
+    assert lab.take(path, format=mapping).files[0].state is ImportState.UNCHANGED
+
+
+def test_a_mapping_is_kept_with_what_it_could_not_read(lab: Lab) -> None:
+    mapping = str(lab.write("rally.toml", MAPPING))
+    assert states(lab, lab.write("rally.json", {"tasks": {"bulk": {"took": 1}}}), format=mapping) == [
+        ImportState.REFUSED
+    ]
+    assert [one.state for one in retry_refused(lab.instance, revision=A).files] == [ImportState.IMPORTED]
+
+
+def test_a_mapping_that_is_not_there_is_an_error_that_names_it(lab: Lab) -> None:
+    with pytest.raises(InputError, match=r"none\.toml: there is no such file"):
+        lab.take(lab.skia("a.json", A, sort=1), format=str(lab.directory / "none.toml"))
+
+
+_AS_ANOTHER = """
+import os, sys
+from knickpoint.ingest.importing import _listed
+os.setgid(65534)
+os.setuid(65534)
+from pathlib import Path
+files, outcomes, _ = _listed([Path(sys.argv[1])])
+for outcome in outcomes:
+    print("\\n".join(outcome.lines()))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can act as another user")
+def test_a_folder_that_may_not_be_read_is_one_line(lab: Lab) -> None:
+    closed = lab.write("open/closed/a.json", "{}").parent
+    place = closed.parent
+    while place != place.parent:
+        if place.stat().st_uid == os.geteuid() and not place.stat().st_mode & 0o001:
+            place.chmod(place.stat().st_mode | 0o755)
+        place = place.parent
+    closed.chmod(0o700)
+    told = subprocess.run(
+        [sys.executable, "-c", _AS_ANOTHER, str(closed)], capture_output=True, text=True, check=False, cwd="/"
+    )
+    if "ModuleNotFoundError" in told.stderr:
+        pytest.skip("another user cannot start Python here")
+    assert told.stderr == ""
+    assert told.stdout.splitlines() == [f"{closed}: not read: you may not read it. Give yourself the right to read it."]
