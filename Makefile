@@ -71,8 +71,8 @@ demo: setup ## The whole story on real input, then the dashboard (DEMO_ARGS=--no
 test: lint types imports test-frontend test-python docs ## Everything that must pass
 
 lint: $(STAMPS)/dev ## Style of the Python code
-	@$(BIN)/ruff check --quiet src tests benchmarks setup.py
-	@$(BIN)/ruff format --quiet --check src tests benchmarks setup.py
+	@$(BIN)/ruff check --quiet src tests benchmarks docs setup.py
+	@$(BIN)/ruff format --quiet --check src tests benchmarks docs setup.py
 
 types: setup-dev ## Static types, strict
 	@$(BIN)/mypy --no-error-summary
@@ -120,8 +120,8 @@ lock: setup-dev ## Resolve the dependencies anew and write requirements/
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --all-extras --group build --group test --group lint pyproject.toml -o requirements/dev.txt
 
 format: $(STAMPS)/dev ## Format the Python code
-	@$(BIN)/ruff format --quiet src tests benchmarks setup.py
-	@$(BIN)/ruff check --quiet --fix src tests benchmarks setup.py
+	@$(BIN)/ruff format --quiet src tests benchmarks docs setup.py
+	@$(BIN)/ruff check --quiet --fix src tests benchmarks docs setup.py
 
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
