@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import EXAMPLE, Knick
 
+from knickpoint.instance import open_instance
+
 
 def _rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
@@ -177,3 +179,31 @@ def test_a_worker_judges_what_was_imported(knick: Knick) -> None:
     knick("import", EXAMPLE)
     knick("worker", "--once")
     assert json.loads(knick("regressions", "--format", "json").output)
+
+
+@pytest.mark.usefixtures("instance")
+def test_the_doctor_counts_events_that_wait_and_that_failed(knick: Knick, instance: Path) -> None:
+    knick("import", EXAMPLE)
+    with open_instance(instance) as opened:
+        outbox = opened.store.outbox
+        outbox.publish("broken", {})
+        for _ in range(5):
+            assert outbox.claim(["broken"], "one", 0.0, 1)
+        assert outbox.claim(["broken"], "one", 0.0, 1) == []
+    rows = [row for row in json.loads(knick("doctor", "--format", "json").output) if row["about"] == "events"]
+    assert [row["state"] for row in rows] == ["good", "warning"]
+    assert "1 traces-changed for main" in rows[0]["finding"]
+    assert "1 failed for good" in rows[1]["finding"]
+
+
+@pytest.mark.usefixtures("instance")
+def test_a_worker_tries_failed_events_again_when_told(knick: Knick, instance: Path) -> None:
+    with open_instance(instance) as opened:
+        opened.store.outbox.publish("traces-changed", {"count": 0})
+        for _ in range(5):
+            assert opened.store.outbox.claim(["traces-changed"], "one", 0.0, 1)
+        opened.store.outbox.claim(["traces-changed"], "one", 0.0, 1)
+        assert len(opened.store.outbox.dead()) == 1
+    assert knick("worker", "--once", "--retry-events").code == 0
+    with open_instance(instance) as opened:
+        assert (opened.store.outbox.dead(), opened.store.outbox.pending()) == ([], {})

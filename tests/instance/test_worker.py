@@ -141,3 +141,15 @@ def test_two_workers_do_not_do_the_same_work(instance: Instance) -> None:
         worker.step()
     assert points(instance) == 30
     assert len(delivered) == 1
+
+
+def test_events_that_nobody_takes_do_not_pile_up(instance: Instance) -> None:
+    path = instance.directory / CONFIG_FILE
+    path.write_text(path.read_text(encoding="utf-8") + "[worker]\nmost_events = 2\n", encoding="utf-8")
+    for number in range(5):
+        instance.store.outbox.publish("regressions-changed", {"n": number})
+    told: list[str] = []
+    with open_instance(instance.directory) as opened:
+        Worker(opened, told.append, clock=Clock()).step()
+    assert instance.store.outbox.pending() == {("main", "regressions-changed"): 2}
+    assert any("3 of kind regressions-changed" in line for line in told)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, func, or_, select, update
+from sqlalchemy import Row, func, select, update
 
 from knickpoint.store.database import Database
 from knickpoint.store.tables.outbox import consumer as consumers
@@ -241,10 +241,12 @@ class Outbox:
             rows = connection.execute(query.group_by(table.c.consumer, table.c.kind))
             return {(row[0], row[1]): row[2] for row in rows}
 
-    def oldest(self) -> datetime | None:
-        """Return when the oldest event that is not dead was written."""
+    def oldest(self, consumer: str | None = None) -> datetime | None:
+        """Return when the oldest event that is not dead was written, of all or for one consumer."""
+        query = select(func.min(table.c.created)).where(table.c.state == "ready")
+        if consumer is not None:
+            query = query.where(table.c.consumer == consumer)
         with self._database.reading() as connection:
-            query = select(func.min(table.c.created)).where(or_(table.c.state == "ready"))
             created = connection.execute(query).scalar()
             return datetime.fromtimestamp(created, UTC) if created is not None else None
 

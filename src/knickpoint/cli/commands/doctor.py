@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _UNHEALTHY: Final = 1
+_RELAY: Final = "nats"
+_RELAY_PATIENCE: Final = timedelta(minutes=10)
 
 _COLUMNS = (Column("state"), Column("about"), Column("finding"), Column("remedy"))
 
@@ -53,13 +56,31 @@ def _arrivals(instance: Instance) -> Iterator[Row]:
         yield _row("ingest", f"{len(status.refused):,} files were refused", "See knick ingest quarantine.")
     if not (status.waiting or status.refused):
         yield _row("ingest", "nothing waits, nothing was refused")
-    dead = instance.store.outbox.dead()
+
+
+def _events(instance: Instance) -> Iterator[Row]:
+    outbox = instance.store.outbox
+    pending = sorted(outbox.pending().items())
+    oldest = outbox.oldest()
+    if oldest is not None:
+        told = ", ".join(f"{count:,} {kind} for {consumer}" for (consumer, kind), count in pending)
+        yield _row("events", f"waiting: {told}; the oldest since {oldest:%Y-%m-%d %H:%M} UTC")
+    behind = outbox.oldest(_RELAY)
+    if behind is not None and datetime.now(UTC) - behind > _RELAY_PATIENCE:
+        yield _row(
+            "events",
+            f"NATS has not taken events since {behind:%Y-%m-%d %H:%M} UTC",
+            "Keep knick worker running, and look at what it says of NATS.",
+        )
+    dead = outbox.dead()
     if dead:
         yield _row(
             "events",
-            f"{len(dead):,} events failed for good, the newest: {dead[-1].reason}",
-            "Mend the reason, then knick run.",
+            f"{len(dead):,} failed for good, the newest: {dead[-1].reason}",
+            "Mend the reason, then knick worker --retry-events.",
         )
+    if oldest is None and not dead:
+        yield _row("events", "nothing waits, nothing failed")
 
 
 def _alerts(instance: Instance) -> Iterator[Row]:
@@ -84,6 +105,6 @@ def command(instance: str | None, output: OutputFormat) -> None:
     The exit code is 0 when all is well, 1 when something wants attention, 2 when the instance cannot be opened.
     """
     with open_chosen_instance(instance) as opened:
-        rows = [*_data(opened), *_arrivals(opened), *_alerts(opened)]
+        rows = [*_data(opened), *_arrivals(opened), *_events(opened), *_alerts(opened)]
     show(_COLUMNS, rows, output)
     raise click.exceptions.Exit(_UNHEALTHY if any(row["state"] != "good" for row in rows) else 0)

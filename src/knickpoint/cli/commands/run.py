@@ -46,10 +46,12 @@ def summary_lines(summary: RunSummary) -> list[str]:
 @format_option
 def command(names: tuple[str, ...], instance: str | None, *, output: OutputFormat) -> None:
     """Run the alerts once over everything they watch. With findings or without, the exit code is 0."""
+    from knickpoint.instance import forget_events
     from knickpoint.watch.run import run_alerts
 
     with open_chosen_instance(instance) as opened, Progress("Looking at traces") as progress:
         summary = run_alerts(opened.store, opened.alerts, names=names, progress=progress)
+        forget_events(opened)
     if output is OutputFormat.TEXT:
         for line in summary_lines(summary):
             click.echo(line)

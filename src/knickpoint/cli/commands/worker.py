@@ -28,9 +28,12 @@ def until_told() -> Iterator[threading.Event]:
 
 @click.command("worker")
 @click.option("--once", is_flag=True, help="Do one round and end.")
+@click.option("--retry-events", is_flag=True, help="First try again the events that failed for good.")
 @instance_option
-def command(*, once: bool, instance: str | None) -> None:
+def command(*, once: bool, retry_events: bool, instance: str | None) -> None:
     """Keep working: take in what arrives, run alerts over what changed and by schedule, seal what is full.
+
+    Where knickpoint.toml names a NATS server, events are passed on and files that are announced are taken in.
 
     Any number of workers may share one instance. Ctrl-C ends it after the round that is under way.
     """
@@ -38,7 +41,9 @@ def command(*, once: bool, instance: str | None) -> None:
 
     with open_chosen_instance(instance) as opened, until_told() as stop:
         worker = Worker(opened, announce=click.echo)
+        if retry_events:
+            opened.store.outbox.retry()
         if once:
-            worker.step(stop)
+            worker.once(stop)
         else:
             worker.run(stop)

@@ -147,4 +147,4 @@ async def _kept(message: Msg) -> AsyncIterator[None]:
         yield
     finally:
         telling.cancel()
-        await asyncio.wait([telling])
+        await asyncio.gather(telling, return_exceptions=True)  # where it failed, the answer fails as well
