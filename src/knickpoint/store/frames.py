@@ -47,15 +47,29 @@ class _Matrix:
         self.covered = np.zeros((len(self.chunks) if self.tracked else 0, len(slots)), dtype=np.bool_)
         self.ends = np.append(self.begins[1:], len(self.ids))
         self._number = {chunk: number for number, chunk in enumerate(self.chunks.tolist())}
+        self._places: dict[int, slice | NDArray[np.int64]] = {}
+        self._columns: dict[tuple[int, int], tuple[Any, Any]] = {}
 
-    def rows(self, chunk: int) -> tuple[slice, NDArray[np.int64]]:
-        """Return the rows of a chunk, and the places of their traces in it."""
-        number = self._number[chunk]
-        rows = slice(int(self.begins[number]), int(self.ends[number]))
-        return rows, self.ids[rows] - chunk * CHUNK
+    def places(self, chunk: int) -> slice | NDArray[np.int64]:
+        """Return the places of the wanted traces of a chunk, as a slice where they are equally far apart."""
+        if chunk not in self._places:
+            number = self._number[chunk]
+            own = self.ids[int(self.begins[number]) : int(self.ends[number])] - chunk * CHUNK
+            step = int(own[1] - own[0]) if len(own) > 1 else 1
+            even = (
+                step > 0 and int(own[-1]) == int(own[0]) + step * (len(own) - 1) and bool((np.diff(own) == step).all())
+            )
+            self._places[chunk] = slice(int(own[0]), int(own[-1]) + 1, step) if even else own
+        return self._places[chunk]
 
     def columns(self, first: int, span: int) -> tuple[Any, Any]:
         """Return the columns whose slots lie in ``first … first + span - 1``, and those slots minus first."""
+        name = (first, span)
+        if name not in self._columns:
+            self._columns[name] = self._columns_of(first, span)
+        return self._columns[name]
+
+    def _columns_of(self, first: int, span: int) -> tuple[Any, Any]:
         low, high = np.searchsorted(self.ordered, [first, first + span])
         columns = self.sorted_slots[low:high]
         places = self.slots[columns] - first
@@ -214,8 +228,7 @@ class Frames:
                 continue
             columns, places = matrix.columns(row.first, row.span)
             tile = dense_of(row)
-            _, traces = matrix.rows(row.chunk)
-            matrix.put(row.chunk, columns, _taken(tile, traces)[:, places])
+            matrix.put(row.chunk, columns, _taken(tile, matrix.places(row.chunk))[:, places])
         for width, sparse in scattered.items():
             matrix.scatter(sparse, width)
         query = select(hot).where(self._database.among(hot.c.chunk))
@@ -223,9 +236,7 @@ class Frames:
         for row in connection.execute(query, listed):
             column = matrix.column_of.get(row.slot)
             if column is not None:
-                stored = floats(row)
-                _, traces = matrix.rows(row.chunk)
-                matrix.put(row.chunk, column, _taken(stored, traces))
+                matrix.put(row.chunk, column, _taken(floats(row), matrix.places(row.chunk)))
         matrix.complete()
         self._overlay(connection, repository_id, matrix, low, high)
         return matrix.result()
@@ -250,10 +261,10 @@ class Frames:
             matrix.values[here, column] = stored[place[here]]
 
 
-def _taken(stored: NDArray[np.floating[Any]], traces: NDArray[np.int64]) -> NDArray[np.floating[Any]]:
-    """Return the rows ``traces``, sorted, as far as ``stored`` has them."""
-    if int(traces[-1]) >= len(stored):
-        traces = traces[: int(np.searchsorted(traces, len(stored)))]
-    if len(traces) and int(traces[-1]) - int(traces[0]) + 1 == len(traces):
-        return stored[int(traces[0]) : int(traces[-1]) + 1]
-    return stored[traces]
+def _taken(stored: NDArray[np.floating[Any]], places: slice | NDArray[np.int64]) -> NDArray[np.floating[Any]]:
+    """Return the rows at ``places``, in rising order, as far as ``stored`` has them."""
+    if isinstance(places, slice):
+        return stored[places]
+    if int(places[-1]) >= len(stored):
+        places = places[: int(np.searchsorted(places, len(stored)))]
+    return stored.take(places, axis=0)
