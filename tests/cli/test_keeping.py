@@ -192,8 +192,8 @@ def test_the_doctor_counts_events_that_wait_and_that_failed(knick: Knick, instan
         assert outbox.claim(["broken"], "one", 0.0, 1) == []
     rows = [row for row in json.loads(knick("doctor", "--format", "json").output) if row["about"] == "events"]
     assert [row["state"] for row in rows] == ["good", "warning"]
-    assert "1 traces-changed for main" in rows[0]["finding"]
-    assert "1 failed for good" in rows[1]["finding"]
+    assert "1 traces-changed for main" in rows[0]["observed"]
+    assert "1 failed for good" in rows[1]["observed"]
 
 
 @pytest.mark.usefixtures("instance")

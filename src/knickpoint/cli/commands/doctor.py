@@ -21,11 +21,11 @@ _UNHEALTHY: Final = 1
 _RELAY: Final = "nats"
 _RELAY_PATIENCE: Final = timedelta(minutes=10)
 
-_COLUMNS = (Column("state"), Column("about"), Column("finding"), Column("remedy"))
+_COLUMNS = (Column("state"), Column("about"), Column("observed"), Column("remedy"))
 
 
-def _row(about: str, finding: str, remedy: str = "", *, state: str = "") -> Row:
-    return {"state": state or ("warning" if remedy else "good"), "about": about, "finding": finding, "remedy": remedy}
+def _row(about: str, observed: str, remedy: str = "", *, state: str = "") -> Row:
+    return {"state": state or ("warning" if remedy else "good"), "about": about, "observed": observed, "remedy": remedy}
 
 
 def _data(instance: Instance) -> Iterator[Row]:
