@@ -25,8 +25,8 @@ class FileOutcome:
     """What became of one file.
 
     ``new``, ``same``, ``corrected`` and ``rerun`` count its runs; ``waiting`` those whose commits nobody
-    knows yet, which are ``unknown``. ``changes`` say what a correction changed. ``problems`` are the reasons
-    of a refusal, or warnings.
+    knows yet, which are ``unknown``. ``failed`` and ``skipped`` count results without a value. ``changes`` say
+    what a correction changed. ``problems`` are the reasons of a refusal, or warnings.
     """
 
     source: str
@@ -41,6 +41,8 @@ class FileOutcome:
     commits: int = 0
     new_traces: int = 0
     points: int = 0
+    failed: int = 0
+    skipped: int = 0
     unknown: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -62,6 +64,11 @@ class FileOutcome:
                 f"{_count(self.new, 'run')} of {_count(self.commits, 'commit')} imported into {self.repository}"
                 f" ({_count(self.points, 'point')}, {_count(self.new_traces, 'new trace')})"
             )
+        if self.failed or self.skipped:
+            told = [
+                f"{count:,} {what}" for count, what in ((self.failed, "failed"), (self.skipped, "skipped")) if count
+            ]
+            parts.append(f"{' and '.join(told)} without a value")
         if self.rerun:
             parts.append(f"{_count(self.rerun, 're-run')} joined")
         if self.corrected:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Final
 
 from knickpoint.ingest.arrival import Arrival
@@ -16,15 +15,17 @@ from knickpoint.ingest.git_book import GitBook
 from knickpoint.ingest.identity import digest_run, run_identity
 from knickpoint.ingest.naming import Naming, volatile_params
 from knickpoint.ingest.outcome import FileOutcome, ImportState
+from knickpoint.ingest.placing import slots_from_results, slots_in_git
 from knickpoint.ingest.results_book import ResultsBook
 from knickpoint.ingest.settings import Destination
-from knickpoint.model.commit import Commit, Repository
+from knickpoint.ingest.unmeasured import count_outcomes, failure_warning, keys_without_trace, take_apart
+from knickpoint.model.commit import Repository
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.params import decode_key
 from knickpoint.model.report import Problem, Report, Severity
 from knickpoint.store import FileState, Put, Receipt, RunItem, Store
 
-__all__ = ["Arrival", "Writer", "give_up", "keep_refused"]
+__all__ = ["Writer", "give_up", "keep_refused"]
 
 _CHANGES_SHOWN: Final = 10
 
@@ -148,13 +149,17 @@ class Writer:
     ) -> FileOutcome:
         book = self.books.book(name)
         if isinstance(book, GitBook):
-            slots, notes = _slots_in_git(book, runs)
+            slots, notes = slots_in_git(book, runs)
         else:
-            slots, notes = _slots_from_results(book, report, runs)
+            slots, notes = slots_from_results(book, report, runs)
         waiting = [one for one in runs if one.run.revision not in slots]
         counts = self._put(arrival, book, [one for one in runs if one.run.revision in slots], slots)
         unknown = tuple(dict.fromkeys(one.run.revision for one in waiting))
         self._record(arrival, report, book.repository, unknown)
+        reports = [one.run for one in runs]
+        failed, skipped = count_outcomes(reports)
+        if failed:
+            notes = [*notes, failure_warning(reports, failed, arrival.source)]
         changed = any(counts.outcomes[put] for put in Put if put is not Put.SAME)
         return FileOutcome(
             arrival.source,
@@ -169,6 +174,8 @@ class Writer:
             commits=len(counts.slots),
             new_traces=counts.new_traces,
             points=counts.points,
+            failed=failed,
+            skipped=skipped,
             unknown=unknown,
             changes=tuple(counts.changes),
             problems=(*problems, *notes),
@@ -198,7 +205,8 @@ class Writer:
     def _put(
         self, arrival: Arrival, book: GitBook | ResultsBook, runs: Sequence[Completed], slots: dict[str, int]
     ) -> _Counts:
-        items = [self._item(arrival, one, slots[one.run.revision]) for one in runs]
+        apart = keys_without_trace(self.destination.store, book.repository, [one.run for one in runs])
+        items = [self._item(arrival, one, slots[one.run.revision], apart) for one in runs]
         identities = {item.identity for item in items}
         if len(identities) < len(items):
             raise InputError(
@@ -218,7 +226,7 @@ class Writer:
         return counts
 
     @staticmethod
-    def _item(arrival: Arrival, one: Completed, slot: int) -> RunItem:
+    def _item(arrival: Arrival, one: Completed, slot: int, apart: Collection[str]) -> RunItem:
         identity = run_identity(
             one.run,
             commit=str(slot),
@@ -227,7 +235,8 @@ class Writer:
             keys=one.keys,
             params=arrival.context.told.params,
         )
-        return RunItem(slot, one.run, identity, digest_run(one.run), arrival.source, one.run.branch)
+        digest = digest_run(one.run)
+        return RunItem(slot, take_apart(one.run, apart), identity, digest, arrival.source, one.run.branch)
 
     def _tell_changes(self, receipt: Receipt, one: Completed, counts: _Counts) -> None:
         changes = receipt.changes
@@ -329,65 +338,3 @@ def give_up(store: Store, number: int, why: str) -> None:
 
 def _shown(value: float) -> str:
     return "nothing" if math.isnan(value) else f"{value:.6g}"
-
-
-def _slots_in_git(book: GitBook, runs: Sequence[Completed]) -> tuple[dict[str, int], list[Problem]]:
-    """Return revision → slot for the commits that the repository has, and warnings about commits on no line."""
-    found = book.locate(one.run.revision for one in runs)
-    notes = dict.fromkeys(book.notes)
-    placed: set[tuple[int, str]] = set()
-    for one in runs:
-        commit = found.get(one.run.revision)
-        if commit is None or (commit.slot, one.run.branch) in placed:
-            continue
-        placed.add((commit.slot, one.run.branch))
-        note = book.place(commit, one.run.branch)
-        if note:
-            notes[note] = None
-    warnings = [Problem(note, severity=Severity.WARNING) for note in notes]
-    return {revision: commit.slot for revision, commit in found.items()}, warnings
-
-
-def _slots_from_results(
-    book: ResultsBook, report: Report, runs: Sequence[Completed]
-) -> tuple[dict[str, int], list[Problem]]:
-    """Take the commits of a file in and return revision → slot."""
-    described = {commit.hash: commit for commit in report.commits}
-    slots: dict[str, int] = {}
-    branches: dict[str, list[Completed]] = {}
-    for one in runs:
-        branches.setdefault(one.run.branch, []).append(one)
-    notes = []
-    for branch, members in branches.items():
-        commits: dict[str, Commit] = {}
-        for one in members:
-            revision = one.run.revision
-            known = None if revision in described else book.find(revision)
-            if known is not None:
-                slots[revision] = known.slot
-                commits[known.commit.hash] = known.commit
-            else:
-                commits[revision] = described.get(revision) or _unknown_commit(one)
-        ordered = [commit for name, commit in described.items() if name in commits]
-        rest = [commit for name, commit in commits.items() if name not in described]
-        learned, contradiction = book.learn(ordered, ordered=True, branch=branch)
-        if rest:
-            also, _ = book.learn(rest, branch=branch)
-            learned |= also
-        slots |= {one.run.revision: learned[one.run.revision] for one in members if one.run.revision in learned}
-        if contradiction:
-            notes.append(
-                Problem(
-                    "this file and earlier ones tell different orders of the same commits; there, time decides",
-                    remedy="Name the git repository in knickpoint.toml to have its order.",
-                    severity=Severity.WARNING,
-                )
-            )
-    return slots, notes
-
-
-def _unknown_commit(one: Completed) -> Commit:
-    """Return a commit of which nothing but its name is known; the time of the run stands in for its own."""
-    if not one.run.revision.isprintable() or len(one.run.revision) > 200:
-        raise HistoryError(f"{one.run.revision[:40]!r} cannot be a commit", remedy="Name it by its hash or number.")
-    return Commit(one.run.revision, "", "", one.run.time or datetime.now(UTC), "")

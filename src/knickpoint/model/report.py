@@ -125,6 +125,23 @@ class ResultTable(Sequence[Result]):
             links,
         )
 
+    def only(self, which: NDArray[np.bool_]) -> ResultTable:
+        """Return the results ``which`` says, in their order."""
+        counts = np.diff(self.offsets)
+        places = {old: new for new, old in enumerate(np.flatnonzero(which).tolist())}
+        return ResultTable(
+            tuple(self.keys[place] for place in places),
+            self.samples[np.repeat(which, counts)],
+            np.concatenate([self.offsets[:1], np.cumsum(counts[which])]),
+            self.units,
+            self.unit_codes[which],
+            self.better_codes[which],
+            self.outcome_codes[which],
+            {places[place]: text for place, text in self.messages.items() if place in places},
+            {places[place]: summary for place, summary in self.summaries.items() if place in places},
+            {places[place]: links for place, links in self.links.items() if place in places},
+        )
+
     def __len__(self) -> int:
         return len(self.keys)
 
@@ -160,6 +177,7 @@ class RunReport:
         environment: facts about machine, OS, compiler, runner.
         links: CI task, logs, profile: name → URL.
         revisions: other repositories taking part: name → revision.
+        unmeasured: results without a value that make no trace, as nobody ever measured them.
     """
 
     results: ResultTable
@@ -171,6 +189,7 @@ class RunReport:
     environment: Mapping[str, str] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
     revisions: Mapping[str, str] = field(default_factory=dict)
+    unmeasured: tuple[Result, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from sqlalchemy import Connection, Row, select, update
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import StoreError
-from knickpoint.model.report import Outcome, RunReport
+from knickpoint.model.params import decode_key, encode_key
+from knickpoint.model.report import Outcome, Result, RunReport
 from knickpoint.store.database import Database
 from knickpoint.store.layouts import Layouts
 from knickpoint.store.many import Fresh, RunItem, known_runs, resolve_fresh, row_of, run_ids, write_points
@@ -73,7 +74,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run as the store keeps it."""
+    """A run as the store keeps it; ``unmeasured`` are results without a value that made no trace."""
 
     id: int
     repository_id: int
@@ -89,6 +90,7 @@ class Run:
     revisions: Mapping[str, str]
     created: datetime
     corrections: int
+    unmeasured: tuple[Result, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +327,7 @@ class Runs:
             "time": _timestamp(run.time),
             "links": json.dumps(dict(run.links)) if run.links else "",
             "revisions": json.dumps(dict(run.revisions)) if run.revisions else "",
+            "unmeasured": _without_values(run.unmeasured),
         }
 
     def _environment(self, connection: Connection, facts: Mapping[str, str]) -> int:
@@ -361,6 +364,10 @@ class Runs:
             json.loads(row.revisions) if row.revisions else {},
             datetime.fromtimestamp(row.created, UTC),
             row.corrections,
+            tuple(
+                Result(decode_key(key), outcome=Outcome(outcome), message=message)
+                for key, outcome, message in json.loads(row.unmeasured or "[]")
+            ),
         )
 
     def _repository_name(self, connection: Connection, number: int) -> str:
@@ -376,6 +383,13 @@ class Runs:
             self._outbox.publish(
                 "traces-changed", {"repository": repository.name, "slots": slots, "runs": run_ids, **some}
             )
+
+
+def _without_values(results: Sequence[Result]) -> str:
+    """Return results without a value as JSON: key, outcome and message of each; "" for none."""
+    if not results:
+        return ""
+    return json.dumps([(encode_key(one.params), one.outcome.value, one.message) for one in results])
 
 
 def _changes(before: tuple[NDArray[np.int64], NDArray[np.float64]] | None, entries: Entries) -> Changes:

@@ -34,6 +34,8 @@ _FILE_COLUMNS = tuple(
         "commits",
         "points",
         "new_traces",
+        "failed",
+        "skipped",
         "changes",
         "problems",
     ]

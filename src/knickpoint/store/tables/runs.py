@@ -36,6 +36,7 @@ run = Table(
     Column("corrections", Code, nullable=False),
     Column("points", Code, nullable=False),
     Column("chunks", Blob, nullable=False),
+    Column("unmeasured", exact_text, nullable=False, server_default=""),
     UniqueConstraint("repository_id", "identity"),
     Index("ix_run_slot", "repository_id", "slot"),
 )

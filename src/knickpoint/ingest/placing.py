@@ -1,0 +1,77 @@
+"""Find the slots of the commits that a results file names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from knickpoint.ingest.completion import Completed
+from knickpoint.ingest.git_book import GitBook
+from knickpoint.ingest.results_book import ResultsBook
+from knickpoint.model.commit import Commit
+from knickpoint.model.errors import HistoryError
+from knickpoint.model.report import Problem, Report, Severity
+
+__all__ = ["slots_from_results", "slots_in_git"]
+
+
+def slots_in_git(book: GitBook, runs: Sequence[Completed]) -> tuple[dict[str, int], list[Problem]]:
+    """Return revision → slot for the commits that the repository has, and warnings about commits on no line."""
+    found = book.locate(one.run.revision for one in runs)
+    notes = dict.fromkeys(book.notes)
+    placed: set[tuple[int, str]] = set()
+    for one in runs:
+        commit = found.get(one.run.revision)
+        if commit is None or (commit.slot, one.run.branch) in placed:
+            continue
+        placed.add((commit.slot, one.run.branch))
+        note = book.place(commit, one.run.branch)
+        if note:
+            notes[note] = None
+    warnings = [Problem(note, severity=Severity.WARNING) for note in notes]
+    return {revision: commit.slot for revision, commit in found.items()}, warnings
+
+
+def slots_from_results(
+    book: ResultsBook, report: Report, runs: Sequence[Completed]
+) -> tuple[dict[str, int], list[Problem]]:
+    """Take the commits of a file in and return revision → slot."""
+    described = {commit.hash: commit for commit in report.commits}
+    slots: dict[str, int] = {}
+    branches: dict[str, list[Completed]] = {}
+    for one in runs:
+        branches.setdefault(one.run.branch, []).append(one)
+    notes = []
+    for branch, members in branches.items():
+        commits: dict[str, Commit] = {}
+        for one in members:
+            revision = one.run.revision
+            known = None if revision in described else book.find(revision)
+            if known is not None:
+                slots[revision] = known.slot
+                commits[known.commit.hash] = known.commit
+            else:
+                commits[revision] = described.get(revision) or _unknown_commit(one)
+        ordered = [commit for name, commit in described.items() if name in commits]
+        rest = [commit for name, commit in commits.items() if name not in described]
+        learned, contradiction = book.learn(ordered, ordered=True, branch=branch)
+        if rest:
+            also, _ = book.learn(rest, branch=branch)
+            learned |= also
+        slots |= {one.run.revision: learned[one.run.revision] for one in members if one.run.revision in learned}
+        if contradiction:
+            notes.append(
+                Problem(
+                    "this file and earlier ones tell different orders of the same commits; there, time decides",
+                    remedy="Name the git repository in knickpoint.toml to have its order.",
+                    severity=Severity.WARNING,
+                )
+            )
+    return slots, notes
+
+
+def _unknown_commit(one: Completed) -> Commit:
+    """Return a commit of which nothing but its name is known; the time of the run stands in for its own."""
+    if not one.run.revision.isprintable() or len(one.run.revision) > 200:
+        raise HistoryError(f"{one.run.revision[:40]!r} cannot be a commit", remedy="Name it by its hash or number.")
+    return Commit(one.run.revision, "", "", one.run.time or datetime.now(UTC), "")
