@@ -25,7 +25,9 @@ from knickpoint.watch.run import run_alerts
 _TOP = Path(__file__).parent.parent.parent
 _PAGES = [_TOP / "README.md", _TOP / "docs" / "quick-start.md", *sorted(_TOP.glob("docs/guide/**/*.md"))]
 
-_SECTIONS = tuple(f"[{name}" for name in ("alerts", "ingest", "[ingest", "repositories", "server", "store", "worker"))
+_SECTIONS = tuple(
+    f"[{name}" for name in ("alerts", "ingest", "[ingest", "nats", "repositories", "server", "store", "worker")
+)
 
 
 def _blocks(page: Path, language: str) -> list[str]:
