@@ -1,21 +1,25 @@
-"""Write, read or seal a store until killed; run as a process of its own by the tests beside it.
+"""Write, read or seal a store until killed, or try to write without the right to; run as a process of its own by the tests beside it.
 
 ``writer.py LOCATION write NAME`` prints the number of each file after it was acknowledged.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
+from knickpoint.model.errors import StoreError
 from knickpoint.model.query import Query
 from knickpoint.model.report import ResultTable, RunReport
 from knickpoint.store import open_store
 
 TRACES = 1_500
 ROUNDS = 100_000
+_NOBODY = 65534
 
 
 def values_of(number: int) -> float:
@@ -66,6 +70,25 @@ def read(location: str, seconds: float) -> None:
     tell(reads)
 
 
+def powerless(location: str) -> None:
+    """Say what comes of writing as a user who may only read the file; root becomes nobody first.
+
+    Nobody may be unable to read Python's own files, so all that is needed is used once before.
+    """
+    with open_store(location) as store:
+        store.commits.add_repository("main")
+    Path(location).chmod(0o444)
+    if os.getuid() == 0:
+        os.setgroups([])
+        os.setgid(_NOBODY)
+        os.setuid(_NOBODY)
+    try:
+        with open_store(location) as store:
+            store.commits.add_repository("other")
+    except StoreError as error:
+        tell(error)
+
+
 def tell(what: object) -> None:
     sys.stdout.write(f"{what}\n")
     sys.stdout.flush()
@@ -77,5 +100,7 @@ if __name__ == "__main__":
             write(sys.argv[1], name, int(first), int(step))
         case ["seal"]:
             seal(sys.argv[1])
+        case ["powerless"]:
+            powerless(sys.argv[1])
         case ["read", seconds]:
             read(sys.argv[1], float(seconds))
