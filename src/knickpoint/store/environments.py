@@ -53,11 +53,7 @@ def environment_changes(store: Store, line: Line, trace_id: int) -> list[Environ
     place = {slot: number for number, slot in enumerate(slots)}
     changes: dict[int, dict[str, tuple[str, str]]] = {}
     for name, each in sorted(told.items()):
-        steps = [
-            (slot, (before, after))
-            for (_, before), (slot, after) in pairwise(each)
-            if before != after
-        ]
+        steps = [(slot, (before, after)) for (_, before), (slot, after) in pairwise(each) if before != after]
         if len(steps) >= _OFTEN and len(steps) * _SHARE > len(each):
             continue
         for slot, step in steps:
