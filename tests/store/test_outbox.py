@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
@@ -139,3 +140,21 @@ def test_of_too_many_events_the_newest_stay(store: Store) -> None:
     store.outbox.publish("other", {})
     assert store.outbox.forget(1000, 2) == {("main", "kind"): 3}
     assert [event.payload["n"] for event in store.outbox.claim(["kind"], "one", 60, 10)] == [3, 4]
+
+
+def test_two_workers_at_once_do_not_overtake_each_other(store: Store, location: str) -> None:
+    for number in range(60):
+        store.outbox.publish("kind", {"n": number})
+    done: list[int] = []
+
+    def work(name: str) -> None:
+        with open_store(location) as own:
+            while len(done) < 60:
+                for event in own.outbox.claim(["kind"], name, 60, 7, in_order=True):
+                    done.append(event.payload["n"])
+                    own.outbox.done(event)
+
+    with ThreadPoolExecutor(2) as threads:
+        for outcome in [threads.submit(work, name) for name in ("one", "two")]:
+            outcome.result(timeout=60)
+    assert done == list(range(60))
