@@ -41,6 +41,52 @@ def test_histories_keep_the_order_that_each_file_tells(lab: Lab, arrival: tuple[
     assert lab.line("o/r") == [A, B, C, D]
 
 
+def named(lab: Lab, commit: str, minute: int) -> Path:
+    """Write a file of one run that names its commit, and tells when it ran."""
+    context = {"date": f"2026-01-01T00:{minute:02}:00+00:00", "host_name": "h", "executable": "x", "num_cpus": 4}
+    result = {
+        "name": "sort",
+        "run_type": "iteration",
+        "iterations": 1,
+        "real_time": 1,
+        "cpu_time": 1,
+        "time_unit": "ns",
+    }
+    lab.write(f"{commit[0]}{minute}.json.sidecar.json", {"commit": commit})
+    return lab.write(f"{commit[0]}{minute}.json", {"context": context, "benchmarks": [result]})
+
+
+@pytest.mark.parametrize("arrival", list(itertools.permutations(range(4))))
+def test_commits_that_runs_name_stand_by_their_earliest_run(lab: Lab, arrival: tuple[int, ...]) -> None:
+    files = [named(lab, A, 1), named(lab, A, 30), named(lab, B, 20), named(lab, B, 40)]
+    for index in arrival:
+        lab.take(files[index])
+    assert lab.line() == [A, B]
+
+
+@pytest.mark.parametrize("arrival", list(itertools.permutations(range(3))))
+def test_who_describes_a_commit_knows_its_time_better_than_a_run(lab: Lab, arrival: tuple[int, ...]) -> None:
+    files = [named(lab, A, 1), lab.write("a.js", history((A, 3, 1))), lab.write("b.js", history((B, 2, 1)))]
+    for index in arrival:
+        lab.take(files[index], repository="o/r")
+    assert lab.line("o/r") == [B, A]
+
+
+@pytest.mark.parametrize("arrival", list(itertools.permutations(range(3))))
+def test_a_branch_leaves_its_base_at_the_same_place_whatever_came_first(lab: Lab, arrival: tuple[int, ...]) -> None:
+    files = [(dated(lab, B, 2), "main"), (dated(lab, A, 1), "main"), (dated(lab, D, 5), "feature")]
+    lab.take(dated(lab, C, 9), branch="main")
+    for index in arrival:
+        lab.take(files[index][0], branch=files[index][1])
+    assert lab.line("main", "feature") == [A, B, D]
+
+
+def test_a_repository_is_asked_for_by_the_name_that_it_has(lab: Lab) -> None:
+    lab.take(lab.write("a.js", history((A, 1, 1))))
+    lab.take(dated(lab, B, 2), repository="o/r")
+    assert lab.line("o/r") == [A, B]
+
+
 def test_numbers_stand_in_their_order(lab: Lab) -> None:
     for number in ("100", "9", "23"):
         lab.take(lab.skia(f"{number}.json", f"CP:{number}", sort=1))

@@ -19,6 +19,9 @@ _PLAIN: Final = "main"
 
 _ADDRESS: Final = re.compile(r"(?:\w+://)?(?:[^@/]+@)?(?P<rest>[^?#]+)")
 
+_OWNED: Final = re.compile(r"[^/:.~][^/:]*/[^/:]+")
+"""A name as in owner/project, and no path or address."""
+
 
 def _address(text: str) -> str:
     """Return what is the same in all ways to write the address of one repository."""
@@ -108,7 +111,7 @@ def _matching(text: str, configured: Mapping[str, RepositorySettings]) -> str:
 
 def _short_name(told: str) -> str:
     """Return ``owner/project`` for a URL, the text itself for a name."""
-    if "/" not in told:
+    if "/" not in told or _OWNED.fullmatch(told):
         return told or _PLAIN
     parts = _address(told).split("/")
     original = told.rstrip("/").removesuffix(".git").replace(":", "/").split("/")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from knickpoint.ingest.completion import Completed
@@ -49,9 +50,10 @@ def slots_from_results(
             known = None if revision in described else book.find(revision)
             if known is not None:
                 slots[revision] = known.slot
-                commits[known.commit.hash] = known.commit
+                commit = _timed(known.commit, one)
             else:
-                commits[revision] = described.get(revision) or _unknown_commit(one)
+                commit = described.get(revision) or _unknown_commit(one)
+            commits[commit.hash] = _earlier(commits.get(commit.hash, commit), commit)
         ordered = [commit for name, commit in described.items() if name in commits]
         rest = [commit for name, commit in commits.items() if name not in described]
         learned, contradiction = book.learn(ordered, ordered=True, branch=branch)
@@ -68,6 +70,17 @@ def slots_from_results(
                 )
             )
     return slots, notes
+
+
+def _timed(commit: Commit, one: Completed) -> Commit:
+    """Return a commit that nobody described with the time of its earliest run."""
+    if not commit.is_bare or one.run.time is None or one.run.time >= commit.time:
+        return commit
+    return replace(commit, time=one.run.time)
+
+
+def _earlier(one: Commit, other: Commit) -> Commit:
+    return other if other.time < one.time else one
 
 
 def _unknown_commit(one: Completed) -> Commit:

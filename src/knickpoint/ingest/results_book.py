@@ -52,13 +52,16 @@ class ResultsBook:
         if not commits:
             return {}, False
         latest = self.store.commits.latest(self.repository)
+        moved = self.store.commits.retimed(self.repository, commits)
         slots = self.store.commits.add(self.repository, commits)
         order = list(dict.fromkeys(slots[commit.hash] for commit in commits))
         pairs = list(pairwise(order)) if ordered else []
         new_pairs = self.store.commits.add_order(self.repository, pairs)
         default = self._default(branch)
         if branch in _USUAL or branch == default:
-            return slots, self._extend_default(default, commits, slots, new_pairs, latest)
+            return slots, self._extend_default(default, commits, slots, new_pairs, latest, moved=moved)
+        if moved:
+            self._sort_default(default, ())
         return slots, self._extend_branch(branch, default, order)
 
     def _default(self, branch: str) -> str:
@@ -76,19 +79,33 @@ class ResultsBook:
         slots: dict[str, int],
         new_pairs: Sequence[tuple[int, int]],
         latest: SlottedCommit | None,
+        *,
+        moved: bool,
     ) -> bool:
         known = self.store.commits.on_line(self.repository, name, list(slots.values()))
         new = {slots[commit.hash]: order_key(commit) for commit in commits if slots[commit.hash] not in known}
-        if not new and not new_pairs:
+        if not (new or new_pairs or moved):
             return False
-        if _all_later(new.values(), latest) and all(after in new for _, after in new_pairs):
+        if not moved and _all_later(new.values(), latest) and all(after in new for _, after in new_pairs):
             order, knot = merge_orders(new, [pair for pair in new_pairs if pair[0] in new])
             self.store.commits.append_line(self.repository, name, order)
             return bool(knot)
-        line = self.store.commits.line(self.repository, name).slots if name in self._names() else ()
+        return self._sort_default(name, new)
+
+    def _sort_default(self, name: str, new: Iterable[int]) -> bool:
+        """Put ``new`` slots onto the default line at their places, and branches that left it before to theirs."""
+        names = self._names()
+        line = self.store.commits.line(self.repository, name).slots if name in names else ()
         order, knot = self._ordered({*line, *new})
-        if tuple(order) != line:
-            self.store.commits.set_line(self.repository, name, order)
+        if tuple(order) == line:
+            return bool(knot)
+        self.store.commits.set_line(self.repository, name, order)
+        first = next(
+            (place for place, pair in enumerate(zip(order, line, strict=False)) if pair[0] != pair[1]), len(line)
+        )
+        for other in names:
+            if other != name and first <= self.store.commits.line(self.repository, other).merge_base + 1:
+                self._extend_branch(other, name, ())
         return bool(knot)
 
     def _extend_branch(self, name: str, default: str, slots: Iterable[int]) -> bool:

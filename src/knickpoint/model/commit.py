@@ -39,6 +39,11 @@ class Commit:
     url: str = ""
     number: int | None = None
 
+    @property
+    def is_bare(self) -> bool:
+        """Whether nobody described it: its name is known from results, and its time is at best that of a run."""
+        return not (self.author or self.email or self.subject or self.parents)
+
 
 @dataclass(frozen=True, slots=True)
 class SlottedCommit:

@@ -42,6 +42,17 @@ def _facts(commit: Commit) -> dict[str, object]:
     }
 
 
+def _is_better_time(row: Row[Any], commit: Commit) -> bool:
+    """Tell whether ``commit`` gives the commit of ``row`` another time; the rule is that of :meth:`Commits.retimed`."""
+    time = commit.time.timestamp()
+    if not time or time == row.time:
+        return False
+    is_bare = _commit_of(row).commit.is_bare
+    if row.time is None or is_bare is not commit.is_bare:
+        return row.time is None or is_bare
+    return bool(time < row.time)
+
+
 def _runs_of(slots: NDArray[np.int64]) -> bytes:
     """Pack slots as runs of neighbours: a line of 100,000 commits in their order is one run."""
     if not len(slots):
@@ -119,7 +130,7 @@ class Commits:
         """Give each commit a slot and return hash → slot, in the order given.
 
         A known commit keeps its slot; facts that it lacked (author, time, subject, parents, address, number)
-        are filled in, others stay as they are.
+        are filled in, others stay as they are, but for the time: see :meth:`retimed`.
         """
         wanted = {commit.hash: commit for commit in commits}
         slots: dict[str, int] = {}
@@ -141,6 +152,17 @@ class Commits:
                 where = tables.repository.c.id == repository.id
                 connection.execute(update(tables.repository).where(where).values(next_slot=next_slot))
         return slots
+
+    def retimed(self, repository: Repository, commits: Iterable[Commit]) -> bool:
+        """Tell whether :meth:`add` would change the time of a commit that is known, and so its place.
+
+        The time of who describes a commit counts more than that of results which only name it, and of two
+        times that count the same the earlier one: so it does not matter which came first.
+        """
+        wanted = {commit.hash: commit for commit in commits}
+        with self._database.reading() as connection:
+            rows = self._by_hash(connection, repository, list(wanted))
+            return any(_is_better_time(row, wanted[row.hash]) for row in rows)
 
     def set_line(
         self, repository: Repository, name: str, slots: Sequence[int], *, base: str = "", merge_base: int = -1
@@ -342,7 +364,10 @@ class Commits:
 
     def _fill(self, connection: Connection, repository: Repository, row: Row[Any], commit: Commit) -> None:
         known = row._mapping  # noqa: SLF001  # the documented way to a column by name
-        missing = {name: value for name, value in _facts(commit).items() if value and not known[name]}
+        facts = _facts(commit)
+        missing = {name: value for name, value in facts.items() if value and not known[name]}
+        if _is_better_time(row, commit):
+            missing["time"] = facts["time"]
         if missing:
             where = (tables.commit.c.repository_id == repository.id) & (tables.commit.c.slot == row.slot)
             connection.execute(update(tables.commit).where(where).values(missing))
