@@ -60,3 +60,17 @@ def test_the_commands_of_a_page_print_what_it_shows(page: Path, tmp_path: Path) 
 def test_the_links_of_a_page_lead_to_files(page: Path) -> None:
     links = [link for link, _ in _LINK.findall(page.read_text()) if "://" not in link]
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def _anchors(page: Path) -> set[str]:
+    """Return what can follow ``#`` in a link to a page: its headings, as forges write them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(_TOP)))
+def test_the_links_into_a_page_lead_to_headings(page: Path) -> None:
+    links = [
+        (page.parent / link, part[1:]) for link, part in _LINK.findall(page.read_text()) if part and "://" not in link
+    ]
+    assert [f"{to.name}#{part}" for to, part in links if part not in _anchors(to)] == []
