@@ -5,7 +5,8 @@ const read = (text: string): Address => readAddress(new URL(text, "http://here")
 
 const ADDRESSES: readonly Address[] = [
   triage,
-  { ...triage, processed: true, repository: "owner/project", filter: "a&b = c", direction: "regression", sort: "date", page: 3, open: ["c1", "c2"], at: "17" },
+  { ...triage, tab: "processed", repository: "owner/project", filter: "a&b = c", direction: "regression", sort: "date", page: 3, open: ["c1", "c2"], at: "17" },
+  { ...triage, tab: "gone" },
   { view: "trace", id: 12, line: "feature/x", first: 3, last: 40, scale: "log", commit: 0 },
   { view: "trace", id: 1, line: "", first: undefined, last: undefined, scale: "auto", commit: undefined },
   { ...explore, repository: "r", query: 'os="a b"|c', traces: [1, 2], first: 0, last: 9, scale: "ratio" },

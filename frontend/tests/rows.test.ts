@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Group, Member } from "../src/api/client";
-import { aimOf, cursorOf, layRows, move, nextAfter, tickedOf, toggle } from "../src/state/rows";
+import { aimOf, cursorOf, groupsOf, layRows, move, nextAfter, tickedOf, toggle } from "../src/state/rows";
 
 const member = (id: number): Member => ({ id }) as Member;
 const group = (id: number, ids: number[]): Group => ({ id, ids, members: ids.map(member) }) as unknown as Group;
@@ -24,6 +24,11 @@ test("a group that is selected in part says so", () => {
   const [first] = rows;
   if (!first) throw new Error("no rows");
   expect([tickedOf(first, new Set()), tickedOf(first, new Set([11])), tickedOf(first, new Set([11, 12]))]).toEqual(["none", "some", "all"]);
+});
+
+test("a selection touches whole groups and parts of others", () => {
+  const { whole, parts } = groupsOf(GROUPS, [12, 21]);
+  expect([whole.map((own) => own.id), parts.map((own) => own.id)]).toEqual([[2], [1]]);
 });
 
 test("selecting a group selects its members, and again takes them out", () => {

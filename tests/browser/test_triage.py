@@ -149,6 +149,33 @@ def test_a_ticket_takes_a_finding_off_the_list(visit: Visit) -> None:
     expect(members(page).first).to_contain_text("PERF-12")
 
 
+def test_a_trace_is_set_apart_from_its_commit_and_back(visit: Visit) -> None:
+    page = visit("/triage")
+    groups(page).first.click()
+    expect(members(page)).to_have_count(2)
+    keys(page, "j", "s")
+    expect(groups(page)).to_have_count(3)
+    keys(page, "u")
+    expect(groups(page)).to_have_count(2)
+
+
+def test_two_selected_commits_are_merged_into_one_finding(visit: Visit) -> None:
+    page = visit("/triage")
+    page.get_by_label("Select all findings on this page").click()
+    page.get_by_role("region", name="Selection").get_by_role("button", name="Merge").click()
+    expect(groups(page)).to_have_count(1)
+    expect(groups(page).first.locator(".c-traces")).to_contain_text("3")
+    page.get_by_role("button", name="Undo").click()
+    expect(groups(page)).to_have_count(2)
+
+
+def test_the_list_of_what_is_gone_says_what_it_is(look: Visit) -> None:
+    page = look("/triage")
+    keys(page, "G")
+    page.wait_for_url("**/triage?tab=gone")
+    expect(page.get_by_role("heading", name="Nothing is gone")).to_be_visible()
+
+
 def test_the_help_lists_the_keys(look: Visit) -> None:
     page = look("/triage")
     keys(page, "?")

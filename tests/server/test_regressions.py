@@ -8,6 +8,9 @@ import pytest
 from tests.server.asking import Client
 from tests.server.story import FASTER, SLOWER, commit_hash
 
+from knickpoint.instance import Instance
+from knickpoint.model.regression import Change, PointChange
+
 URL = "/api/v1/regressions"
 
 
@@ -174,3 +177,46 @@ def test_an_unknown_finding_is_named(client: Client) -> None:
 def test_an_instance_without_results_has_an_empty_list(empty_client: Client) -> None:
     answer = empty_client.get(URL).json()
     assert (answer["groups"], answer["pages"], answer["unprocessed"]) == ([], 1, 0)
+
+
+def regroup(client: Client, how: str, **what: list[int]) -> dict[str, Any]:
+    answer = client.post(f"/api/v1/triage/{how}", json=what)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_a_trace_that_is_set_apart_makes_a_group_of_its_own(client: Client) -> None:
+    first, _ = groups(client)
+    answer = regroup(client, "split", ids=[first["ids"][1]])
+    assert [len(group["ids"]) for group in groups(client)] == [1, 1, 1]
+    assert answer["regressions"] != {str(first["ids"][1]): first["id"]}
+
+
+def test_two_commits_make_one_group_until_that_is_undone(client: Client) -> None:
+    before = groups(client)
+    answer = regroup(client, "merge", regressions=[group["id"] for group in before])
+    (merged,) = groups(client)
+    assert sorted(merged["ids"]) == sorted(before[0]["ids"] + before[1]["ids"])
+    assert set(answer["regressions"].values()) == {merged["id"]}
+    client.post("/api/v1/triage/undo", json={"ids": merged["ids"]})
+    assert [group["ids"] for group in groups(client)] == [group["ids"] for group in before]
+
+
+@pytest.mark.parametrize("body", [{}, {"ids": [4711]}, {"regressions": [4711]}])
+def test_nothing_cannot_be_merged(client: Client, body: dict[str, list[int]]) -> None:
+    assert client.post("/api/v1/triage/merge", json=body).status_code == 400
+
+
+def test_what_later_data_no_longer_show_is_history(client: Client, instance: Instance) -> None:
+    repository = instance.store.commits.repositories()[0]
+    group = groups(client)[0]
+    member = group["members"][0]
+    gone = PointChange(Change.GONE, member["id"], member["trace"]["id"], ())
+    instance.store.findings.apply(repository, [gone], {})
+    instance.store.findings.refresh([member["id"]])
+    (history,) = groups(client, gone=True)
+    assert (history["ids"], history["members"][0]["condition"]) == ([member["id"]], "gone")
+    assert history["statuses"]
+    assert client.get(URL).json()["gone"] == 1
+    assert member["id"] not in [own for group in groups(client) for own in group["ids"]]

@@ -89,6 +89,7 @@ async function send<T>(url: string, body: unknown): Promise<T> {
 
 export interface RegressionsRequest {
   processed: boolean;
+  gone: boolean;
   repository: string;
   filter: string;
   direction: string;
@@ -105,6 +106,12 @@ export interface Decided {
   assignee?: string;
 }
 
+/** What to set apart or to merge: single findings and whole groups. */
+export interface Regrouped {
+  ids: number[];
+  regressions: number[];
+}
+
 export interface Window {
   line?: string;
   first?: number | undefined;
@@ -118,6 +125,7 @@ export const api = {
   regressions: (request: RegressionsRequest, signal?: AbortSignal) =>
     read<Regressions>(address("regressions", { ...request }), signal),
   triage: (decided: Decided) => send<Triage>(address("triage"), decided),
+  regroup: (how: "split" | "merge", what: Regrouped) => send<Triage>(address(`triage/${how}`), what),
   undo: (ids: number[]) => send<Triage>(address("triage/undo"), { ids }),
   decisions: (finding: number) => read<Decision[]>(address("triage", { finding })),
   traces: (repository: string, query: string, limit: number, signal?: AbortSignal) =>

@@ -372,6 +372,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/triage/merge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Merge
+         * @description Make one group of several, from now on; what appears at their places joins it.
+         */
+        post: operations["post_merge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/triage/split": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Split
+         * @description Set findings apart from the others at their commit: they make a group of their own from now on.
+         */
+        post: operations["post_split"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/triage/undo": {
         parameters: {
             query?: never;
@@ -776,7 +816,7 @@ export interface components {
             repository: string;
             /**
              * Statuses
-             * @description How many of all its traces, by status.
+             * @description How many of all its traces, by status; what is gone counts only where it was asked for.
              */
             statuses: {
                 [key: string]: number;
@@ -957,6 +997,11 @@ export interface components {
          * @description One page of findings, grouped by commit.
          */
         RegressionsAnswer: {
+            /**
+             * Gone
+             * @description Number of groups with findings that later data no longer show.
+             */
+            gone: number;
             /** Groups */
             groups: components["schemas"]["GroupAnswer"][];
             /**
@@ -978,6 +1023,33 @@ export interface components {
              * @description Number of groups with unprocessed findings that match the filter.
              */
             unprocessed: number;
+        };
+        /**
+         * RegroupRequest
+         * @description Set findings apart from their group, or make one group of several.
+         */
+        RegroupRequest: {
+            /**
+             * Ids
+             * @description Ids of change points.
+             */
+            ids?: number[];
+            /**
+             * Note
+             * @description null keeps the note there is.
+             */
+            note?: string | null;
+            /**
+             * Regressions
+             * @description Ids of whole groups.
+             */
+            regressions?: number[];
+            /**
+             * Who
+             * @description Who decided.
+             * @default dashboard
+             */
+            who: string;
         };
         /**
          * RepositoryAnswer
@@ -1111,6 +1183,13 @@ export interface components {
              * @description How many of them the decision changed.
              */
             changed: number;
+            /**
+             * Regressions
+             * @description Id → group that it belongs to now.
+             */
+            regressions: {
+                [key: string]: number;
+            };
             /**
              * Statuses
              * @description Id → status now.
@@ -1739,6 +1818,8 @@ export interface operations {
                 repository?: string;
                 /** @description Those that were dealt with, or those that were not. */
                 processed?: boolean;
+                /** @description Instead, those that later data no longer show: history, nothing to decide. */
+                gone?: boolean;
                 /** @description Words that all occur in trace key, commit hash, author or subject. */
                 filter?: string;
                 /** @description Only this direction. */
@@ -2403,6 +2484,126 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["TriageRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TriageAnswer"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store, or a service that is needed, cannot be used just now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    post_merge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RegroupRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TriageAnswer"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store, or a service that is needed, cannot be used just now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    post_split: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RegroupRequest"];
             };
         };
         responses: {

@@ -1,8 +1,11 @@
 /** Every view and its state as an address: read one, write one, go there. */
 
+/** What nobody has dealt with, what somebody has, and what later data no longer show. */
+export type Tab = "unprocessed" | "processed" | "gone";
+
 export interface TriageAddress {
   view: "triage";
-  processed: boolean;
+  tab: Tab;
   repository: string;
   filter: string;
   direction: string;
@@ -43,12 +46,13 @@ export interface UnknownAddress {
 export type Address = TriageAddress | TraceAddress | ExploreAddress | UnknownAddress;
 export type Scale = "auto" | "zero" | "log" | "ratio";
 
+const TABS: readonly Tab[] = ["unprocessed", "processed", "gone"];
 const SCALES: readonly Scale[] = ["auto", "zero", "log", "ratio"];
 export const DEFAULT_SORT = "-hazard";
 
 export const triage: TriageAddress = {
   view: "triage",
-  processed: false,
+  tab: "unprocessed",
   repository: "",
   filter: "",
   direction: "",
@@ -96,7 +100,7 @@ export function readAddress(url: URL): Address {
   if (/^\/(triage\/?)?$/.test(url.pathname)) {
     return {
       view: "triage",
-      processed: get("tab") === "processed",
+      tab: TABS.find((tab) => tab === get("tab")) ?? "unprocessed",
       repository: get("repository"),
       filter: get("q"),
       direction: get("direction"),
@@ -114,7 +118,7 @@ export function writeAddress(address: Address): string {
   switch (address.view) {
     case "triage":
       return join("/triage", [
-        ["tab", address.processed ? "processed" : ""],
+        ["tab", address.tab === "unprocessed" ? "" : address.tab],
         ["repository", address.repository],
         ["q", address.filter],
         ["direction", address.direction],

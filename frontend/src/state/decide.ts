@@ -1,6 +1,6 @@
 /** Decide, say so, and offer to take it back. */
 
-import { api, shown, type Decided, type Status } from "../api/client";
+import { api, shown, type Decided, type Regrouped, type Status } from "../api/client";
 import { toast } from "../parts/toast";
 import { count, statusDone } from "../text/words";
 import { forgetLast, lastDone, remember } from "./undo";
@@ -20,6 +20,23 @@ export async function decide(decided: Decided): Promise<boolean> {
   }
   const text = `${statusDone[decided.status]} ${count(decided.ids.length, "finding")}`;
   remember({ ids: decided.ids, text });
+  toast({ text: `${text}.`, action: { label: "Undo", key: "u", run: () => void undoLast() } });
+  changed();
+  return true;
+}
+
+/** Set findings apart, or make one group of several. Answers whether it was done; a failure is shown. */
+export async function regroup(how: "split" | "merge", what: Regrouped, text: string): Promise<boolean> {
+  let ids: number[];
+  try {
+    const answer = await api.regroup(how, what);
+    ids = Object.keys(answer.regressions).map(Number);
+  } catch (thrown) {
+    const error = shown(thrown);
+    toast({ text: `Nothing was changed. ${error.message} ${error.remedy}`, failure: true });
+    return false;
+  }
+  remember({ ids, text });
   toast({ text: `${text}.`, action: { label: "Undo", key: "u", run: () => void undoLast() } });
   changed();
   return true;

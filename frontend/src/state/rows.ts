@@ -83,6 +83,14 @@ export function toggle(selected: ReadonlySet<number>, rows: readonly Row[], to?:
   return next;
 }
 
+/** The groups that a selection touches: whole ones, and those of which it has a part. */
+export function groupsOf(groups: readonly Group[], ids: readonly number[]): { whole: Group[]; parts: Group[] } {
+  const wanted = new Set(ids);
+  const touched = groups.filter((group) => group.ids.some((id) => wanted.has(id)));
+  const whole = touched.filter((group) => group.ids.every((id) => wanted.has(id)));
+  return { whole, parts: touched.filter((group) => !whole.includes(group)) };
+}
+
 /** What a key press decides about: the selection, else the current row. */
 export function aimOf(rows: readonly Row[], at: string, selected: ReadonlySet<number>): number[] {
   if (selected.size > 0) return [...selected];

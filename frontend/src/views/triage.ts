@@ -4,13 +4,15 @@ import type { DecidePart } from "../parts/decide";
 import { Part } from "../parts/element";
 import { change, date, failed, hash, hazard, key, state, traceLabel, waiting } from "../parts/pieces";
 import { sparkline } from "../parts/sparkline";
-import { go, writeAddress, type TraceAddress, type TriageAddress } from "../state/address";
-import { decide, undoLast } from "../state/decide";
+import { toast } from "../parts/toast";
+import { go, writeAddress, type Tab, type TraceAddress, type TriageAddress } from "../state/address";
+import { decide, regroup, undoLast } from "../state/decide";
 import { addShortcuts, type Shortcuts } from "../state/keys";
 import {
   aimOf,
   cursorOf,
   groupRow,
+  groupsOf,
   layRows,
   move,
   nextAfter,
@@ -29,6 +31,12 @@ const COLUMNS = [
   { sort: "date", label: "Date", first: "-" },
   { sort: "traces", label: "Traces", first: "-" },
 ] as const;
+const CAPTIONS: Record<Tab, string> = { unprocessed: "Unprocessed", processed: "Processed", gone: "Gone" };
+const FOOT: Record<Tab, TemplateResult> = {
+  unprocessed: html`${key("x")} select · ${key("a")} acknowledge · ${key("h")} hide · ${key("u")} undo ·`,
+  processed: html`${key("x")} select · ${key("r")} put back · ${key("u")} undo ·`,
+  gone: html`${key("p")} back ·`,
+};
 const FEW_MEMBERS = 20;
 const FILTER_DELAY = 250;
 
@@ -83,7 +91,7 @@ class TriageView extends Part {
     if (!changed.has("address")) return;
     const before = changed.get("address");
     if (before && asked(before) === asked(this.address)) return;
-    if (before && (before.processed !== this.address.processed || before.repository !== this.address.repository)) {
+    if (before && (before.tab !== this.address.tab || before.repository !== this.address.repository)) {
       this.selected = new Set();
       this.data = undefined; // so that no key decides about rows of the other list
     }
@@ -93,11 +101,11 @@ class TriageView extends Part {
   private async load(): Promise<void> {
     this.request?.abort();
     const request = (this.request = new AbortController());
-    const { processed, repository, filter, direction, sort, page } = this.address;
+    const { tab, repository, filter, direction, sort, page } = this.address;
     this.busy = true;
     try {
       const data = await api.regressions(
-        { processed, repository, filter, direction, sort, page, members: this.members },
+        { processed: tab === "processed", gone: tab === "gone", repository, filter, direction, sort, page, members: this.members },
         request.signal,
       );
       this.data = data;
@@ -126,25 +134,31 @@ class TriageView extends Part {
   // ---- what keys and buttons do
 
   private shortcuts(): Shortcuts {
-    const { processed } = this.address;
+    const { tab } = this.address;
+    const deciding: Shortcuts["list"] = [
+      { keys: ["x"], does: "select the row", run: () => this.tick() },
+      { keys: ["X"], does: "select from the last selected row to here", run: () => this.tickRange(this.current) },
+      { keys: ["a"], does: "acknowledge", run: () => void this.decideAimed("acknowledged") },
+      { keys: ["h"], does: "hide as noise", run: () => void this.decideAimed("hidden") },
+      { keys: ["t"], does: "link a ticket", run: () => void this.askTicket(this.aimed) },
+      { keys: ["n"], does: "write a note", run: () => void this.askNote(this.aimed) },
+      { keys: ["s"], does: "set traces apart from the others of their commit", run: () => void this.setApart(this.aimed) },
+      { keys: ["m"], does: "merge the selected commits into one finding", run: () => void this.merge(this.aimed) },
+      ...(tab === "processed" ? [{ keys: ["r"], does: "put back", run: () => void this.decideAimed("new") }] : []),
+    ];
     return {
       title: "Triage",
       list: [
         { keys: ["j", "ArrowDown"], does: "next row", run: () => this.step(1) },
         { keys: ["k", "ArrowUp"], does: "row before", run: () => this.step(-1) },
-        { keys: ["x"], does: "select the row", run: () => this.tick() },
-        { keys: ["X"], does: "select from the last selected row to here", run: () => this.tickRange(this.current) },
-        { keys: ["a"], does: "acknowledge", run: () => void this.decideAimed("acknowledged") },
-        { keys: ["h"], does: "hide as noise", run: () => void this.decideAimed("hidden") },
-        { keys: ["t"], does: "link a ticket", run: () => void this.askTicket(this.aimed) },
-        { keys: ["n"], does: "write a note", run: () => void this.askNote(this.aimed) },
-        ...(processed ? [{ keys: ["r"], does: "put back", run: () => void this.decideAimed("new") }] : []),
+        ...(tab === "gone" ? [] : deciding),
         { keys: ["u"], does: "undo the last decision", run: () => void undoLast() },
         { keys: ["Enter", "o"], does: "open the commit's traces, or the trace", run: () => this.open(this.current) },
         { keys: ["ArrowRight"], does: "show the traces of the commit", run: () => this.expand(true) },
         { keys: ["ArrowLeft"], does: "fold them away", run: () => this.expand(false) },
         { keys: ["Escape"], does: "clear the selection", run: () => (this.selected = new Set()) },
-        { keys: ["p"], does: "switch between unprocessed and processed", run: () => this.tab(!processed) },
+        { keys: ["p"], does: "switch between unprocessed and processed", run: () => this.show(tab === "unprocessed" ? "processed" : "unprocessed") },
+        { keys: ["G"], does: "findings that are gone", run: () => this.show("gone") },
         { keys: ["/"], does: "filter", run: () => this.querySelector<HTMLInputElement>("#filter")?.focus() },
       ],
     };
@@ -196,7 +210,7 @@ class TriageView extends Part {
     const at = nextAfter(this.rows, this.address.at, new Set(ids));
     if (!(await decide({ ids, status, ...more }))) return;
     this.selected = new Set([...this.selected].filter((id) => !ids.includes(id)));
-    const leaves = this.address.processed ? status === "new" : status !== "new";
+    const leaves = this.address.tab === "processed" ? status === "new" : status !== "new";
     if (leaves && at) this.change({ at }, "replace");
   }
 
@@ -242,8 +256,31 @@ class TriageView extends Part {
     this.change({ open: opened ? [...others, row.id] : others, at: row.id }, "replace");
   }
 
-  private tab(processed: boolean): void {
-    this.change({ processed, page: 1, open: [], at: "" });
+  private async setApart(ids: number[]): Promise<void> {
+    if (ids.length === 0) return;
+    const { parts } = groupsOf(this.data?.groups ?? [], ids);
+    const members = ids.filter((id) => parts.some((group) => group.ids.includes(id)));
+    if (members.length === 0) {
+      toast({ text: "Open a commit and select some of its traces; those are set apart from the others." });
+      return;
+    }
+    if (await regroup("split", { ids: members, regressions: [] }, `Set ${count(members.length, "trace")} apart`)) this.selected = new Set();
+  }
+
+  private async merge(ids: number[]): Promise<void> {
+    if (ids.length === 0) return;
+    const { whole, parts } = groupsOf(this.data?.groups ?? [], ids);
+    const groups = [...whole, ...parts];
+    if (groups.length < 2) {
+      toast({ text: "Select two commits or more; they become one finding." });
+      return;
+    }
+    const regressions = groups.map((group) => group.id);
+    if (await regroup("merge", { ids: [], regressions }, `Merged ${count(groups.length, "commit")} into one finding`)) this.selected = new Set();
+  }
+
+  private show(tab: Tab): void {
+    this.change({ tab, page: 1, open: [], at: "" });
   }
 
   private sortBy(sort: string, first: string): void {
@@ -280,16 +317,17 @@ class TriageView extends Part {
   }
 
   private renderTools() {
-    const { processed, filter, direction, repository } = this.address;
-    const tab = (own: boolean, label: string, number: number | undefined) => html`<a
+    const { tab: now, filter, direction, repository } = this.address;
+    const tab = (own: Tab, label: string, number: number | undefined) => html`<a
       class="tab"
-      href=${writeAddress({ ...this.address, processed: own, page: 1, open: [], at: "" })}
-      aria-current=${own === processed ? "page" : "false"}
+      href=${writeAddress({ ...this.address, tab: own, page: 1, open: [], at: "" })}
+      aria-current=${own === now ? "page" : "false"}
       >${label}${number === undefined ? nothing : html`<span class="badge">${number.toLocaleString("en")}</span>`}</a
     >`;
     return html`<div class="tools">
       <nav class="tabs" aria-label="Findings">
-        ${tab(false, "Unprocessed", this.data?.unprocessed)} ${tab(true, "Processed", this.data?.processed)}
+        ${tab("unprocessed", "Unprocessed", this.data?.unprocessed)} ${tab("processed", "Processed", this.data?.processed)}
+        ${this.data?.gone || now === "gone" ? tab("gone", "Gone", this.data?.gone) : nothing}
       </nav>
       <span class="busy ${this.busy && this.data ? "on" : ""}" aria-hidden="true"></span>
       <span class="spring"></span>
@@ -326,17 +364,19 @@ class TriageView extends Part {
     const cursor = cursorOf(rows, this.address.at);
     return html`
       <table class="findings">
-        <caption class="sr-only">${this.address.processed ? "Processed" : "Unprocessed"} findings, grouped by commit</caption>
+        <caption class="sr-only">${CAPTIONS[this.address.tab]} findings, grouped by commit</caption>
         <thead>
           <tr>
             <th class="c-tick" scope="col">
-              <input
-                type="checkbox"
-                aria-label="Select all findings on this page"
-                .checked=${rows.length > 0 && rows.every((row) => tickedOf(row, this.selected) === "all")}
-                .indeterminate=${this.selected.size > 0 && rows.some((row) => tickedOf(row, this.selected) !== "all")}
-                @click=${() => (this.selected = toggle(this.selected, rows))}
-              />
+              ${this.address.tab === "gone"
+                ? html`<span class="sr-only">Selection</span>`
+                : html`<input
+                    type="checkbox"
+                    aria-label="Select all findings on this page"
+                    .checked=${rows.length > 0 && rows.every((row) => tickedOf(row, this.selected) === "all")}
+                    .indeterminate=${this.selected.size > 0 && rows.some((row) => tickedOf(row, this.selected) !== "all")}
+                    @click=${() => (this.selected = toggle(this.selected, rows))}
+                  />`}
             </th>
             ${COLUMNS.map((column) => this.renderHead(column))}
             <th class="c-spark" scope="col">Values</th>
@@ -351,8 +391,7 @@ class TriageView extends Part {
       </table>
       ${data.pages > 1 ? this.renderPages(data) : nothing}
       <p class="foot">
-        ${key("j")} ${key("k")} move · ${key("x")} select ·
-        ${this.address.processed ? html`${key("r")} put back` : html`${key("a")} acknowledge · ${key("h")} hide`} · ${key("u")} undo ·
+        ${key("j")} ${key("k")} move · ${FOOT[this.address.tab]}
         ${key("Enter")} open · ${key("?")} all keys
       </p>
     `;
@@ -373,6 +412,7 @@ class TriageView extends Part {
   }
 
   private renderTick(row: Row, label: string) {
+    if (this.address.tab === "gone") return html`<td class="c-tick"></td>`;
     const ticked = tickedOf(row, this.selected);
     return html`<td class="c-tick">
       <input
@@ -391,8 +431,9 @@ class TriageView extends Part {
       title="${label} ${about} (${letter})"
       @click=${() => void this.decideAbout(ids, status)}
     >${label}</button>`;
+    if (this.address.tab === "gone") return html`<td class="c-act"></td>`;
     return html`<td class="c-act"><div class="actions">
-      ${this.address.processed
+      ${this.address.tab === "processed"
         ? button("Put back", "new", "r")
         : html`${button("Acknowledge", "acknowledged", "a")}${button("Hide", "hidden", "h")}`}
     </div></td>`;
@@ -426,7 +467,7 @@ class TriageView extends Part {
           ${group.place.suspects > 1
             ? html`<span class="range" title="Not every commit was measured: the change lies somewhere in these.">one of ${group.place.suspects} commits</span>`
             : nothing}
-          ${this.address.processed ? this.renderStates(group) : nothing}
+          ${this.address.tab === "unprocessed" ? nothing : this.renderStates(group)}
         </div>
       </td>
       <td class="c-date">${date(commit.time)}</td>
@@ -464,6 +505,7 @@ class TriageView extends Part {
           <a class="trace-link indent" href=${writeAddress(traceAddress(row))}>${traceLabel(member.trace)}</a>
           <div class="second indent">
             <span class="figure">${fromTo(member.before.mean, member.after.mean, member.trace.unit)}</span>
+            ${member.commit.hash === group.commit.hash ? nothing : html`<span class="at">at ${hash(member.commit)}</span>`}
             ${member.condition === "present" ? nothing : html`<span class="tag">${member.condition}</span>`}
             ${member.status === "new" ? nothing : html`<span>${state(member.status)}</span>`}
             ${member.ticket || member.matched_ticket ? html`<span>${ticketLink(member.ticket || member.matched_ticket)}</span>` : nothing}
@@ -506,22 +548,25 @@ class TriageView extends Part {
 
   private renderSelection() {
     const ids = [...this.selected];
+    const { whole, parts } = groupsOf(this.data?.groups ?? [], ids);
     const button = (label: string, letter: string, run: () => void, kind = "") => html`<button class="button ${kind}" @click=${run}>
       ${label} <kbd>${letter}</kbd>
     </button>`;
     return html`<div class="selection" role="region" aria-label="Selection">
       <strong aria-live="polite">${count(ids.length, "finding")} selected</strong>
-      ${this.address.processed
+      ${this.address.tab === "processed"
         ? button("Put back", "r", () => void this.decideAbout(ids, "new"), "primary")
         : button("Acknowledge", "a", () => void this.decideAbout(ids, "acknowledged"), "primary")}
-      ${this.address.processed ? nothing : button("Hide", "h", () => void this.decideAbout(ids, "hidden"))}
+      ${this.address.tab === "processed" ? nothing : button("Hide", "h", () => void this.decideAbout(ids, "hidden"))}
       ${button("Ticket", "t", () => void this.askTicket(ids))} ${button("Note", "n", () => void this.askNote(ids))}
+      ${parts.length > 0 ? button("Set apart", "s", () => void this.setApart(ids)) : nothing}
+      ${whole.length + parts.length > 1 ? button("Merge", "m", () => void this.merge(ids)) : nothing}
       ${button("Clear", "Esc", () => (this.selected = new Set()), "quiet")}
     </div>`;
   }
 
   private renderEmpty(data: Regressions) {
-    const { filter, direction, processed, repository } = this.address;
+    const { filter, direction, tab, repository } = this.address;
     if (filter || direction || repository) {
       return html`<div class="notice">
         <h2>No finding matches the filter</h2>
@@ -529,7 +574,14 @@ class TriageView extends Part {
         <button class="button" @click=${() => this.change({ filter: "", direction: "", repository: "", page: 1 })}>Clear the filter</button>
       </div>`;
     }
-    if (processed) {
+    if (tab === "gone") {
+      return html`<div class="notice">
+        <h2>Nothing is gone</h2>
+        <p>Findings that later data no longer show are kept here, with what was decided about them.</p>
+        <a class="button" href="/triage">Go to the unprocessed findings</a>
+      </div>`;
+    }
+    if (tab === "processed") {
       return html`<div class="notice">
         <h2>Nothing has been processed yet</h2>
         <p>What you acknowledge, hide or link to a ticket appears here, and can be put back.</p>

@@ -36,6 +36,7 @@ __all__ = [
     "PlaceAnswer",
     "RegionAnswer",
     "RegressionsAnswer",
+    "RegroupRequest",
     "RepositoryAnswer",
     "RunAnswer",
     "SparklineAnswer",
@@ -234,7 +235,9 @@ class GroupAnswer(Answer):
     lead: int = Field(description="Id of the member with that hazard level.")
     traces: int = Field(description="How many of its traces match the filter.")
     directions: dict[Direction, int] = Field(description="How many of those that match, by direction.")
-    statuses: dict[Status, int] = Field(description="How many of all its traces, by status.")
+    statuses: dict[Status, int] = Field(
+        description="How many of all its traces, by status; what is gone counts only where it was asked for."
+    )
     members: list[MemberAnswer] = Field(description="Strongest first; at most as many as `members` in the request.")
     ids: list[int] = Field(description="Ids of all members, strongest first.")
 
@@ -244,6 +247,7 @@ class RegressionsAnswer(Answer):
 
     page: int
     pages: int
+    gone: int = Field(description="Number of groups with findings that later data no longer show.")
     groups_total: int = Field(description="Number of groups that match the filter.")
     unprocessed: int = Field(description="Number of groups with unprocessed findings that match the filter.")
     processed: int = Field(description="Number of groups with processed findings that match the filter.")
@@ -268,11 +272,21 @@ class UndoRequest(Answer):
     who: str = Field(default="dashboard", max_length=200)
 
 
+class RegroupRequest(Answer):
+    """Set findings apart from their group, or make one group of several."""
+
+    ids: list[Id] = Field(default_factory=list, max_length=100_000, description="Ids of change points.")
+    regressions: list[Id] = Field(default_factory=list, max_length=10_000, description="Ids of whole groups.")
+    note: str | None = Field(default=None, max_length=10_000, description="null keeps the note there is.")
+    who: str = Field(default="dashboard", max_length=200, description="Who decided.")
+
+
 class TriageAnswer(Answer):
     """The findings after a decision."""
 
     changed: int = Field(description="How many of them the decision changed.")
     statuses: dict[int, Status] = Field(description="Id → status now.")
+    regressions: dict[int, int] = Field(description="Id → group that it belongs to now.")
 
 
 class DecisionAnswer(Answer):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
 from knickpoint.model.commit import Commit, Repository
-from knickpoint.model.regression import ChangePoint, Place, Regression
+from knickpoint.model.regression import ChangePoint, Condition, Place, Regression
 from knickpoint.model.step import Movement, StableRegion
 from knickpoint.server.answers import (
     CommitAnswer,
@@ -56,15 +56,24 @@ _SORTS: Final[Mapping[Ordering, Sort]] = {
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Which page of which list: what is wanted, in which order, how many groups, how many members of each."""
+    """Which page of which list: what is wanted, in which order, how many groups, how many members of each.
+
+    ``processed`` is None for what is gone, whatever was decided about it.
+    """
 
     selection: Selection
-    processed: bool
+    processed: bool | None
     ordering: Ordering
     descending: bool
     page: int
     size: int
     members: int
+
+
+def _selected(selection: Selection, processed: bool | None) -> Selection:  # noqa: FBT001
+    if processed is None:
+        return replace(selection, processed=None, conditions=frozenset({Condition.GONE}))
+    return replace(selection, processed=processed)
 
 
 class _Places:
@@ -110,10 +119,10 @@ def list_regressions(store: Store, repositories: Sequence[Repository], listing: 
     """List one page of the regressions of ``repositories``, with values to draw."""
     counts = {
         processed: [
-            store.findings.count(repository, processed=processed, selection=listing.selection)
+            store.findings.count(repository, selection=_selected(listing.selection, processed))
             for repository in repositories
         ]
-        for processed in (False, True)
+        for processed in (False, True, None)
     }
     total = sum(counts[listing.processed])
     pages = max(1, -(-total // listing.size))
@@ -134,6 +143,7 @@ def list_regressions(store: Store, repositories: Sequence[Repository], listing: 
         groups_total=total,
         unprocessed=sum(counts[False]),
         processed=sum(counts[True]),
+        gone=sum(counts[None]),
         groups=_groups(store, found, listing.members),
     )
 
@@ -141,8 +151,7 @@ def list_regressions(store: Store, repositories: Sequence[Repository], listing: 
 def _read(store: Store, repository: Repository, listing: Listing, offset: int, limit: int) -> list[Regression]:
     return store.findings.regressions(
         repository,
-        processed=listing.processed,
-        selection=listing.selection,
+        selection=_selected(listing.selection, listing.processed),
         sort=_SORTS[listing.ordering],
         descending=listing.descending,
         offset=offset,
@@ -202,7 +211,7 @@ def _group(places: _Places, regression: Regression, members: int, told: Mapping[
         lead=lead.id,
         traces=len(points),
         directions=dict(Counter(point.direction for point in points)),
-        statuses=dict(regression.counts),
+        statuses=dict(regression.counts or Counter(point.status for point in points)),
         members=[told[point.id] for point in points[:members]],
         ids=[point.id for point in points],
     )

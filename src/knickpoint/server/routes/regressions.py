@@ -8,11 +8,18 @@ from fastapi import APIRouter, Query
 
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Direction, Status
-from knickpoint.server.answers import DecisionAnswer, RegressionsAnswer, TriageAnswer, TriageRequest, UndoRequest
+from knickpoint.server.answers import (
+    DecisionAnswer,
+    RegressionsAnswer,
+    RegroupRequest,
+    TriageAnswer,
+    TriageRequest,
+    UndoRequest,
+)
 from knickpoint.server.commits import choose_repository
 from knickpoint.server.regressions import Listing, Ordering, list_regressions
 from knickpoint.server.routes.needs import MOST, StoreNeed
-from knickpoint.server.triage import list_decisions, triage, undo
+from knickpoint.server.triage import list_decisions, merge, split, triage, undo
 from knickpoint.store.findings import Selection
 
 __all__ = ["router"]
@@ -37,6 +44,9 @@ def get_regressions(
     *,
     repository: Annotated[str, Query(description="Name of the repository; all of them without it.")] = "",
     processed: Annotated[bool, Query(description="Those that were dealt with, or those that were not.")] = False,
+    gone: Annotated[
+        bool, Query(description="Instead, those that later data no longer show: history, nothing to decide.")
+    ] = False,
     filter: Annotated[  # noqa: A002
         str, Query(max_length=1000, description="Words that all occur in trace key, commit hash, author or subject.")
     ] = "",
@@ -65,7 +75,7 @@ def get_regressions(
         ticket=ticket,
         minimum_hazard=minimum_hazard,
     )
-    listing = Listing(selection, processed, ordering, descending, page, size, members)
+    listing = Listing(selection, None if gone else processed, ordering, descending, page, size, members)
     return list_regressions(store, repositories, listing)
 
 
@@ -79,6 +89,18 @@ def post_triage(store: StoreNeed, request: TriageRequest) -> TriageAnswer:
 def post_undo(store: StoreNeed, request: UndoRequest) -> TriageAnswer:
     """Take back the last decision about each of some findings; again to go further back."""
     return undo(store, request)
+
+
+@router.post("/triage/split")
+def post_split(store: StoreNeed, request: RegroupRequest) -> TriageAnswer:
+    """Set findings apart from the others at their commit: they make a group of their own from now on."""
+    return split(store, request)
+
+
+@router.post("/triage/merge")
+def post_merge(store: StoreNeed, request: RegroupRequest) -> TriageAnswer:
+    """Make one group of several, from now on; what appears at their places joins it."""
+    return merge(store, request)
 
 
 @router.get("/triage")
