@@ -4,10 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests.ingest.conftest import Lab
 from tests.repositories import GitRepository
 
-from knickpoint.ingest import ImportState
+from knickpoint.cli.program import knick
+from knickpoint.ingest import ImportState, ingest_status
 from knickpoint.model.errors import HistoryError
 
 NewRepository = Callable[[str], GitRepository]
@@ -178,6 +180,14 @@ def test_an_unknown_commit_waits_and_is_one_clear_line(lab: Lab, made: GitReposi
     summary = lab.take(lab.skia("a.json", "f" * 40, sort=1))
     assert (summary.failed, summary.files[0].state) == (True, ImportState.WAITING)
     assert summary.lines()[0].endswith("1 run kept waiting: lib has no commit ffffffffffff; they come in once it does")
+
+
+def test_the_command_says_so_in_one_line_and_with_its_exit_code(lab: Lab, made: GitRepository) -> None:
+    made.commit()
+    path = lab.skia("a.json", "f" * 40, sort=1)
+    told = CliRunner().invoke(knick, ["import", "--instance", str(lab.directory / "instance"), str(path)])
+    assert (told.exit_code, len(told.output.splitlines())) == (2, 1)
+    assert [one.unknown for one in ingest_status(lab.instance).waiting] == [("f" * 40,)]
 
 
 def test_a_commit_of_another_repository_creates_nothing(lab: Lab, made: GitRepository) -> None:

@@ -1,0 +1,66 @@
+"""Published histories: whole, and broken in the ways that break real ones."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.ingest.conftest import Lab
+
+from knickpoint.ingest import ImportState, ImportSummary
+
+_VALUE = re.compile(r'"name":\s*"(?P<name>[^"]+)",\s*"value":\s*(?P<value>[-+.0-9e]+)')
+
+
+def text_of(reference: Path, name: str) -> str:
+    return (reference / "data" / "histories" / f"{name}_data.js").read_text(encoding="utf-8")
+
+
+def refusal(lab: Lab, summary: ImportSummary) -> str:
+    """Return the one line that a refused history is, and check that nothing of it was stored."""
+    store = lab.instance.store
+    assert [outcome.state for outcome in summary.files] == [ImportState.REFUSED]
+    assert store.commits.repositories() == []
+    (line,) = summary.lines()
+    return line
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [("hyper", (879, 7603, 27)), ("safetensors", (498, 4630, 12)), ("msal-dotnet", (733, 2898, 16))],
+)
+def test_a_published_history_comes_in_once(lab: Lab, reference: Path, name: str, counts: tuple[int, int, int]) -> None:
+    path = reference / "data" / "histories" / f"{name}_data.js"
+    (outcome,) = lab.take(path).files
+    assert (outcome.new + outcome.rerun, outcome.points, outcome.new_traces) == counts
+    assert lab.take(path).files[0].state is ImportState.UNCHANGED
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("hyper", "NaN"),
+        ("hyper", '"fast"'),
+        ("safetensors", "1e400"),
+        ("msal-dotnet", "-Infinity"),
+        ("msal-dotnet", "null"),
+    ],
+)
+def test_one_wrong_value_in_a_history_is_one_line_with_benchmark_and_place(
+    lab: Lab, reference: Path, name: str, wrong: str
+) -> None:
+    text = text_of(reference, name)
+    values = list(_VALUE.finditer(text))
+    chosen = values[len(values) // 2]
+    begin, end = chosen.span("value")
+    line = refusal(lab, lab.take(lab.write("data.js", text[:begin] + wrong + text[end:])))
+    assert re.search(r"refused: entries\.\S+\[\d+\]\.benches\[\d+\]", line)
+    assert chosen["name"] in line or wrong == "null"
+
+
+@pytest.mark.parametrize("share", [0.1, 0.6, 1.0])
+def test_a_history_that_was_cut_short_is_one_line_that_says_where(lab: Lab, reference: Path, share: float) -> None:
+    text = text_of(reference, "hyper").rstrip()
+    line = refusal(lab, lab.take(lab.write("data.js", text[: int((len(text) - 1) * share)])))
+    assert re.search(r"ends too early: what begins at line \d+ column \d+ \(byte \d+\)", line)
