@@ -143,7 +143,7 @@ class TriageView extends Part {
       { keys: ["t"], does: "link a ticket", run: () => void this.askTicket(this.aimed) },
       { keys: ["n"], does: "write a note", run: () => void this.askNote(this.aimed) },
       { keys: ["s"], does: "set traces apart from the others of their commit", run: () => void this.setApart(this.aimed) },
-      { keys: ["m"], does: "merge the selected commits into one finding", run: () => void this.merge(this.aimed) },
+      { keys: ["m"], does: "merge the selected commits into one regression", run: () => void this.merge(this.aimed) },
       ...(tab === "processed" ? [{ keys: ["r"], does: "put back", run: () => void this.decideAimed("new") }] : []),
     ];
     return {
@@ -272,11 +272,11 @@ class TriageView extends Part {
     const { whole, parts } = groupsOf(this.data?.groups ?? [], ids);
     const groups = [...whole, ...parts];
     if (groups.length < 2) {
-      toast({ text: "Select two commits or more; they become one finding." });
+      toast({ text: "Select two commits or more; they become one regression." });
       return;
     }
     const regressions = groups.map((group) => group.id);
-    if (await regroup("merge", { ids: [], regressions }, `Merged ${count(groups.length, "commit")} into one finding`)) this.selected = new Set();
+    if (await regroup("merge", { ids: [], regressions }, `Merged ${count(groups.length, "commit")} into one regression`)) this.selected = new Set();
   }
 
   private show(tab: Tab): void {
