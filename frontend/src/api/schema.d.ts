@@ -108,6 +108,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/formulas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Formula
+         * @description Calculate traces from stored ones, over the whole line. An error points at the column of the formula.
+         */
+        get: operations["get_formula"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/health": {
         parameters: {
             query?: never;
@@ -222,6 +242,46 @@ export interface paths {
          * @description Take a results file, the body of the request, into the store, exactly once.
          */
         post: operations["post_results"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/shortcuts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Shortcut
+         * @description Keep a set of trace keys and formulas under a short id; the same set always has the same id.
+         */
+        post: operations["post_shortcut"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/shortcuts/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Shortcut
+         * @description Return what a short id stands for.
+         */
+        get: operations["get_shortcut"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -776,6 +836,56 @@ export interface components {
             name: string;
         };
         /**
+         * FormulaAnswer
+         * @description What a formula gives.
+         */
+        FormulaAnswer: {
+            /**
+             * Commits
+             * @description Number of commits on the line.
+             */
+            commits: number;
+            /** Line */
+            line: string;
+            /**
+             * Total
+             * @description Number of traces; more than are told where there are many.
+             */
+            total: number;
+            /** Traces */
+            traces: components["schemas"]["FormulaTraceAnswer"][];
+        };
+        /**
+         * FormulaTraceAnswer
+         * @description A calculated trace.
+         */
+        FormulaTraceAnswer: {
+            /**
+             * Id
+             * @description A trace key, or a formula behind an @.
+             */
+            id: string;
+            /**
+             * Measured
+             * @description Number of values; more than are told where they were thinned out.
+             */
+            measured: number;
+            /** Positions */
+            positions: number[];
+            /**
+             * Trace
+             * @description Id of the one trace that it was calculated from, null where several.
+             */
+            trace: number | null;
+            /**
+             * Unit
+             * @description Empty where the formula makes a number of another kind.
+             */
+            unit: string;
+            /** Values */
+            values: number[];
+        };
+        /**
          * GroupAnswer
          * @description A regression: the findings at one commit.
          */
@@ -1110,6 +1220,44 @@ export interface components {
              * @description Median of the samples in the unit of the trace; null unless measured.
              */
             value: number | null;
+        };
+        /**
+         * ShortcutAnswer
+         * @description What a short id stands for.
+         */
+        ShortcutAnswer: {
+            /** Formulas */
+            formulas: string[];
+            /** Id */
+            id: string;
+            /** Keys */
+            keys: string[];
+            /**
+             * Traces
+             * @description Those of the keys that the repository has.
+             */
+            traces: components["schemas"]["TraceAnswer"][];
+        };
+        /**
+         * ShortcutIdAnswer
+         * @description A short id.
+         */
+        ShortcutIdAnswer: {
+            /** Id */
+            id: string;
+        };
+        /**
+         * ShortcutRequest
+         * @description A set of traces and formulas to keep under a short id.
+         */
+        ShortcutRequest: {
+            /** Formulas */
+            formulas?: string[];
+            /**
+             * Keys
+             * @description Trace keys.
+             */
+            keys?: string[];
         };
         /**
          * SparklineAnswer
@@ -1640,6 +1788,73 @@ export interface operations {
             };
         };
     };
+    get_formula: {
+        parameters: {
+            query: {
+                /** @description As in `ave(filter("os=linux"))`; see the guide. */
+                formula: string;
+                /** @description Name of the repository; may be left out where there is only one. */
+                repository?: string;
+                /** @description Name of the line; the default line without it. */
+                line?: string;
+                /** @description Points of a trace; more are thinned out. */
+                points?: number;
+                /** @description How many traces to tell. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FormulaAnswer"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store, or a service that is needed, cannot be used just now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     read_health: {
         parameters: {
             query?: never;
@@ -2003,6 +2218,128 @@ export interface operations {
             };
             /** @description The upload token is missing or wrong. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store, or a service that is needed, cannot be used just now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    post_shortcut: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ShortcutRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShortcutIdAnswer"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store, or a service that is needed, cannot be used just now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_shortcut: {
+        parameters: {
+            query?: {
+                /** @description Name of the repository; may be left out where there is only one. */
+                repository?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The short id. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShortcutAnswer"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            400: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -28,6 +28,8 @@ __all__ = [
     "FacetAnswer",
     "FacetsAnswer",
     "FactAnswer",
+    "FormulaAnswer",
+    "FormulaTraceAnswer",
     "GroupAnswer",
     "HealthAnswer",
     "LevelAnswer",
@@ -39,6 +41,9 @@ __all__ = [
     "RegroupRequest",
     "RepositoryAnswer",
     "RunAnswer",
+    "ShortcutAnswer",
+    "ShortcutIdAnswer",
+    "ShortcutRequest",
     "SparklineAnswer",
     "TraceAnswer",
     "TracesAnswer",
@@ -373,6 +378,48 @@ class EnvironmentAnswer(Answer):
     position: int = Field(description="Position of the first commit measured in the new one.")
     commit: CommitAnswer
     facts: list[FactAnswer]
+
+
+class FormulaTraceAnswer(Answer):
+    """A calculated trace."""
+
+    id: str = Field(description="A trace key, or a formula behind an @.")
+    trace: int | None = Field(description="Id of the one trace that it was calculated from, null where several.")
+    unit: str = Field(description="Empty where the formula makes a number of another kind.")
+    measured: int = Field(description="Number of values; more than are told where they were thinned out.")
+    positions: list[int]
+    values: list[float]
+
+
+class FormulaAnswer(Answer):
+    """What a formula gives."""
+
+    line: str
+    commits: int = Field(description="Number of commits on the line.")
+    total: int = Field(description="Number of traces; more than are told where there are many.")
+    traces: list[FormulaTraceAnswer]
+
+
+class ShortcutRequest(Answer):
+    """A set of traces and formulas to keep under a short id."""
+
+    keys: list[str] = Field(default_factory=list, max_length=10_000, description="Trace keys.")
+    formulas: list[str] = Field(default_factory=list, max_length=100)
+
+
+class ShortcutIdAnswer(Answer):
+    """A short id."""
+
+    id: str
+
+
+class ShortcutAnswer(Answer):
+    """What a short id stands for."""
+
+    id: str
+    keys: list[str]
+    formulas: list[str]
+    traces: list[TraceAnswer] = Field(description="Those of the keys that the repository has.")
 
 
 class RunAnswer(Answer):

@@ -1,0 +1,50 @@
+"""Answer for formulas and short ids."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from knickpoint.server.answers import FormulaAnswer, ShortcutAnswer, ShortcutIdAnswer, ShortcutRequest
+from knickpoint.server.commits import choose_repository
+from knickpoint.server.formulas import add_shortcut, calculate, read_shortcut
+from knickpoint.server.routes.needs import LineName, RepositoryName, StoreNeed
+from knickpoint.server.values import MOST_TRACES
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["formulas"])
+
+
+@router.get("/formulas")
+def get_formula(
+    store: StoreNeed,
+    *,
+    formula: Annotated[
+        str, Query(min_length=1, max_length=10_000, description='As in `ave(filter("os=linux"))`; see the guide.')
+    ],
+    repository: RepositoryName = "",
+    line: LineName = "",
+    points: Annotated[int, Query(ge=2, le=100_000, description="Points of a trace; more are thinned out.")] = 2400,
+    limit: Annotated[int, Query(ge=1, le=MOST_TRACES, description="How many traces to tell.")] = 16,
+) -> FormulaAnswer:
+    """Calculate traces from stored ones, over the whole line. An error points at the column of the formula."""
+    known = choose_repository(store, repository)
+    return calculate(store, store.commits.line(known, line), formula, points=points, limit=limit)
+
+
+@router.post("/shortcuts")
+def post_shortcut(store: StoreNeed, request: ShortcutRequest) -> ShortcutIdAnswer:
+    """Keep a set of trace keys and formulas under a short id; the same set always has the same id."""
+    return ShortcutIdAnswer(id=add_shortcut(store, request))
+
+
+@router.get("/shortcuts/{name}")
+def get_shortcut(
+    store: StoreNeed,
+    name: Annotated[str, Path(max_length=100, description="The short id.")],
+    repository: RepositoryName = "",
+) -> ShortcutAnswer:
+    """Return what a short id stands for."""
+    return read_shortcut(store, choose_repository(store, repository), name)
