@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, open_instance
+from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, forget_values, open_instance
 from knickpoint.model.errors import ServiceError
 from knickpoint.model.query import Query
+from knickpoint.model.regression import Status
 from knickpoint.store import Event
 
 _OLD = (1_700_000_000, 1_700_000_000)
@@ -153,3 +154,33 @@ def test_events_that_nobody_takes_do_not_pile_up(instance: Instance) -> None:
         Worker(opened, told.append, clock=Clock()).step()
     assert instance.store.outbox.pending() == {("main", "regressions-changed"): 2}
     assert any("3 of kind regressions-changed" in line for line in told)
+
+
+def keep_values_on(instance: Instance, commits: int) -> None:
+    path = instance.directory / CONFIG_FILE
+    told = path.read_text(encoding="utf-8") + f"\n[retention]\nvalues_commits = {commits}\n"
+    path.write_text(told, encoding="utf-8")
+
+
+def test_old_values_are_forgotten_by_rule(instance: Instance) -> None:
+    with_a_step(instance)
+    Worker(instance, clock=Clock()).step()
+    keep_values_on(instance, 10)
+    with open_instance(instance.directory) as again:
+        told: list[str] = []
+        Worker(again, told.append, clock=Clock()).step()
+        assert points(again) == 10
+    assert any("retention: 0 samples and 20 points of main are forgotten" in line for line in told)
+
+
+def test_the_evidence_of_what_somebody_decided_is_kept(instance: Instance) -> None:
+    with_a_step(instance)
+    Worker(instance, clock=Clock()).step()
+    store = instance.store
+    (regression,) = store.findings.regressions(store.commits.repository("main"))
+    store.findings.decide([point.id for point in store.findings.live_members(regression.id)], Status.ACKNOWLEDGED, "ann")
+    keep_values_on(instance, 10)
+    with open_instance(instance.directory) as again:
+        assert forget_values(again, dry_run=True) == {}
+        Worker(again, clock=Clock()).step()
+        assert points(again) == 30

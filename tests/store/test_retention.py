@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from knickpoint.store import Put
+from knickpoint.store import Forgotten, Put
 
 from .conftest import Bench
 
@@ -51,3 +51,17 @@ def test_a_forgotten_run_can_be_corrected(bench: Bench) -> None:
     bench.store.retain(bench.line, values=1)
     bench.put(0, Bench.report({"a": 7.0}), "run 0", "new content")
     assert bench.point("a", 0) == 7.0
+
+
+def test_a_dry_run_counts_and_changes_nothing(bench: Bench) -> None:
+    fill(bench)
+    counted = bench.store.retain(bench.line, samples=1, values=2, dry_run=True)
+    assert samples(bench, "a", 0) == [(1.0, 2.0, 9.0)]
+    assert samples(bench, "a", 398) == [(1.0, 2.0, 9.0)]
+    assert bench.store.retain(bench.line, samples=1, values=2) == counted
+
+
+def test_what_was_forgotten_is_not_forgotten_again(bench: Bench) -> None:
+    fill(bench)
+    bench.store.retain(bench.line, samples=1, values=2, keep=[bench.id("a")])
+    assert bench.store.retain(bench.line, samples=1, values=2, keep=[bench.id("a")]) == Forgotten(0, 0)

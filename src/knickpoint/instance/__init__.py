@@ -4,6 +4,7 @@ from knickpoint.instance.config import (
     CONFIG_FILE,
     Config,
     NatsSettings,
+    RetentionSettings,
     ServerSettings,
     StoreSettings,
     WorkerSettings,
@@ -11,6 +12,7 @@ from knickpoint.instance.config import (
 )
 from knickpoint.instance.events import forget_events
 from knickpoint.instance.place import Instance, create_instance, find_instance, open_instance
+from knickpoint.instance.retention import forget_values
 from knickpoint.instance.worker import Worker
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "Config",
     "Instance",
     "NatsSettings",
+    "RetentionSettings",
     "ServerSettings",
     "StoreSettings",
     "Worker",
@@ -25,6 +28,7 @@ __all__ = [
     "create_instance",
     "find_instance",
     "forget_events",
+    "forget_values",
     "open_instance",
     "read_config",
 ]

@@ -13,7 +13,16 @@ from knickpoint.instance.section import read_section
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError
 
-__all__ = ["CONFIG_FILE", "Config", "NatsSettings", "ServerSettings", "StoreSettings", "WorkerSettings", "read_config"]
+__all__ = [
+    "CONFIG_FILE",
+    "Config",
+    "NatsSettings",
+    "RetentionSettings",
+    "ServerSettings",
+    "StoreSettings",
+    "WorkerSettings",
+    "read_config",
+]
 
 CONFIG_FILE: Final = "knickpoint.toml"
 
@@ -91,6 +100,24 @@ class WorkerSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RetentionSettings:
+    """Say what of old results is forgotten, in each repository; ``[retention]``.
+
+    The evidence of findings that somebody decided about is kept in any case, and so are results of branches.
+
+    Attributes:
+        samples_commits: on how many of the newest commits of the default line single samples are kept; older
+            points keep their median. 0 keeps all.
+        values_commits: on how many of them values are kept at all. 0 keeps all.
+        every_hours: how often the worker applies the rule.
+    """
+
+    samples_commits: int = 0
+    values_commits: int = 0
+    every_hours: float = 24.0
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """Everything that ``knickpoint.toml`` can say.
 
@@ -103,6 +130,7 @@ class Config:
         server: where the dashboard is served.
         worker: how the worker goes about its work.
         nats: where events are passed on and files are announced.
+        retention: what of old results is forgotten.
     """
 
     name: str = "Knickpoint"
@@ -113,6 +141,7 @@ class Config:
     server: ServerSettings = field(default_factory=ServerSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     nats: NatsSettings = field(default_factory=NatsSettings)
+    retention: RetentionSettings = field(default_factory=RetentionSettings)
 
 
 def read_config(path: Path) -> Config:

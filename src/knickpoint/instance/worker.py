@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from knickpoint.instance.events import forget_events
 from knickpoint.instance.place import Instance
+from knickpoint.instance.retention import forget_values
 from knickpoint.model.errors import KnickpointError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ __all__ = ["Announce", "Notify", "Worker"]
 _BATCH: Final = 256
 _CHANGED: Final = "traces-changed"
 _FOUND: Final = "regressions-changed"
-_FORGET_SECONDS: Final = 3600.0
+_HOUR_SECONDS: Final = 3600.0
 
 Announce = Callable[[str], None]
 """Is told, in one line, what the worker did or could not do."""
@@ -212,9 +213,12 @@ class Worker:
         return bool(self.instance.store.seal())
 
     def _forget(self) -> bool:
-        if self._is_due("forget", _FORGET_SECONDS):
+        if self._is_due("forget", _HOUR_SECONDS):
             for line in forget_events(self.instance):
                 self.announce(line)
+        if self._is_due("retention", self.instance.config.retention.every_hours * _HOUR_SECONDS):
+            for name, lost in forget_values(self.instance).items():
+                self.announce(f"retention: {lost.samples:,} samples and {lost.points:,} points of {name} are forgotten")
         return False
 
     def _tell(self, summary: ImportSummary) -> bool:

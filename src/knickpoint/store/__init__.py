@@ -5,6 +5,7 @@ from __future__ import annotations
 from knickpoint.store.ledger import FileEntry, FileState, Ledger, Quarantined, Waiting
 from knickpoint.store.many import RunItem
 from knickpoint.store.outbox import Event, Outbox, pack_ids, unpack_ids
+from knickpoint.store.retention import Forgotten
 from knickpoint.store.runs import Changes, Put, Receipt, Run, RunPoint, Runs
 from knickpoint.store.store import Store, create_store, open_store, restore
 
@@ -13,6 +14,7 @@ __all__ = [
     "Event",
     "FileEntry",
     "FileState",
+    "Forgotten",
     "Ledger",
     "Outbox",
     "Put",

@@ -30,7 +30,7 @@ from knickpoint.store.database import Database
 from knickpoint.store.finding_list import Selection, Sort, count_regressions, list_regressions
 from knickpoint.store.finding_rows import change_point_of, known_point_of, sighting_of, text_of_names
 from knickpoint.store.finding_writes import Membership, apply_changes, refresh, set_groups
-from knickpoint.store.tables.findings import change_point, regression, sighting
+from knickpoint.store.tables.findings import change_point, decision, regression, sighting
 from knickpoint.store.ticket_book import Ticket, TicketBook
 from knickpoint.store.triage_log import Wish, decide, log, undo
 
@@ -161,6 +161,13 @@ class Findings:
         query = select(sighting.c.trace_id).where(own).distinct().order_by(sighting.c.trace_id)
         with self._database.reading() as connection:
             return list(connection.execute(query).scalars())
+
+    def decided_traces(self, repository: Repository) -> list[int]:
+        """Return the traces with a change point that somebody decided about or that has a ticket, ascending."""
+        decided = change_point.c.id.in_(select(decision.c.change_point_id)) | (change_point.c.matched_ticket != "")
+        query = select(change_point.c.trace_id).where(change_point.c.repository_id == repository.id, decided)
+        with self._database.reading() as connection:
+            return list(connection.execute(query.distinct().order_by(change_point.c.trace_id)).scalars())
 
     def alerts_seen(self) -> list[str]:
         """Return the names of the alerts that have sightings, sorted."""

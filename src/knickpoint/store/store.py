@@ -76,13 +76,20 @@ class Store:
         return Sealer(self.database).seal(everything=everything)
 
     def retain(
-        self, line: Line, *, samples: int | None = None, values: int | None = None, keep: Collection[int] = ()
+        self,
+        line: Line,
+        *,
+        samples: int | None = None,
+        values: int | None = None,
+        keep: Collection[int] = (),
+        dry_run: bool = False,
     ) -> Forgotten:
         """Forget samples, then values, beyond so many of the newest commits of ``line``.
 
         ``keep`` are traces that lose nothing: those of findings that people decided about. None keeps all.
+        ``dry_run`` only counts.
         """
-        return retain(self.database, line, samples=samples, values=values, keep=keep)
+        return retain(self.database, line, samples=samples, values=values, keep=keep, dry_run=dry_run)
 
     def backup(self, path: str | Path) -> None:
         """Write the whole store into a new file while it is in use; see :func:`restore`.
