@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knickpoint.native import COMPILED, segmentation_reference
-from knickpoint.native.segmentation import Forest, Segmentation
+from knickpoint.native.forest import CERTAIN, Forest, Segmentation
 
 NONE = np.zeros(0, np.int32)
 RULE = Forest(0.0, NONE, NONE, NONE, NONE, np.zeros(0), np.zeros(0))
@@ -34,6 +34,9 @@ def random_series(seed: int, n: int) -> np.ndarray:
     values = rng.normal(size=n) if seed % 2 else rng.standard_t(2, n)
     for _ in range(rng.integers(0, 4)):
         values[rng.integers(0, n) :] += rng.normal() * 4
+    if seed % 3 == 0 and n > 30:
+        first = int(rng.integers(0, n - 8))
+        values[first : first + 5] += 40
     return values
 
 
@@ -50,12 +53,14 @@ def test_compiled_and_numpy_walk_the_same_path(seed: int, n: int, whole_path: bo
         if one.indices.size:
             assert np.allclose(one.features, other.features, rtol=1e-8, atol=1e-8)
             assert np.allclose(one.parts, other.parts, rtol=1e-8, atol=1e-8)
+            assert np.allclose(one.proofs, other.proofs, rtol=1e-8, atol=1e-8)
 
 
 def test_the_parts_of_a_score_add_up() -> None:
     found = compiled(random_series(3, 250), STUMPS, np.inf, whole_path=True)
     assert found.indices.size
-    assert np.allclose(found.parts.sum(axis=1) + STUMPS.base + 0.3, found.scores)
+    rest = found.scores - found.parts.sum(axis=1) - STUMPS.base - 0.3
+    assert np.all(np.isclose(rest, 0) | np.isclose(rest, CERTAIN))
 
 
 def test_a_series_with_more_candidates_than_expected_is_told_whole() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knickpoint import native
-from knickpoint.detect.methods.default import detect_default
+from knickpoint.detect.methods.default import FALSE_ALARMS, detect_default
 from knickpoint.detect.outliers import critical_value, find_outliers, student_quantile
 from knickpoint.detect.regions import stable_region
 from knickpoint.detect.series import check_series
@@ -153,7 +153,7 @@ def judge(
     alpha: float = 0.01,
     minimum_effect: float = 0.0,
     largest_effect: float = 0.5,
-    false_alarms: float = 0.4,
+    false_alarms: float = FALSE_ALARMS,
 ) -> Judgement:
     """Judge new samples against the current stable region of a history.
 

@@ -46,12 +46,14 @@ typedef struct { double bound; int32_t feature, above; } KpNode;
 /* The default method: candidates of x[0..n), n of 6 or more, the weakest dropped until all score the threshold or
    more. root has the first node of each tree, mean what each node gives on average. Without trees a rule judges. Rows
    come in the order of dropping, those that stay last, with round -1; whole_path writes every candidate of every
-   round. features and parts are capacity x kp_segment_features(). facts: scale of the noise, autocorrelation, mean
+   round. features and parts are capacity x kp_segment_features(), proofs
+   capacity x kp_segment_proofs(): see prove. facts: scale of the noise, autocorrelation, mean
    square, share beyond 4 sigma. Returns the rows, -1 without memory, -2 when they exceed the capacity. */
 int64_t kp_segment_features(void);
+int64_t kp_segment_proofs(void);
 int64_t kp_segment(const double *x, int64_t n, int64_t trees, double base, const int32_t *root, const KpNode *nodes,
                    const double *mean, double threshold, int whole_path, int64_t capacity, int32_t *round,
-                   int32_t *index, double *score, double *features, double *parts, double *facts);
+                   int32_t *index, double *score, double *features, double *parts, double *proofs, double *facts);
 
 /* The two-sided p-value of Student's t with freedom degrees of freedom. */
 double kp_student(double t, double freedom);

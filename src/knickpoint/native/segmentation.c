@@ -9,10 +9,13 @@
 #include "kernels.h"
 #include "levels.h"
 
-enum { LEVELS = 64, HALF = 32, WINDOW = 100, SHORTEST = 3, REACH = 8, SIDE = 40, FEATURES = 43 };
+enum { LEVELS = 64, HALF = 32, WINDOW = 100, SHORTEST = 3, REACH = 8, SIDE = 40, FEATURES = 43, PROOFS = 4 };
 static const double MAD = 1.4826; /* makes the median absolute deviation a standard deviation of normal noise */
 static const double CAP = 9.0;    /* a point costs no more than one that is 3 sigma off */
 static const double TIE = 1e-9;   /* what differs by less is equal: rounding decides nothing */
+static const double FAR = 5.0;    /* three values in a row so many sigma off are a candidate, whatever a path says */
+static const double LIKELY = 6.0; /* places whose cost is this near the least are 20 times less likely or less */
+static const double JUMP = 7.0, CHANCE = 0.02, WIDE_JUMP = 20.0, WIDE_CHANCE = 0.5, CERTAIN = 10.0; /* see forest.py */
 
 typedef struct {
     int n;
@@ -298,6 +301,32 @@ static int tidy(int *cps, int k, int n)
 
 static int by_place(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
+/* Put the ends of runs of SHORTEST or more values that lie FAR off on one side among the places, instead of what is
+   too close to them: a level may be too short, or too far off the grid, for either path. */
+static int add_far_runs(const Series *s, int *cps, int k)
+{
+    int n = s->n, start = 0, sign = 0;
+    for (int t = 0; t <= n; t++) {
+        double z = t < n ? s->residual[t] / s->noise[t] : 0;
+        int now = z > FAR ? 1 : z < -FAR ? -1 : 0;
+        if (t && now == sign) continue;
+        int ends[2] = {start, t}, first = start;
+        int wanted = sign && t - first >= SHORTEST;
+        start = t;
+        sign = now;
+        for (int e = 0; wanted && e < 2; e++) {
+            if (ends[e] <= 0 || ends[e] >= n) continue;
+            int kept = 0;
+            for (int i = 0; i < k; i++)
+                if (abs(cps[i] - ends[e]) >= SHORTEST) cps[kept++] = cps[i];
+            cps[kept] = ends[e];
+            k = kept + 1;
+        }
+    }
+    qsort(cps, (size_t)k, sizeof(int), by_place);
+    return k;
+}
+
 static int refine_all(Series *s, int *cps, int k, int *out)
 {
     for (int i = 0; i < k; i++) out[i] = best_place(s, i ? cps[i - 1] : 0, cps[i], i + 1 < k ? cps[i + 1] : s->n);
@@ -475,6 +504,71 @@ static void describe(Series *s, const int *cps, int k, int i, double *f)
     for (int q = 0; q < FEATURES; q++) f[q] = clip(out[q], -1e6, 1e6);
 }
 
+static int count_near(const double *x, int from, int to, double centre, double band)
+{
+    int count = 0;
+    for (int t = from; t < to; t++) count += fabs(x[t] - centre) <= band;
+    return count;
+}
+
+/* How often per 1,000 values chance alone puts the run [u, v) where it lies: the share of the values beside it, and
+   of the values on both its sides, that are found at its level, to the power of the values that agree. */
+static double chance_of_run(const double *x, int u, int v, int from, int to, int across_from, int across_to,
+                            double centre, double band, int *agreed)
+{
+    int agree = count_near(x, u, v, centre, band), beside = to - from, across = across_to - across_from;
+    *agreed = agree;
+    if (agree < SHORTEST || 3 * agree < 2 * (v - u)) return 1000;
+    int near = count_near(x, from, to, centre, band), far = count_near(x, across_from, across_to, centre, band);
+    double one = (near + 0.5) / (beside + 1), both = (near + far + 0.5) / (beside + across + 1);
+    return 1000 * pow(one < both ? one : both, agree);
+}
+
+/* What makes a change certain without the forest: p = {jump of the medians in noise, values of the shorter level that
+   agree, chance per 1,000 of such a run, half width of the places that explain the values about as well}. */
+static void prove(Series *s, const int *cps, int k, int i, double *p)
+{
+    const double *x = s->x;
+    int n = s->n, l = i ? cps[i - 1] : 0, c = cps[i], r = i + 1 < k ? cps[i + 1] : n;
+    int a = c - WINDOW > l ? c - WINDOW : l, b = c + WINDOW < r ? c + WINDOW : r, na = c - a, nb = b - c;
+    int from = c - 20 > a ? c - 20 : a, to = c + 20 < b ? c + 20 : b, agreed = 0;
+    double local = 0;
+    for (int t = from; t < to; t++) local += s->noise[t];
+    local /= to - from;
+    double before = median_at(s, a, c), after = median_at(s, c, b), jump = fabs(after - before);
+    double band = jump / 4 > 4 * local ? jump / 4 : 4 * local;
+    p[0] = jump / local;
+    p[1] = 0;
+    p[2] = 1000;
+    if (nb <= na) {
+        int far = i + 2 < k ? cps[i + 2] : n;
+        p[2] = chance_of_run(x, c, b, a, c, r, far < r + WINDOW ? far : r + WINDOW, after, band, &agreed);
+        p[1] = agreed;
+    }
+    if (na <= nb) {
+        int far = i > 1 ? cps[i - 2] : 0;
+        double chance = chance_of_run(x, a, c, c, b, far > l - WINDOW ? far : l - WINDOW, l, before, band, &agreed);
+        if (na < nb || chance < p[2]) { p[2] = chance; p[1] = agreed; }
+    }
+    double w = 1.0 / s->scale, total = 0;
+    p[3] = 0;
+    /* the cost of every place less that of c, walked both ways; the least may lie beside c */
+    int lo = c - SIDE > l + 1 ? c - SIDE : l + 1, hi = c + SIDE < r - 1 ? c + SIDE : r - 1;
+    double profile[2 * SIDE + 1], least = 0;
+    for (int q = lo; q <= hi; q++) {
+        profile[q - lo] = total;
+        if (q == lo || total < least) least = total;
+        total += bounded(x[q] - before, w) - bounded(x[q] - after, w);
+    }
+    for (int q = lo; q <= hi; q++)
+        if (profile[q - lo] <= least + LIKELY && abs(q - c) > p[3]) p[3] = abs(q - c);
+}
+
+static double certainty(const double *p)
+{
+    return (p[0] >= JUMP && p[2] <= CHANCE) || (p[0] >= WIDE_JUMP && p[2] <= WIDE_CHANCE) ? CERTAIN : 0;
+}
+
 typedef struct {
     int64_t trees;
     double base;
@@ -545,7 +639,7 @@ static int find_candidates(Series *s, int *cps)
     study_noise(s, scale);
     int loose = cheapest_path(s, grid, s->noise, 0, 1.2 * log(n) * (1 + s->phi) / (1 - s->phi), 9.0, cps + k);
     qsort(cps, (size_t)(k + loose), sizeof(int), by_place);
-    k = tidy(cps, k + loose, n);
+    k = add_far_runs(s, cps, tidy(cps, k + loose, n));
     int parts = n / 8 + 1 < 8 ? n / 8 + 1 : 8;
     double low = INFINITY, high = -INFINITY;
     for (int p = 0; p < parts; p++) {
@@ -557,49 +651,80 @@ static int find_candidates(Series *s, int *cps)
     return k;
 }
 
-/* Drop candidates closer than SHORTEST to an end or to the one before. */
-static int apart(int *cps, int k, int n)
+/* How far the SHORTEST values before a place and those after it lie apart without any overlap; negative with. */
+static double gap_at(const double *x, int c)
+{
+    double lo_a = x[c - 1], hi_a = lo_a, lo_b = x[c], hi_b = lo_b;
+    for (int q = 1; q < SHORTEST; q++) {
+        double a = x[c - 1 - q], b = x[c + q];
+        lo_a = a < lo_a ? a : lo_a;
+        hi_a = a > hi_a ? a : hi_a;
+        lo_b = b < lo_b ? b : lo_b;
+        hi_b = b > hi_b ? b : hi_b;
+    }
+    return lo_b - hi_a > lo_a - hi_b ? lo_b - hi_a : lo_a - hi_b;
+}
+
+/* Drop candidates closer than SHORTEST to an end; of two that are so close to each other keep the wider gap. */
+static int apart(const Series *s, int *cps, int k)
 {
     int kept = 0;
-    for (int i = 0; i < k; i++)
-        if (cps[i] >= SHORTEST && cps[i] <= n - SHORTEST && (!kept || cps[i] - cps[kept - 1] >= SHORTEST))
-            cps[kept++] = cps[i];
+    for (int i = 0; i < k; i++) {
+        if (cps[i] < SHORTEST || cps[i] > s->n - SHORTEST) continue;
+        if (!kept || cps[i] - cps[kept - 1] >= SHORTEST) cps[kept++] = cps[i];
+        else if (gap_at(s->x, cps[i]) > gap_at(s->x, cps[kept - 1]) + TIE * s->scale) cps[kept - 1] = cps[i];
+    }
     return kept;
+}
+
+/* Move a change to its best place where that leaves all levels long enough. */
+static void settle(Series *s, int *cps, int k, int i)
+{
+    int l = i ? cps[i - 1] : 0, r = i + 1 < k ? cps[i + 1] : s->n, place = best_place(s, l, cps[i], r);
+    if (place - l >= SHORTEST && r - place >= SHORTEST) cps[i] = place;
 }
 
 typedef struct {
     int64_t rows, capacity;
     int32_t *round, *index;
-    double *score, *features, *parts;
+    double *score, *features, *parts, *proofs;
 } Record;
 
-static int write_down(Record *out, const Forest *forest, int round, int index, const double *f)
+static int write_down(Record *out, const Forest *forest, int round, int index, const double *held)
 {
     if (out->rows >= out->capacity) return -1;
     int64_t row = out->rows++;
     double *parts = out->parts + row * FEATURES;
     out->round[row] = round;
     out->index[row] = index;
-    memcpy(out->features + row * FEATURES, f, FEATURES * sizeof(double));
+    memcpy(out->features + row * FEATURES, held, FEATURES * sizeof(double));
+    memcpy(out->proofs + row * PROOFS, held + FEATURES, PROOFS * sizeof(double));
     memset(parts, 0, FEATURES * sizeof(double));
-    out->score[row] = judge(forest, f, parts);
+    judge(forest, held, parts);
+    out->score[row] = held[FEATURES + PROOFS];
     return 0;
 }
 
-/* Drop the weakest candidate until all reach the threshold; held has room for k rows of FEATURES + 1. */
+/* A row has the features, the proofs and the score. */
+enum { SCORE = FEATURES + PROOFS, ROW = SCORE + 1 };
+
+static void examine(Series *s, const Forest *forest, const int *cps, int k, int i, double *row)
+{
+    describe(s, cps, k, i, row);
+    prove(s, cps, k, i, row + FEATURES);
+    row[SCORE] = judge(forest, row, NULL) + certainty(row + FEATURES);
+}
+
+/* Drop the weakest candidate until all reach the threshold; held has room for k rows. */
 static int prune(Series *s, const Forest *forest, double threshold, int whole_path, int *cps, int k, double *held,
                  Record *out)
 {
-    enum { ROW = FEATURES + 1 };
-    for (int i = 0; i < k; i++) {
-        describe(s, cps, k, i, held + i * ROW);
-        held[i * ROW + FEATURES] = judge(forest, held + i * ROW, NULL);
-    }
+    for (int i = 0; i < k; i++) examine(s, forest, cps, k, i, held + i * ROW);
     for (int round = 0;; round++) {
         int weakest = 0;
         for (int i = 1; i < k; i++)
-            if (held[i * ROW + FEATURES] < held[weakest * ROW + FEATURES] - TIE) weakest = i;
-        int end = !k || held[weakest * ROW + FEATURES] >= threshold;
+            if (held[i * ROW + SCORE] < held[weakest * ROW + SCORE] - TIE) weakest = i;
+        int end = !k || held[weakest * ROW + SCORE] >= threshold;
         for (int i = 0; i < k; i++)
             if ((end || whole_path || i == weakest) && write_down(out, forest, end ? -1 : round, cps[i], held + i * ROW))
                 return -1;
@@ -607,36 +732,34 @@ static int prune(Series *s, const Forest *forest, double threshold, int whole_pa
         k--;
         memmove(cps + weakest, cps + weakest + 1, (size_t)(k - weakest) * sizeof(int));
         memmove(held + weakest * ROW, held + (weakest + 1) * ROW, (size_t)(k - weakest) * ROW * sizeof(double));
-        for (int i = weakest - 1; i <= weakest; i++) {
-            if (i < 0 || i >= k) continue;
-            int l = i ? cps[i - 1] : 0, r = i + 1 < k ? cps[i + 1] : s->n, place = best_place(s, l, cps[i], r);
-            if (place - l >= SHORTEST && r - place >= SHORTEST) cps[i] = place;
-        }
-        for (int i = weakest - 2; i <= weakest + 1; i++) {
-            if (i < 0 || i >= k) continue;
-            describe(s, cps, k, i, held + i * ROW);
-            held[i * ROW + FEATURES] = judge(forest, held + i * ROW, NULL);
-        }
+        for (int i = weakest - 1; i <= weakest; i++)
+            if (i >= 0 && i < k) settle(s, cps, k, i);
+        for (int i = weakest - 2; i <= weakest + 1; i++)
+            if (i >= 0 && i < k) examine(s, forest, cps, k, i, held + i * ROW);
     }
 }
 
 int64_t kp_segment_features(void) { return FEATURES; }
 
+int64_t kp_segment_proofs(void) { return PROOFS; }
+
 int64_t kp_segment(const double *x, int64_t n, int64_t trees, double base, const int32_t *root, const KpNode *nodes,
                    const double *mean, double threshold, int whole_path, int64_t capacity, int32_t *round,
-                   int32_t *index, double *score, double *features, double *parts, double *facts)
+                   int32_t *index, double *score, double *features, double *parts, double *proofs, double *facts)
 {
     if (n < 2 * SHORTEST || n > INT32_MAX / 8) return 0;
     Series s;
     Forest forest = {trees, base, root, nodes, mean};
-    Record out = {0, capacity, round, index, score, features, parts};
+    Record out = {0, capacity, round, index, score, features, parts, proofs};
     int *cps = malloc((size_t)n * 4 * sizeof(int));
     if (!cps) return -1;
     if (prepare(&s, x, (int)n)) { free(cps); return -1; }
-    int k = refine_all(&s, cps, find_candidates(&s, cps), cps + 2 * n);
+    int k = find_candidates(&s, cps);
+    k = refine_all(&s, cps, k, cps + 2 * n);
     memcpy(cps, cps + 2 * n, (size_t)k * sizeof(int));
-    k = apart(cps, k, (int)n);
-    double *held = malloc((size_t)(k + 1) * (FEATURES + 1) * sizeof(double));
+    k = apart(&s, cps, k);
+    for (int i = 0; i < k; i++) settle(&s, cps, k, i); /* what lost a neighbour has more room */
+    double *held = malloc((size_t)(k + 1) * ROW * sizeof(double));
     int failed = !held;
     if (!failed && prune(&s, &forest, threshold, whole_path, cps, k, held, &out)) out.rows = -2;
     facts[0] = s.scale;

@@ -6,12 +6,13 @@ The two say the same; the constants and features are described in :mod:`knickpoi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.native.forest import Forest, Segmentation
 from knickpoint.native.kernel import COMPILED
 
 __all__ = ["Forest", "Segmentation", "segment"]
@@ -19,42 +20,6 @@ __all__ = ["Forest", "Segmentation", "segment"]
 SMALLEST: Final = 1e-100
 LARGEST: Final = 1e100
 """Series whose largest value lies outside are scaled by a power of two before they are judged."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Forest:
-    """Hold boosted decision trees as flat arrays, one entry a node.
-
-    ``root`` has the first node of each tree. A node asks ``x[feature] <= bound`` and goes ``below``, which is
-    always the next node, or ``above``; a leaf has ``feature`` -1. ``value`` is the log-odds at a leaf, and at an
-    inner node what its branch gives on average, so that a path tells what each feature added. ``base`` is where
-    all begin. Integers are int32, the rest float64.
-    """
-
-    base: float
-    root: NDArray[np.int32]
-    feature: NDArray[np.int32]
-    below: NDArray[np.int32]
-    above: NDArray[np.int32]
-    bound: NDArray[np.float64]
-    value: NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Segmentation:
-    """Hold the candidates in the order in which they were dropped, those that stay last.
-
-    ``rounds`` is -1 for what stays, ``indices`` the first point of the new level, ``scores`` the log-odds.
-    ``features`` and ``parts`` are candidates x features: the numbers, and what each added to the score.
-    ``facts``: scale of the noise, lag-one autocorrelation, mean square and share beyond 4 of the residuals.
-    """
-
-    rounds: NDArray[np.int32]
-    indices: NDArray[np.int32]
-    scores: NDArray[np.float64]
-    features: NDArray[np.float64]
-    parts: NDArray[np.float64]
-    facts: tuple[float, float, float, float]
 
 
 def segment(values: NDArray[np.float64], forest: Forest, threshold: float, *, whole_path: bool = False) -> Segmentation:

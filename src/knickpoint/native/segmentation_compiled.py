@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.native._kernels import ffi, lib  # type: ignore[import-not-found]
-from knickpoint.native.segmentation import Forest, Segmentation
+from knickpoint.native.forest import Forest, Segmentation
 
 __all__ = ["segment"]
 
 _FEATURES = int(lib.kp_segment_features())
+_PROOFS = int(lib.kp_segment_proofs())
 _buffer: Any = ffi.from_buffer
 
 
@@ -48,7 +49,7 @@ def _segment(
     capacity: int,
 ) -> Segmentation | None:
     places = np.empty((2, capacity), np.int32)
-    numbers = np.empty((2 * _FEATURES + 1, capacity))
+    numbers = np.empty((2 * _FEATURES + _PROOFS + 1, capacity))
     facts = np.zeros(4)
     start = _buffer("double[]", numbers)
     rows = lib.kp_segment(
@@ -67,6 +68,7 @@ def _segment(
         start,
         start + capacity,
         start + capacity * (_FEATURES + 1),
+        start + capacity * (2 * _FEATURES + 1),
         _buffer("double[]", facts),
     )
     if rows == -1:
@@ -74,7 +76,9 @@ def _segment(
     if rows < 0:
         return None
     flat = numbers.reshape(-1)
-    features = flat[capacity : capacity * (_FEATURES + 1)].reshape(capacity, _FEATURES)[:rows]
-    parts = flat[capacity * (_FEATURES + 1) :].reshape(capacity, _FEATURES)[:rows]
+    bounds = np.cumsum([capacity, capacity * _FEATURES, capacity * _FEATURES])
+    score, features, parts, proofs = (part.reshape(capacity, -1)[:rows] for part in np.split(flat, bounds))
     scale, phi, square, tail = facts.tolist()
-    return Segmentation(places[0, :rows], places[1, :rows], flat[:rows], features, parts, (scale, phi, square, tail))
+    return Segmentation(
+        places[0, :rows], places[1, :rows], score[:, 0], features, parts, proofs, (scale, phi, square, tail)
+    )

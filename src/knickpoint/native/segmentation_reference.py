@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.native.segmentation import Forest, Segmentation
+from knickpoint.native.forest import BARS, CERTAIN, Forest, Segmentation
 
 __all__ = ["segment"]
 
@@ -43,6 +44,12 @@ CAP: Final = 9.0
 TIE: Final = 1e-9
 """What differs by less is equal: rounding decides nothing."""
 
+FAR: Final = 5.0
+"""Three values in a row so many standard deviations off are a candidate, whatever a path says."""
+
+LIKELY: Final = 6.0
+"""Places that cost at most this much more than the best are in the interval of location: a likelihood ratio of 20."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Series:
@@ -50,6 +57,7 @@ class _Series:
 
     x: Array
     noise: Array
+    residual: Array
     scale: float
     phi: float
     square: float
@@ -136,6 +144,7 @@ def _study(x: Array, residual: Array, floor: float, ordered: Array) -> _Series:
     return _Series(
         x=x,
         noise=noise,
+        residual=residual,
         scale=scale,
         phi=0.0 if n < 12 else min(max(first + 1.0 / n - 1.0 / np.sqrt(n), 0.0), 0.8),
         square=float(np.square(np.minimum(ratio, 8)).mean()),
@@ -161,7 +170,23 @@ def _find(x: Array) -> tuple[_Series | None, list[int]]:
     stiff = _cheapest_path(x, grid, np.full(x.size, scale), 2.6 * np.log(x.size), 6.25)
     series = _study(x, _residuals(x, stiff), scale, ordered)
     penalty = 1.2 * np.log(x.size) * (1 + series.phi) / (1 - series.phi)
-    return series, sorted({*stiff, *_cheapest_path(x, grid, series.noise, penalty, 9.0)})
+    return series, _with_far_runs(series, sorted({*stiff, *_cheapest_path(x, grid, series.noise, penalty, 9.0)}))
+
+
+def _with_far_runs(series: _Series, places: list[int]) -> list[int]:
+    """Add the ends of runs of values that lie far off on one side, instead of places too close to them.
+
+    A level may be too short, or too far off the grid, for either path.
+    """
+    ratio = series.residual / series.noise
+    sides = np.sign(ratio) * (np.abs(ratio) > FAR)
+    edges = [0, *(np.flatnonzero(np.diff(sides)) + 1).tolist(), ratio.size]
+    for first, stop in pairwise(edges):
+        if sides[first] and stop - first >= SHORTEST:
+            for end in (first, stop):
+                if 0 < end < ratio.size:
+                    places = [*(place for place in places if abs(place - end) >= SHORTEST), end]
+    return sorted(places)
 
 
 def _bounded(distance: Array, noise: float) -> Array:
@@ -185,12 +210,32 @@ def _best_place(series: _Series, first: int, place: int, stop: int) -> int:
     return chosen
 
 
-def _apart(places: Sequence[int], n: int) -> list[int]:
+def _gap(x: Array, place: int) -> float:
+    """Return how far the values next to a place lie apart without any overlap; negative with."""
+    before, after = x[place - SHORTEST : place], x[place : place + SHORTEST]
+    return float(max(after.min() - before.max(), before.min() - after.max()))
+
+
+def _apart(series: _Series, places: Sequence[int]) -> list[int]:
+    """Drop places too close to an end; of two too close to each other keep the one with the wider gap."""
     kept: list[int] = []
     for place in places:
-        if SHORTEST <= place <= n - SHORTEST and (not kept or place - kept[-1] >= SHORTEST):
+        if not SHORTEST <= place <= series.x.size - SHORTEST:
+            continue
+        if not kept or place - kept[-1] >= SHORTEST:
             kept.append(place)
+        elif _gap(series.x, place) > _gap(series.x, kept[-1]) + TIE * series.scale:
+            kept[-1] = place
     return kept
+
+
+def _settle(series: _Series, places: list[int], i: int) -> None:
+    """Move a place to the best one where that leaves all levels long enough."""
+    bounds = [0, *places, series.x.size]
+    before, after = bounds[i], bounds[i + 2]
+    place = _best_place(series, before, places[i], after)
+    if place - before >= SHORTEST and after - place >= SHORTEST:
+        places[i] = place
 
 
 def _strongest_split(part: Array, centre: float, noise: float) -> float:
@@ -360,6 +405,68 @@ def _judge(forest: Forest, features: Array, parts: Array | None = None) -> float
     return total
 
 
+def _chance(x: Array, run: tuple[int, int], others: tuple[slice, slice], band: float) -> tuple[int, float]:
+    """Return how many values of a run agree, and how often chance makes such a run, per 1,000 values.
+
+    It is the share of the values beside the run, or on both its sides, that are found at its level, to the power of
+    the values that agree; ``others`` are those beside it and those across.
+    """
+    part = x[run[0] : run[1]]
+    centre = _median(part)
+    agree = int(np.count_nonzero(np.abs(part - centre) <= band))
+    if agree < SHORTEST or 3 * agree < 2 * part.size:
+        return agree, 1000.0
+    beside, across = (x[other] for other in others)
+    near, far = (int(np.count_nonzero(np.abs(values - centre) <= band)) for values in (beside, across))
+    share = min((near + 0.5) / (beside.size + 1), (near + far + 0.5) / (beside.size + across.size + 1))
+    return agree, 1000 * float(share) ** agree
+
+
+def _prove(series: _Series, places: Sequence[int], i: int) -> Array:
+    """Return what makes a change certain without the forest, and the half width of its interval of location."""
+    x = series.x
+    bounds = [0, 0, *places, x.size, x.size]
+    earlier, first, place, stop, later = bounds[i : i + 5]
+    a, b = max(place - WINDOW, first), min(place + WINDOW, stop)
+    local = float(series.noise[max(place - 20, a) : min(place + 20, b)].mean())
+    before, after = _median(x[a:place]), _median(x[place:b])
+    jump = abs(after - before)
+    band = max(jump / 4, 4 * local)
+    agree, chance = 0, 1000.0
+    if b - place <= place - a:
+        across = slice(stop, min(later, stop + WINDOW))
+        agree, chance = _chance(x, (place, b), (slice(a, place), across), band)
+    if place - a <= b - place:
+        across = slice(max(earlier, first - WINDOW), first)
+        other = _chance(x, (a, place), (slice(place, b), across), band)
+        if place - a < b - place or other[1] < chance:
+            agree, chance = other
+    low, high = max(place - SIDE, first + 1), min(place + SIDE, stop - 1)
+    part = x[low:high]
+    gains = _bounded(part - before, series.scale) - _bounded(part - after, series.scale)
+    profile = np.concatenate(([0.0], np.cumsum(gains)))
+    near = np.flatnonzero(profile <= profile.min() + LIKELY) + low
+    return np.array([jump / local, agree, chance, np.abs(near - place).max()])
+
+
+def _certainty(proof: Array) -> float:
+    return CERTAIN if any(proof[0] >= jump and proof[2] <= chance for jump, chance in BARS) else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Hold a candidate, examined."""
+
+    features: Array
+    proof: Array
+    score: float
+
+
+def _examine(series: _Series, forest: Forest, places: Sequence[int], i: int) -> _Row:
+    features, proof = _describe(series, places, i), _prove(series, places, i)
+    return _Row(features, proof, _judge(forest, features) + _certainty(proof))
+
+
 def _weakest(scores: Sequence[float]) -> int:
     weakest = 0
     for row, score in enumerate(scores):
@@ -370,40 +477,39 @@ def _weakest(scores: Sequence[float]) -> int:
 
 def segment(values: Array, forest: Forest, threshold: float, whole_path: bool) -> Segmentation:  # noqa: FBT001
     """Find candidates and drop the weakest until all reach ``threshold``; see :func:`knickpoint.native.segmentation.segment`."""
-    written: list[tuple[int, int, Array]] = []
+    written: list[tuple[int, int, _Row]] = []
     n = values.size
     series, places = _find(values) if n >= 2 * SHORTEST else (None, [])
     if series is not None:
         bounds = [0, *places, n]
         moved = {_best_place(series, bounds[k], bounds[k + 1], bounds[k + 2]) for k in range(len(places))}
-        places = _apart(sorted(moved), n)
-        held = [_describe(series, places, k) for k in range(len(places))]
-        scores = [_judge(forest, features) for features in held]
+        places = _apart(series, sorted(moved))
+        for k in range(len(places)):  # what lost a neighbour has more room
+            _settle(series, places, k)
+        held = [_examine(series, forest, places, k) for k in range(len(places))]
         rounds = 0
-        while places and min(scores) < threshold:
-            weakest = _weakest(scores)
+        while places and min(row.score for row in held) < threshold:
+            weakest = _weakest([row.score for row in held])
             shown = range(len(places)) if whole_path else [weakest]
             written.extend((rounds, places[k], held[k]) for k in shown)
             rounds += 1
-            for row in (places, held, scores):
-                del row[weakest]
-            bounds = [0, *places, n]
+            del places[weakest], held[weakest]
             for k in range(max(weakest - 1, 0), min(weakest + 1, len(places))):
-                before, after = places[k - 1] if k else 0, bounds[k + 2]
-                place = _best_place(series, before, places[k], after)
-                if place - before >= SHORTEST and after - place >= SHORTEST:
-                    places[k] = place
+                _settle(series, places, k)
             for k in range(max(weakest - 2, 0), min(weakest + 2, len(places))):
-                held[k] = _describe(series, places, k)
-                scores[k] = _judge(forest, held[k])
-        written.extend((-1, place, features) for place, features in zip(places, held, strict=True))
-    count = held[0].size if (held := [row[2] for row in written]) else 0
-    parts = np.zeros((len(written), count))
+                held[k] = _examine(series, forest, places, k)
+        written.extend((-1, place, row) for place, row in zip(places, held, strict=True))
+    rows = [row for _, _, row in written]
+    features, proofs = (np.array([getattr(row, name) for row in rows]) for name in ("features", "proof"))
+    parts = np.zeros_like(features)
+    for row, part in zip(rows, parts, strict=True):
+        _judge(forest, row.features, part)
     return Segmentation(
-        rounds=np.array([row[0] for row in written], np.int32),
-        indices=np.array([row[1] for row in written], np.int32),
-        scores=np.array([_judge(forest, features, part) for features, part in zip(held, parts, strict=True)]),
-        features=np.array(held).reshape(len(written), count),
-        parts=parts,
+        rounds=np.array([number for number, _, _ in written], np.int32),
+        indices=np.array([place for _, place, _ in written], np.int32),
+        scores=np.array([row.score for row in rows]),
+        features=features.reshape(len(rows), -1) if rows else np.zeros((0, 0)),
+        parts=parts.reshape(len(rows), -1) if rows else np.zeros((0, 0)),
+        proofs=proofs.reshape(len(rows), 4),
         facts=(series.scale, series.phi, series.square, series.tail) if series else (0.0, 0.0, 0.0, 0.0),
     )

@@ -2,7 +2,8 @@
 
 Candidates come from two cheapest paths over levels with bounded loss, one stiff and one loose. Each is described by
 numbers that outliers, changing noise and autocorrelation do not fool, and a small forest of decision trees, learnt on
-real histories with known changes (``benchmarks/train_default.py``), gives the log-odds that it is a change of level.
+real histories with known changes (``benchmarks/train_default.py``), gives the log-odds that it is a change of level. What is certain without the forest
+has a lead that no doubt of the forest undoes.
 The weakest candidate is dropped and its neighbours are described anew until all that are left reach the bound. The
 guide page ``default.md`` tells the whole of it.
 """
@@ -13,7 +14,7 @@ import json
 import math
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -23,14 +24,17 @@ from knickpoint.detect.regions import build_steps
 from knickpoint.detect.series import read_series
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Check, Detection
-from knickpoint.native.segmentation import Forest, Segmentation, segment
+from knickpoint.native.forest import BARS, CERTAIN, Forest, Segmentation
+from knickpoint.native.segmentation import segment
 
 __all__ = ["FALSE_ALARMS", "THREADS", "default_bound", "detect_default"]
 
 THREADS: Final = True
 
-FALSE_ALARMS: Final = 0.4
+FALSE_ALARMS: Final = 0.5
 """False alarms per 1,000 commits without a change that the default accepts."""
+
+_MODEL: Final = Path(__file__).parent.parent / "data" / "default.json"
 
 _REASONS: Final = 8
 """How many features a candidate names as its reasons; the others are summed up."""
@@ -57,7 +61,7 @@ class _Model:
 
 @cache
 def _model() -> _Model:
-    data = json.loads((files("knickpoint.detect") / "data" / "default.json").read_text())
+    data = json.loads(_MODEL.read_bytes())
     nodes = data["nodes"]
     forest = Forest(
         base=data["base"],
@@ -74,12 +78,27 @@ def _model() -> _Model:
     return _Model(forest, start, names, rates, bounds)
 
 
+def _certainty(proof: tuple[float, ...]) -> tuple[Check, ...]:
+    """Return whether the change is certain whatever the trees say, why, and how sure its place is."""
+    jump, agree, chance, interval = proof
+    reached = [bar for bar in BARS if jump >= bar[0] and chance <= bar[1]]
+    least, most = reached[0] if reached else BARS[0]
+    return (
+        Check("jump of the medians / noise around it", jump, ">=", least, jump >= least),
+        Check("values of the shorter level that agree", agree),
+        Check("runs like it by chance per 1,000 values", chance, "<=", most, chance <= most),
+        Check("certain by these: adds to the log-odds", CERTAIN if reached else 0.0),
+        Check("interval of location", interval),
+    )
+
+
 def _checks(model: _Model, found: Segmentation, row: int, bound: float) -> tuple[Check, ...]:
-    """Return the score with its bound, and what it is the sum of: the strongest features, the others, the start."""
+    """Return the score with its bound, and what it is the sum of: certainty, the strongest features, the others, the start."""
     score = float(found.scores[row])
     numbers, parts = found.features[row].tolist(), found.parts[row].tolist()
-    checks = [Check("log-odds of a change", score, ">=", bound, score >= bound)]
-    rest = score - model.start
+    certainty = _certainty(tuple(found.proofs[row].tolist()))
+    checks = [Check("log-odds of a change", score, ">=", bound, score >= bound), *certainty]
+    rest = score - model.start - sum(check.value for check in certainty if "log-odds" in check.name)
     for feature in sorted(range(len(parts)), key=lambda feature: -abs(parts[feature]))[:_REASONS]:
         name, added = model.names[feature]
         checks.append(Check(name, numbers[feature]))
@@ -111,10 +130,12 @@ def detect_default(
 
     ``false_alarms`` is how many false alarms per 1,000 commits you accept in a series without change, as measured on
     real benchmark histories. More finds smaller changes; whatever a smaller number finds, a larger one finds, too. A
-    level shorter than 3 measured values is never reported, so a lone spike is not a finding. ``candidates`` says
-    whether to give the candidates, too; without them it takes less time.
+    level shorter than 3 measured values is never reported, so a lone spike is not a finding. A level of 3 or more that
+    lies so far from both neighbours that chance does not put it there is always reported. ``candidates`` says whether
+    to give the candidates, too; without them it takes less time.
 
-    The score of a step is the log-odds that it is a change; it is no p-value. Time is linear in the length.
+    The score of a step is the log-odds that it is a change; it is no p-value. Its evidence has the half width of its
+    interval of location in measured values, as "interval of location". Time is linear in the length.
 
     Raises:
         SeriesError: the values are not one series of finite or missing numbers.
@@ -123,7 +144,7 @@ def detect_default(
     if not false_alarms > 0 or math.isinf(false_alarms):
         raise InputError(
             f"false_alarms is {false_alarms}",
-            remedy="Give how many false alarms per 1,000 commits are bearable, a positive number such as 0.4.",
+            remedy=f"Give how many false alarms per 1,000 commits are bearable, a positive number such as {FALSE_ALARMS:g}.",
         )
     series = read_series(values)
     model = _model()
