@@ -91,6 +91,13 @@ def test_a_value_in_a_larger_or_smaller_unit_is_the_same_number(
     assert bench.point("a", 1) == bench.point("a", 0)
 
 
+def test_a_text_with_half_of_a_character_is_refused(bench: Bench) -> None:
+    with pytest.raises(InputError, match="half of a character"):
+        bench.put(0, report({"a": 1.0}, unit="m\ud800s"), "r0")
+    bench.put(0, report({"a": 1.0}, unit="ms"), "r0")
+    assert bench.point("a", 0) == 1.0
+
+
 def test_a_value_too_large_for_the_unit_of_its_trace_is_refused(bench: Bench) -> None:
     bench.put(0, report({"a": 1.0}, unit="ns"), "r0")
     with pytest.raises(InputError, match=r"1e\+305 s is too large"):

@@ -30,7 +30,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from knickpoint.model.errors import BusyError, StoreError
+from knickpoint.model.errors import BusyError, InputError, StoreError
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
@@ -232,6 +232,12 @@ class Database:
         """Turn the database's errors into ours, in this one place."""
         try:
             yield
+        except UnicodeEncodeError as error:
+            near = ascii(error.object[max(0, error.start - 20) : error.end + 20])
+            raise InputError(
+                f"the text {near} has half of a character (a lone surrogate)",
+                remedy="Write it in whole Unicode characters.",
+            ) from error
         except PoolTimeoutError as error:
             raise BusyError("all connections are in use", where=self.where, remedy="Try again.") from error
         except DBAPIError as error:
