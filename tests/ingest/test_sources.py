@@ -77,6 +77,17 @@ def test_sidecars_are_read_and_not_imported(lab: Lab) -> None:
     assert lab.values() == {A: {"sort": 1}}
 
 
+def test_a_sidecar_that_comes_after_its_file_counts_at_the_next_poll(lab: Lab) -> None:
+    source = watched(lab)
+    old(lab.write("results/a.csv", "benchmark,value\nsort,3\n"))
+    first = source.poll()
+    old(lab.write("results/a.csv.sidecar.json", {"commit": A}))
+    second = source.poll()
+    states = [summary.files[0].state for summary in (first, second)]
+    assert states == [ImportState.REFUSED, ImportState.IMPORTED]
+    assert source.poll().files == ()
+
+
 def test_a_folder_that_is_missing_is_told(lab: Lab) -> None:
     with pytest.raises(ServiceError, match="cannot be read"):
         watched(lab).poll()

@@ -49,12 +49,12 @@ class Watched:
         """
         place = open_place(self.settings, self.destination.directory)
         listing = place.listing()
+        versions = {name: _version(name, listing) for name in listing if takes_name(name, self.settings.pattern)}
         changed = [
             name
-            for name, version in sorted(listing.items())
+            for name, version in sorted(versions.items())
             if self._seen.get(name) != version
-            and takes_name(name, self.settings.pattern)
-            and not (isinstance(place, Folder) and _still_written(version))
+            and not (isinstance(place, Folder) and any(map(_still_written, version.split("\n"))))
         ]
         writer = Writer(self.destination, Books(self.destination))
         outcomes = []
@@ -63,8 +63,8 @@ class Watched:
             outcome = _take(writer, place, name, self.settings, names)
             if outcome is not None:
                 outcomes.append(outcome)
-            self._seen[name] = listing[name]
-        for name in self._seen.keys() - listing.keys():
+            self._seen[name] = versions[name]
+        for name in self._seen.keys() - versions.keys():
             del self._seen[name]
         return ImportSummary(tuple(outcomes))
 
@@ -196,14 +196,24 @@ def _take(
 
 def _sidecars(place: Place, name: str, names: set[str] | None) -> Sidecar:
     found = Sidecar()
-    folder = name.rpartition("/")[0]
-    for beside in (f"{folder}/{SIDECAR}".lstrip("/"), name + SIDECAR_SUFFIX):
+    for beside in _beside(name):
         if names is not None and beside not in names:
             continue
         data = place.read(beside, (1 << 20) + 1)
         if data is not None:
             found = read_sidecar(data, where=place.source(beside)).over(found)
     return found
+
+
+def _beside(name: str) -> tuple[str, str]:
+    """Return the names of the sidecars that a file may have: that of its folder, and its own."""
+    folder = name.rpartition("/")[0]
+    return f"{folder}/{SIDECAR}".lstrip("/"), name + SIDECAR_SUFFIX
+
+
+def _version(name: str, listing: Mapping[str, str]) -> str:
+    """Return a text that changes when the file or one of its sidecars does."""
+    return "\n".join(listing[one] for one in (name, *_beside(name)) if one in listing)
 
 
 def _still_written(version: str) -> bool:
