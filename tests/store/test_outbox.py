@@ -158,3 +158,11 @@ def test_two_workers_at_once_do_not_overtake_each_other(store: Store, location: 
         for outcome in [threads.submit(work, name) for name in ("one", "two")]:
             outcome.result(timeout=60)
     assert done == list(range(60))
+
+
+def test_workers_that_die_lose_no_event_of_those_in_order(store: Store, clock: list[float]) -> None:
+    store.outbox.publish("kind", {})
+    for _ in range(20):
+        assert len(store.outbox.claim(["kind"], "one", 60, 10, in_order=True)) == 1
+        clock[0] += 61
+    assert store.outbox.dead() == []

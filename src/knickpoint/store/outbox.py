@@ -142,7 +142,7 @@ class Outbox:
 
         An event whose lease ended without :meth:`done`, :meth:`fail` or :meth:`release` is due again, until it
         was claimed five times; then it is dead. With ``in_order``, no event is taken while an older one of
-        these kinds is with somebody, or waits to be tried again.
+        these kinds is with somebody, or waits to be tried again; and none is given up because leases ended.
         """
         now = time.time()
         mine = (table.c.consumer == consumer) & (table.c.state == "ready")
@@ -151,10 +151,11 @@ class Outbox:
             if connection.execute(select(table.c.id).where(due).limit(1)).first() is None:
                 return []
         with self._database.transaction(alone=False) as connection:
-            tired = due & (table.c.attempts >= _ATTEMPTS)
-            lost = "the lease ended every time; the worker died or took too long"
-            reason = func.coalesce(func.nullif(table.c.reason, ""), lost)
-            connection.execute(update(table).where(tired).values(state="dead", reason=reason))
+            if not in_order:
+                tired = due & (table.c.attempts >= _ATTEMPTS)
+                lost = "the lease ended every time; the worker died or took too long"
+                reason = func.coalesce(func.nullif(table.c.reason, ""), lost)
+                connection.execute(update(table).where(tired).values(state="dead", reason=reason))
             among = mine & table.c.kind.in_(list(kinds)) if in_order else due
             query = select(table).where(among).order_by(table.c.id).limit(limit)
             rows = list(connection.execute(query.with_for_update(skip_locked=not in_order)))
