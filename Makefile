@@ -112,6 +112,17 @@ bench-store: setup-dev ## Speed of the store beside its peers
 bench-formats: setup-dev ## Speed of reading results files beside the JSON parser alone
 	@$(BIN)/python benchmarks/formats.py
 
+# --- learning it ------------------------------------------------------------------------------------
+
+$(STAMPS)/train: $(STAMPS)/venv
+	@echo "Installing what learning needs"
+	@$(BIN)/python -m venv build/train
+	@build/train/bin/python -m pip --disable-pip-version-check --no-input install --quiet 'scikit-learn==1.9.*' cffi
+	@touch $@
+
+train-default: $(STAMPS)/train setup ## Learn the trees of the default method anew (TRAIN_ARGS="--output FILE")
+	@PYTHONPATH=src build/train/bin/python benchmarks/train_default.py $(TRAIN_ARGS)
+
 # --- keeping it -------------------------------------------------------------------------------------
 
 lock: setup-dev ## Resolve the dependencies anew and write requirements/
@@ -126,4 +137,4 @@ format: $(STAMPS)/dev ## Format the Python code
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
 
-.PHONY: help setup setup-dev demo test lint types imports test-python test-frontend docs docs-write test-long bench-detect bench-accuracy bench-store bench-formats fuzz-formats lock format clean
+.PHONY: help setup setup-dev demo test lint types imports test-python test-frontend docs docs-write test-long bench-detect bench-accuracy bench-store bench-formats train-default fuzz-formats lock format clean

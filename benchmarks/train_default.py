@@ -2,9 +2,9 @@
 
 ::
 
-    python benchmarks/train_default.py    # learns on all, cross-validates by repository, writes
+    make train-default    # learns on all, cross-validates by repository, writes
 
-Needs scikit-learn, which nothing else here needs: ``pip install scikit-learn``. Reads the labelled series that
+Needs scikit-learn, which nothing else here needs; the target installs it into ``build/train``. Reads the labelled series that
 ``KNICKPOINT_REFERENCE`` has; without them it learns on generated noise, which sees less of real noise.
 
 For each example the whole path of the search is described, from all candidates down to none; a candidate is a change
@@ -157,7 +157,9 @@ def fit(rows: Rows, trees: int) -> Forest:
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
-        sys.exit("scikit-learn is missing. Install it: python -m pip install scikit-learn")
+        sys.exit(
+            "scikit-learn is missing. Run make train-default, which installs it, or python -m pip install scikit-learn"
+        )
     model = HistGradientBoostingClassifier(
         max_depth=4,
         learning_rate=0.06,
@@ -242,8 +244,8 @@ def calibrate(scores: Array, points: int) -> list[tuple[float, float]]:
     return found
 
 
-def write(forest: Forest, calibration: list[tuple[float, float]]) -> None:
-    """Write the forest and its calibration to :data:`TARGET`."""
+def write(forest: Forest, calibration: list[tuple[float, float]], output: Path) -> None:
+    """Write the forest and its calibration to ``output``."""
     data = {
         "features": NAMES,
         "calibration": calibration,
@@ -251,7 +253,7 @@ def write(forest: Forest, calibration: list[tuple[float, float]]) -> None:
         "root": forest.root.tolist(),
         "nodes": {name: getattr(forest, name).tolist() for name in ("feature", "below", "above", "bound", "value")},
     }
-    TARGET.write_text(json.dumps(data, separators=(",", ":")) + "\n")
+    output.write_text(json.dumps(data, separators=(",", ":")) + "\n")
 
 
 def main() -> None:
@@ -260,6 +262,7 @@ def main() -> None:
     parser.add_argument("--examples", type=int, default=20_000)
     parser.add_argument("--trees", type=int, default=200)
     parser.add_argument("--seed", type=int, default=11)
+    parser.add_argument("--output", type=Path, default=TARGET, help="where the trees go; the package unless named")
     parser.add_argument("--forests", type=Path, help="keep the cross-validated forests here, for accuracy.py --forests")
     chosen = parser.parse_args()
     place = place_of_series()
@@ -275,8 +278,8 @@ def main() -> None:
         quiet = [noise(family, seed) for family in INDEPENDENT for seed in range(300)]
         unlabelled = [Labelled("zero", "generated", "", 0, known.values, (), (), ()) for known in quiet]
         scores, points = scores_without_change(unlabelled, {"generated": forest})
-    write(forest, calibrate(scores, points))
-    print(f"wrote {TARGET}")
+    write(forest, calibrate(scores, points), chosen.output)
+    print(f"wrote {chosen.output}")
 
 
 def keep(forests: dict[str, Forest], path: Path) -> None:
