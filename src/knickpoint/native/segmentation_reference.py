@@ -8,234 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from knickpoint.native.forest import BARS, CERTAIN, Forest, Segmentation
+from knickpoint.native.segmentation_paths import (
+    MAD,
+    SHORTEST,
+    SIDE,
+    TIE,
+    Array,
+    Study,
+    apart,
+    best_place,
+    bounded,
+    find_places,
+    median,
+    quantile,
+    settle,
+)
 
 __all__ = ["segment"]
-
-Array = NDArray[np.float64]
-
-LEVELS: Final = 64
-"""Levels that a path may take: half of them quantiles of the values, half evenly spaced."""
 
 WINDOW: Final = 100
 """Values of a level that take part in a description, next to the change."""
 
-SHORTEST: Final = 3
-"""Values that a level must have."""
-
-REACH: Final = 8
-"""How far a place may move to where the two levels explain the values best."""
-
-SIDE: Final = 40
-"""Values on each side that tell the two levels when a place moves."""
-
-MAD: Final = 1.4826
-"""Makes the median absolute deviation a standard deviation of normal noise."""
-
-CAP: Final = 9.0
-"""A value costs no more than one that is 3 standard deviations off."""
-
-TIE: Final = 1e-9
-"""What differs by less is equal: rounding decides nothing."""
-
-FAR: Final = 5.0
-"""Three values in a row so many standard deviations off are a candidate, whatever a path says."""
-
 LIKELY: Final = 6.0
 """Places that cost at most this much more than the best are in the interval of location: a likelihood ratio of 20."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Series:
-    """Hold a series and what is known of its noise; ``noise`` is per point, ``scale`` for all."""
-
-    x: Array
-    noise: Array
-    residual: Array
-    scale: float
-    phi: float
-    square: float
-    tail: float
-    memory: float
-    weight: float
-    distinct: float
-    drift: float
-
-
-def _quantile(ordered: Array, share: float) -> float:
-    place = share * (ordered.size - 1)
-    low = int(place)
-    if low >= ordered.size - 1:
-        return float(ordered[-1])
-    return float(ordered[low] + (place - low) * (ordered[low + 1] - ordered[low]))
-
-
-def _median(values: Array) -> float:
-    return float(np.median(values))
-
-
-def _difference_scale(x: Array) -> float:
-    best = max(MAD * _median(np.abs(x[lag:] - x[:-lag])) / np.sqrt(2.0) for lag in (1, 2))
-    if best > 0:
-        return float(best)
-    # more than half of the differences are 0: the trimmed mean of the rest tells the grain
-    kept = int(0.9 * (x.size - 1))
-    return float(0.8862 * np.sort(np.abs(np.diff(x)))[:kept].sum() / kept) if kept else 0.0
-
-
-def _cheapest_path(x: Array, grid: Array, noise: Array, penalty: float, cap: float) -> list[int]:
-    """Return the places where the cheapest path over the grid changes its level."""
-    loss = np.minimum(np.square((x[:, np.newaxis] - grid) * (1.0 / noise)[:, np.newaxis]), cap)
-    cost = loss[0]
-    switched = np.zeros((x.size, grid.size), dtype=bool)
-    source = np.zeros(x.size, dtype=np.int64)
-    for t in range(1, x.size):
-        source[t] = cost.argmin()
-        other = cost[source[t]] + penalty
-        switched[t] = cost > other
-        cost = np.minimum(cost, other) + loss[t]
-    level = int(cost.argmin())
-    places = []
-    for t in range(x.size - 1, 0, -1):
-        if switched[t, level]:
-            places.append(t)
-            level = int(source[t])
-    return places[::-1]
-
-
-def _residuals(x: Array, places: Sequence[int]) -> Array:
-    return np.concatenate([part - _median(part) for part in np.split(x, list(places))])
-
-
-def _correlation(z: Array, lag: int) -> float:
-    centred = z - z.mean()
-    total = float((centred * centred).sum())
-    return float((centred[lag:] * centred[:-lag]).sum()) / total if total > 0 and z.size > lag else 0.0
-
-
-def _study(x: Array, residual: Array, floor: float, ordered: Array) -> _Series:
-    n = x.size
-    size = np.abs(residual)
-    everywhere = MAD * _median(size)
-    scale = min(max(everywhere, floor), 2.5 * floor)
-    ratio = size / scale
-    by_size = np.sort(size)
-    half, most = _quantile(by_size, 0.5), _quantile(by_size, 0.9)
-    clipped = np.clip(residual, -3 * scale, 3 * scale)
-    first = _correlation(clipped, 1)
-    memory = first
-    for lag in range(2, 7):
-        if lag < n // 4:
-            memory += _correlation(clipped, lag)
-    noise = np.full(n, max(everywhere, scale))
-    if n >= 30:
-        for t in range(0, n, 4):
-            near = MAD * _median(size[max(0, t - 20) : t + 21])
-            mixed = 0.35 * everywhere + 0.65 * near
-            noise[t : t + 4] = min(max(mixed, 0.5 * scale), 4 * max(scale, everywhere))
-    parts = min(n // 8 + 1, 8)
-    medians = [_median(x[p * n // parts : (p + 1) * n // parts]) for p in range(parts)]
-    return _Series(
-        x=x,
-        noise=noise,
-        residual=residual,
-        scale=scale,
-        phi=0.0 if n < 12 else min(max(first + 1.0 / n - 1.0 / np.sqrt(n), 0.0), 0.8),
-        square=float(np.square(np.minimum(ratio, 8)).mean()),
-        tail=float((ratio > 4).mean()),
-        memory=memory,
-        weight=min(max(most / half, 0.0), 20.0) if half > 0 else 20.0,
-        distinct=float(1 + np.count_nonzero(np.diff(ordered))) / n,
-        drift=(max(medians) - min(medians)) / scale,
-    )
-
-
-def _find(x: Array) -> tuple[_Series | None, list[int]]:
-    """Return the series with its noise, and the places of a stiff and a loose path."""
-    ordered = np.sort(x)
-    width, largest = float(ordered[-1] - ordered[0]), max(abs(float(ordered[0])), abs(float(ordered[-1])))
-    if not width > 1e-13 * largest:
-        return None, []
-    scale = max(_difference_scale(x), 1e-6 * width, 1e-12 * largest)
-    low, high = _quantile(ordered, 0.005), _quantile(ordered, 0.995)
-    half = LEVELS // 2
-    quantiles = [_quantile(ordered, 0.005 + 0.99 * j / (half - 1)) for j in range(half)]
-    grid = np.array(quantiles + [low + (high - low) * j / (half - 1) for j in range(half)])
-    stiff = _cheapest_path(x, grid, np.full(x.size, scale), 2.6 * np.log(x.size), 6.25)
-    series = _study(x, _residuals(x, stiff), scale, ordered)
-    penalty = 1.2 * np.log(x.size) * (1 + series.phi) / (1 - series.phi)
-    return series, _with_far_runs(series, sorted({*stiff, *_cheapest_path(x, grid, series.noise, penalty, 9.0)}))
-
-
-def _with_far_runs(series: _Series, places: list[int]) -> list[int]:
-    """Add the ends of runs of values that lie far off on one side, instead of places too close to them.
-
-    A level may be too short, or too far off the grid, for either path.
-    """
-    ratio = series.residual / series.noise
-    sides = np.sign(ratio) * (np.abs(ratio) > FAR)
-    edges = [0, *(np.flatnonzero(np.diff(sides)) + 1).tolist(), ratio.size]
-    for first, stop in pairwise(edges):
-        if sides[first] and stop - first >= SHORTEST:
-            for end in (first, stop):
-                if 0 < end < ratio.size:
-                    places = [*(place for place in places if abs(place - end) >= SHORTEST), end]
-    return sorted(places)
-
-
-def _bounded(distance: Array, noise: float) -> Array:
-    return np.minimum(np.square(distance * (1.0 / noise)), CAP)
-
-
-def _best_place(series: _Series, first: int, place: int, stop: int) -> int:
-    """Move a place to where the medians of its two sides explain the values best."""
-    x = series.x
-    before = _median(x[max(place - SIDE, first) : place])
-    after = _median(x[place : min(place + SIDE, stop)])
-    low, high = max(first + 1, place - REACH), min(stop - 1, place + REACH)
-    if low > high:
-        return place
-    part = x[low : high + 1]
-    cost = np.cumsum(_bounded(part - before, series.scale) - _bounded(part - after, series.scale))
-    best, chosen = 0.0, low
-    for step, total in enumerate(cost[:-1].tolist(), start=1):
-        if total < best - TIE:
-            best, chosen = total, low + step
-    return chosen
-
-
-def _gap(x: Array, place: int) -> float:
-    """Return how far the values next to a place lie apart without any overlap; negative with."""
-    before, after = x[place - SHORTEST : place], x[place : place + SHORTEST]
-    return float(max(after.min() - before.max(), before.min() - after.max()))
-
-
-def _apart(series: _Series, places: Sequence[int]) -> list[int]:
-    """Drop places too close to an end; of two too close to each other keep the one with the wider gap."""
-    kept: list[int] = []
-    for place in places:
-        if not SHORTEST <= place <= series.x.size - SHORTEST:
-            continue
-        if not kept or place - kept[-1] >= SHORTEST:
-            kept.append(place)
-        elif _gap(series.x, place) > _gap(series.x, kept[-1]) + TIE * series.scale:
-            kept[-1] = place
-    return kept
-
-
-def _settle(series: _Series, places: list[int], i: int) -> None:
-    """Move a place to the best one where that leaves all levels long enough."""
-    bounds = [0, *places, series.x.size]
-    before, after = bounds[i], bounds[i + 2]
-    place = _best_place(series, before, places[i], after)
-    if place - before >= SHORTEST and after - place >= SHORTEST:
-        places[i] = place
 
 
 def _strongest_split(part: Array, centre: float, noise: float) -> float:
@@ -258,40 +58,40 @@ def _strongest_run(part: Array, m: int, centre: float, noise: float, sign: float
 
 def _side(values: Array) -> tuple[float, float, float]:
     """Return the median, and the mean and the sum of squares of what is clipped at 2.5 deviations."""
-    median = _median(values)
-    mad = MAD * _median(np.abs(values - median))
+    middle = median(values)
+    mad = MAD * median(np.abs(values - middle))
     reach = 2.5 * mad if mad > 0 else np.inf
-    clipped = np.clip(np.sort(values) - median, -reach, reach)
+    clipped = np.clip(np.sort(values) - middle, -reach, reach)
     mean = float(clipped.mean())
-    return median, median + mean, float(np.square(clipped - mean).sum())
+    return middle, middle + mean, float(np.square(clipped - mean).sum())
 
 
-def _uncertainty(series: _Series, bounds: tuple[int, int, int], before: float, after: float) -> float:
+def _uncertainty(series: Study, bounds: tuple[int, int, int], before: float, after: float) -> float:
     """Return the standard deviation of the place, in points, around the best one."""
     first, place, stop = bounds
     low, high = max(place - 10, first + 1), min(place + 10, stop - 1)
     if high <= low:
         return 0.0
     part = series.x[low:high]
-    gains = _bounded(part - before, series.scale) - _bounded(part - after, series.scale)
+    gains = bounded(part - before, series.scale) - bounded(part - after, series.scale)
     profile = np.concatenate(([0.0], np.cumsum(gains)))
     mass = np.exp(-0.5 * (profile - profile.min()))
     offset = np.arange(profile.size) - int(profile.argmin())
     return float(np.sqrt((mass * offset * offset).sum() / mass.sum()))
 
 
-def _return(series: _Series, bounds: Sequence[int], i: int, before: float, after: float) -> float:
+def _return(series: Study, bounds: Sequence[int], i: int, before: float, after: float) -> float:
     """Return how near the level beyond the next change, or the one before the last, is to the other side."""
     x, first, stop = series.x, bounds[i], bounds[i + 2]
     distances = []
     if i + 3 < len(bounds):
-        distances.append(abs(_median(x[stop : min(bounds[i + 3], stop + SIDE)]) - before) / series.scale)
+        distances.append(abs(median(x[stop : min(bounds[i + 3], stop + SIDE)]) - before) / series.scale)
     if i > 0:
-        distances.append(abs(_median(x[max(bounds[i - 1], first - SIDE) : first]) - after) / series.scale)
+        distances.append(abs(median(x[max(bounds[i - 1], first - SIDE) : first]) - after) / series.scale)
     return min(distances, default=0.0)
 
 
-def _describe(series: _Series, places: Sequence[int], i: int) -> Array:
+def _describe(series: Study, places: Sequence[int], i: int) -> Array:
     """Return the features of candidate ``i``, in the order of ``detect/data/default.json``."""
     x, n, scale = series.x, series.x.size, series.scale
     bounds = [0, *places, n]
@@ -320,13 +120,13 @@ def _describe(series: _Series, places: Sequence[int], i: int) -> Array:
     outside = outside_a.size + outside_b.size
     inner = max(_strongest_split(left, median_a, local), _strongest_split(right, median_b, local))
     plain = size / (local * np.sqrt(1.0 / na + 1.0 / nb))
-    nearest = (_median(right[:8]) - _median(left[-8:])) * sign / local
-    trend_a = (_median(left[na // 2 :]) - _median(left[: na // 2])) * sign / scale if na >= 8 else 0.0
-    trend_b = (_median(right[nb // 2 :]) - _median(right[: nb // 2])) * sign / scale if nb >= 8 else 0.0
-    centre = _median(np.concatenate((left, right)))
+    nearest = (median(right[:8]) - median(left[-8:])) * sign / local
+    trend_a = (median(left[na // 2 :]) - median(left[: na // 2])) * sign / scale if na >= 8 else 0.0
+    trend_b = (median(right[nb // 2 :]) - median(right[: nb // 2])) * sign / scale if nb >= 8 else 0.0
+    centre = median(np.concatenate((left, right)))
     gain = float(
-        (_bounded(left - centre, local) - _bounded(left - median_a, local)).sum()
-        + (_bounded(right - centre, local) - _bounded(right - median_b, local)).sum()
+        (bounded(left - centre, local) - bounded(left - median_a, local)).sum()
+        + (bounded(right - centre, local) - bounded(right - median_b, local)).sum()
     )
     longest = max(na, nb)
     run = min(m, longest // 2)
@@ -337,7 +137,7 @@ def _describe(series: _Series, places: Sequence[int], i: int) -> Array:
         runs = _strongest_run(right, run, median_b, local, -sign)
         beyond = np.count_nonzero((right - median_a) * sign <= 0)
     lower, upper = (left, right) if sign > 0 else (right, left)
-    gap = _quantile(np.sort(upper), 0.25) - _quantile(np.sort(lower), 0.75)
+    gap = quantile(np.sort(upper), 0.25) - quantile(np.sort(lower), 0.75)
     features = np.array(
         [
             t,
@@ -412,7 +212,7 @@ def _chance(x: Array, run: tuple[int, int], others: tuple[slice, slice], band: f
     the values that agree; ``others`` are those beside it and those across.
     """
     part = x[run[0] : run[1]]
-    centre = _median(part)
+    centre = median(part)
     agree = int(np.count_nonzero(np.abs(part - centre) <= band))
     if agree < SHORTEST or 3 * agree < 2 * part.size:
         return agree, 1000.0
@@ -422,14 +222,14 @@ def _chance(x: Array, run: tuple[int, int], others: tuple[slice, slice], band: f
     return agree, 1000 * float(share) ** agree
 
 
-def _prove(series: _Series, places: Sequence[int], i: int) -> Array:
+def _prove(series: Study, places: Sequence[int], i: int) -> Array:
     """Return what makes a change certain without the forest, and the half width of its interval of location."""
     x = series.x
     bounds = [0, 0, *places, x.size, x.size]
     earlier, first, place, stop, later = bounds[i : i + 5]
     a, b = max(place - WINDOW, first), min(place + WINDOW, stop)
     local = float(series.noise[max(place - 20, a) : min(place + 20, b)].mean())
-    before, after = _median(x[a:place]), _median(x[place:b])
+    before, after = median(x[a:place]), median(x[place:b])
     jump = abs(after - before)
     band = max(jump / 4, 4 * local)
     agree, chance = 0, 1000.0
@@ -443,7 +243,7 @@ def _prove(series: _Series, places: Sequence[int], i: int) -> Array:
             agree, chance = other
     low, high = max(place - SIDE, first + 1), min(place + SIDE, stop - 1)
     part = x[low:high]
-    gains = _bounded(part - before, series.scale) - _bounded(part - after, series.scale)
+    gains = bounded(part - before, series.scale) - bounded(part - after, series.scale)
     profile = np.concatenate(([0.0], np.cumsum(gains)))
     near = np.flatnonzero(profile <= profile.min() + LIKELY) + low
     return np.array([jump / local, agree, chance, np.abs(near - place).max()])
@@ -462,7 +262,7 @@ class _Row:
     score: float
 
 
-def _examine(series: _Series, forest: Forest, places: Sequence[int], i: int) -> _Row:
+def _examine(series: Study, forest: Forest, places: Sequence[int], i: int) -> _Row:
     features, proof = _describe(series, places, i), _prove(series, places, i)
     return _Row(features, proof, _judge(forest, features) + _certainty(proof))
 
@@ -479,13 +279,13 @@ def segment(values: Array, forest: Forest, threshold: float, whole_path: bool) -
     """Find candidates and drop the weakest until all reach ``threshold``; see :func:`knickpoint.native.segmentation.segment`."""
     written: list[tuple[int, int, _Row]] = []
     n = values.size
-    series, places = _find(values) if n >= 2 * SHORTEST else (None, [])
+    series, places = find_places(values) if n >= 2 * SHORTEST else (None, [])
     if series is not None:
         bounds = [0, *places, n]
-        moved = {_best_place(series, bounds[k], bounds[k + 1], bounds[k + 2]) for k in range(len(places))}
-        places = _apart(series, sorted(moved))
+        moved = {best_place(series, bounds[k], bounds[k + 1], bounds[k + 2]) for k in range(len(places))}
+        places = apart(series, sorted(moved))
         for k in range(len(places)):  # what lost a neighbour has more room
-            _settle(series, places, k)
+            settle(series, places, k)
         held = [_examine(series, forest, places, k) for k in range(len(places))]
         rounds = 0
         while places and min(row.score for row in held) < threshold:
@@ -495,7 +295,7 @@ def segment(values: Array, forest: Forest, threshold: float, whole_path: bool) -
             rounds += 1
             del places[weakest], held[weakest]
             for k in range(max(weakest - 1, 0), min(weakest + 1, len(places))):
-                _settle(series, places, k)
+                settle(series, places, k)
             for k in range(max(weakest - 2, 0), min(weakest + 2, len(places))):
                 held[k] = _examine(series, forest, places, k)
         written.extend((-1, place, row) for place, row in zip(places, held, strict=True))
