@@ -18,16 +18,14 @@ from tests.repositories import GitRepository
 
 from knickpoint.cli.program import knick
 from knickpoint.ingest import import_files
-from knickpoint.instance import create_instance, read_config
+from knickpoint.instance import Config, create_instance, read_config
 from knickpoint.watch.alerts import compare_alerts
 from knickpoint.watch.run import run_alerts
 
 _TOP = Path(__file__).parent.parent.parent
 _PAGES = [_TOP / "README.md", _TOP / "docs" / "quick-start.md", *sorted(_TOP.glob("docs/guide/**/*.md"))]
 
-_SECTIONS = tuple(
-    f"[{name}" for name in ("alerts", "ingest", "[ingest", "nats", "repositories", "server", "store", "worker")
-)
+_SECTIONS = tuple(f"[{name}" for name in (*Config.__dataclass_fields__, "[ingest"))
 
 
 def _blocks(page: Path, language: str) -> list[str]:
