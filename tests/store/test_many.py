@@ -57,6 +57,26 @@ def test_known_runs_stay_and_new_ones_come_in(bench: Bench) -> None:
     assert [receipt.outcome for receipt in receipts] == [Put.SAME, Put.NEW, Put.NEW]
 
 
+def test_runs_of_other_traces_join_the_tiles_of_their_commits(bench: Bench) -> None:
+    first = [item(slot, f"a{slot}", {"a": float(slot), "b": 1.5}) for slot in range(70)]
+    second = [item(slot, f"c{slot}", {"c": 2.5, "d": float(slot)}) for slot in range(70)]
+    bench.store.runs.put_many(bench.repository, first)
+    receipts = bench.store.runs.put_many(bench.repository, second)
+    assert {receipt.outcome for receipt in receipts} == {Put.NEW}
+    assert bench.values(["a", "d"])[:, :70].tolist() == [[float(slot) for slot in range(70)]] * 2
+    assert (bench.point("b", 69), bench.point("c", 69)) == (1.5, 2.5)
+    assert len(bench.store.outbox.claim(["traces-changed"], "worker", 60, 10)) == 2
+
+
+def test_a_run_of_a_stored_trace_joins_its_point(bench: Bench) -> None:
+    bench.store.runs.put_many(bench.repository, [item(slot, f"a{slot}", {"a": 1.0}) for slot in range(3)])
+    batch = [item(0, "x0", {"b": 1.0}), item(1, "x1", {"a": 3.0}), item(2, "x2", {"c": 1.0})]
+    receipts = bench.store.runs.put_many(bench.repository, batch)
+    assert [receipt.outcome for receipt in receipts] == [Put.NEW, Put.RERUN, Put.NEW]
+    assert [bench.point("a", slot) for slot in range(3)] == [1.0, 2.0, 1.0]
+    assert [len(receipt.new_traces) for receipt in receipts] == [1, 0, 1]
+
+
 def test_one_event_tells_of_all(bench: Bench) -> None:
     bench.store.runs.put_many(bench.repository, [item(slot, f"r{slot}", {"a": 1.0}) for slot in range(5)])
     (event,) = bench.store.outbox.claim(["traces-changed"], "worker", 60, 10)

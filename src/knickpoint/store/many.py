@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, bindparam, select
+from sqlalchemy import Connection, Row, bindparam, or_, select
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.report import RunReport
@@ -42,11 +42,12 @@ class RunItem:
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """A run at a commit that has none yet, with its traces.
+    """A run that is new, with its traces.
 
-    ``new`` are those that it brought. ``shared`` says that it has traces in common with another run at its
-    commit, ``joins`` that one of those stands before it, ``apart`` that a run there is scattered, so that none
-    of them can be written with others.
+    ``new`` are those that it brought. ``shared`` says that it has traces in common with another run that comes
+    in at its commit, ``joins`` that one of those stands before it. ``late`` says that its commit has runs with
+    other traces. ``apart`` says that it cannot be written with others: a run at its commit is scattered, or is
+    stored and has one of its traces.
     """
 
     item: RunItem
@@ -55,6 +56,7 @@ class Fresh:
     new: NDArray[np.int64]
     shared: bool = False
     joins: bool = False
+    late: bool = False
     apart: bool = False
 
     @property
@@ -80,16 +82,21 @@ def resolve_fresh(
 ) -> list[Fresh]:
     """Find or make the traces, all at once, of runs that can be written together; the others are left out.
 
-    Those are the runs at commits without any run, and without a correction (``busy``), where all results were
-    measured; where one of a commit is so scattered that it becomes a segment, all of them are left out.
+    Those are the runs without a correction at their commit (``busy``) or a segment before it, where all results
+    were measured. Runs that share traces with what is stored at their commit are ``apart``.
     """
     slow = {item.slot for item in items if not len(item.run.results) or item.run.results.outcome_codes.any()}
-    slow |= busy | _crowded(connection, repository, {item.slot for item in items})
-    found = list(_resolved(connection, traces, repository, [item for item in items if item.slot not in slow]))
+    slow |= busy | _with_segments(connection, repository)
     slots: dict[int, list[Fresh]] = {}
-    for one in found:
+    for one in _resolved(connection, traces, repository, [item for item in items if item.slot not in slow]):
         slots.setdefault(one.item.slot, []).append(one)
-    return [one for each in slots.values() for one in _compared(each)]
+    late = _with_runs(connection, repository, slots.keys())
+    taken = _taken(connection, repository, {slot: slots[slot] for slot in sorted(late)})
+    found: list[Fresh] = []
+    for slot, each in slots.items():
+        compared = [replace(one, apart=True) for one in each] if slot in taken else _compared(each)
+        found += [replace(one, late=True) for one in compared] if slot in late else compared
+    return found
 
 
 def write_points(connection: Connection, tiles: Tiles, fresh: Mapping[int, Fresh]) -> None:
@@ -107,12 +114,22 @@ def write_points(connection: Connection, tiles: Tiles, fresh: Mapping[int, Fresh
             records.append({"slot": slot, "chunk": chunk, "run_id": run_id, "data": data})
             columns.setdefault((slot, chunk), []).append((piece.places, one.entries.values[low:high]))
     connection.execute(part.insert(), records)
-    tiles.write_rows(connection, [_column(slot, chunk, each) for (slot, chunk), each in columns.items()])
+    late = {one.item.slot for one in fresh.values() if one.late}
+    points = {place: _points(each) for place, each in columns.items()}
+    rows = [hot_row(chunk, slot, *found) for (slot, chunk), found in points.items() if slot not in late]
+    for slot in sorted(late):
+        chunks = np.array(sorted(chunk for at, chunk in points if at == slot), dtype=np.int64)
+        for chunk, column in zip(chunks.tolist(), tiles.columns(connection, chunks, slot), strict=True):
+            places, values = points[slot, chunk]
+            column[places] = values
+            held = np.flatnonzero(~np.isnan(column))
+            rows.append(hot_row(chunk, slot, held, column[held]))
+    tiles.write_rows(connection, rows)
     full: dict[int, set[int]] = {}
     for slot, chunk in columns:
         full.setdefault(slot // SPAN, set()).add(chunk)
-    for span, chunks in sorted(full.items()):
-        seal_full(connection, np.array(sorted(chunks), dtype=np.int64), span * SPAN)
+    for span, touched in sorted(full.items()):
+        seal_full(connection, np.array(sorted(touched), dtype=np.int64), span * SPAN)
 
 
 def run_ids(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -133,15 +150,37 @@ def row_of(one: Fresh) -> dict[str, Any]:
     }
 
 
-def _crowded(connection: Connection, repository: Repository, slots: set[int]) -> set[int]:
-    """Return those of ``slots`` that have runs already, or segments that stand before what is written now."""
+def _with_segments(connection: Connection, repository: Repository) -> set[int]:
+    """Return the slots with segments, which stand before what tiles say."""
+    query = select(segment.c.slot).where(segment.c.repository_id == repository.id).distinct()
+    return set(connection.execute(query).scalars())
+
+
+def _with_runs(connection: Connection, repository: Repository, slots: Collection[int]) -> set[int]:
+    """Return those of ``slots`` that have runs already."""
     if not slots:
         return set()
     query = select(run.c.slot).where(run.c.repository_id == repository.id).distinct()
     query = query.where(run.c.slot >= min(slots), run.c.slot <= max(slots))
-    before = select(segment.c.slot).where(segment.c.repository_id == repository.id).distinct()
-    taken = {*connection.execute(query).scalars(), *connection.execute(before).scalars()}
-    return slots & taken
+    return set(slots) & set(connection.execute(query).scalars())
+
+
+def _taken(connection: Connection, repository: Repository, late: Mapping[int, Sequence[Fresh]]) -> set[int]:
+    """Return those of the slots where a stored run and one that comes in have a trace in common."""
+    taken: set[int] = set()
+    if not late:
+        return taken
+    ids = {slot: np.unique(np.concatenate([one.entries.ids for one in each])) for slot, each in late.items()}
+    low = min(int(each[0]) for each in ids.values()) // CHUNK
+    high = max(int(each[-1]) for each in ids.values()) // CHUNK
+    query = select(part.c.slot, part.c.chunk, part.c.data).where(part.c.slot >= min(ids), part.c.slot <= max(ids))
+    query = query.where(or_(part.c.chunk == -repository.id, part.c.chunk.between(low, high)))
+    for row in connection.execute(query):
+        if row.slot in ids and row.slot not in taken:
+            places = Part.unpack(row.data).places + max(row.chunk, 0) * CHUNK
+            if len(np.intersect1d(places, ids[row.slot], assume_unique=True)):
+                taken.add(row.slot)
+    return taken
 
 
 def _resolved(
@@ -203,10 +242,12 @@ def _hidden(piece: Part, alike: dict[tuple[bytes, bytes], bytes]) -> bytes:
     return alike[name]
 
 
-def _column(slot: int, chunk: int, each: Sequence[tuple[NDArray[np.int64], NDArray[np.float64]]]) -> dict[str, Any]:
-    """Return the hot tile that several runs fill together; a point of several is the median of theirs."""
+def _points(
+    each: Sequence[tuple[NDArray[np.int64], NDArray[np.float64]]],
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return places and values of what several runs gave to one chunk; a point of several is the median of theirs."""
     if len(each) == 1:
-        return hot_row(chunk, slot, *each[0])
+        return each[0]
     places = np.concatenate([places for places, _ in each])
     values = np.concatenate([values for _, values in each])
     order = np.argsort(places, kind="stable")
@@ -214,4 +255,4 @@ def _column(slot: int, chunk: int, each: Sequence[tuple[NDArray[np.int64], NDArr
     starts = np.flatnonzero(np.diff(places, prepend=-1))
     if len(starts) < len(places):
         values = medians(values, np.diff(starts, append=len(places)))
-    return hot_row(chunk, slot, places[starts], values)
+    return places[starts], values

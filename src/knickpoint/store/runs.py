@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, bindparam, select, update
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import StoreError
@@ -35,6 +35,13 @@ __all__ = ["Changes", "Put", "Receipt", "Run", "RunPoint", "Runs"]
 
 _IDS_IN_EVENT: Final = 40_000
 """Traces that one event names unless they are neighbours; so it stays below 256 KiB, whichever they are."""
+
+
+_KNOWN: Final = select(tables.run).where(
+    tables.run.c.repository_id == bindparam("own"), tables.run.c.identity == bindparam("named")
+)
+_INSERT: Final = tables.run.insert()
+_UPDATE: Final = update(tables.run).where(tables.run.c.id == bindparam("written"))
 
 
 class Put(Enum):
@@ -149,10 +156,8 @@ class Runs:
         if not identity:
             raise StoreError("a run needs an identity", where=source, remedy="Give its CI run id or its content hash.")
         measured = measured_of(run.results)
-        table = tables.run
         with self._database.transaction() as connection:
-            where = (table.c.repository_id == repository.id) & (table.c.identity == identity)
-            old = connection.execute(select(table).where(where)).first()
+            old = connection.execute(_KNOWN, {"own": repository.id, "named": identity}).first()
             if old is not None and old.content_hash == content_hash and old.slot == slot:
                 nothing = np.empty(0, dtype=np.int64)
                 return Receipt(Put.SAME, old.id, nothing, nothing, Changes())
@@ -163,7 +168,7 @@ class Runs:
             values |= {"identity": identity, "content_hash": content_hash, "points": len(entries.ids)}
             if old is None:
                 values |= {"created": time.time(), "corrections": 0, "chunks": b""}
-                key = connection.execute(table.insert().values(values)).inserted_primary_key
+                key = connection.execute(_INSERT, values).inserted_primary_key
                 assert key is not None
                 run_id = int(key[0])
             else:
@@ -171,9 +176,7 @@ class Runs:
                 values["corrections"] = old.corrections + 1
             added = self._points.add(connection, repository.id, slot, run_id, entries)
             values = values if old is not None else {}
-            connection.execute(
-                update(table).where(table.c.id == run_id).values(values | {"chunks": pack(added.chunks)})
-            )
+            connection.execute(_UPDATE, values | {"written": run_id, "chunks": pack(added.chunks)})
             changes = _changes(before, entries)
             touched = entries.touched
             if before is not None:
@@ -186,8 +189,8 @@ class Runs:
     def put_many(self, repository: Repository, items: Sequence[RunItem]) -> list[Receipt]:
         """Write the runs of a file in one transaction, with the outcome of :meth:`put` one after the other.
 
-        Runs at commits that had none are written together: one look-up of all their traces, one statement a
-        table, and one event.
+        Runs that are new, at commits where no stored run has their traces, are written together: one look-up of
+        all their traces, one statement a table, and one event.
 
         Raises:
             InputError: as :meth:`put`; nothing is written.
@@ -232,7 +235,7 @@ class Runs:
     def _put_together(
         self, connection: Connection, repository: Repository, fresh: Sequence[Fresh]
     ) -> dict[str, Receipt]:
-        """Write runs at commits that had none."""
+        """Write new runs, at commits where no stored run has their traces."""
         if not fresh:
             return {}
         numbers: dict[str, int] = {}
@@ -313,7 +316,7 @@ class Runs:
             found = self._traces.resolve(connection, repository.id, asked)
             if digest and found.units.all():
                 self._layouts.keep(connection, repository.id, digest, (found.ids, found.units))
-        own = {number: self._traces.units.of_id(connection, number) for number in set(found.units.tolist())}
+        own = {number: self._traces.units.of_id(connection, number) for number in _distinct(found.units)}
         own |= {unit.id: unit for unit in units}
         return gather(results, measured, found.ids, own, found.units, units), found.new
 
@@ -383,6 +386,13 @@ class Runs:
             self._outbox.publish(
                 "traces-changed", {"repository": repository.name, "slots": slots, "runs": run_ids, **some}
             )
+
+
+def _distinct(numbers: NDArray[np.int64]) -> list[int]:
+    """Return each of ``numbers`` once; most often they are all the same."""
+    if len(numbers) and bool((numbers == numbers[0]).all()):
+        return [int(numbers[0])]
+    return [int(number) for number in np.unique(numbers)]
 
 
 def _without_values(results: Sequence[Result]) -> str:
