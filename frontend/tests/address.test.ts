@@ -10,6 +10,8 @@ const ADDRESSES: readonly Address[] = [
   { view: "trace", id: 12, line: "feature/x", first: 3, last: 40, scale: "log", commit: 0 },
   { view: "trace", id: 1, line: "", first: undefined, last: undefined, scale: "auto", commit: undefined },
   { ...explore, repository: "r", query: 'os="a b"|c', traces: [1, 2], first: 0, last: 9, scale: "ratio" },
+  { ...explore, formulas: ['ave(filter("a=b"))', "2 * 3"] },
+  { ...explore, keys: "abcdefghijkl" },
   { view: "unknown", path: "/nowhere" },
 ];
 

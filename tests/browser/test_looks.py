@@ -12,7 +12,13 @@ from tests.browser.conftest import settle
 
 pytestmark = pytest.mark.browser
 
-VIEWS = ("/triage", "/triage?open=c1", "/triage?tab=gone", "/trace/0?commit=30", "/explore?traces=0,1")
+VIEWS = (
+    "/triage",
+    "/triage?open=c1",
+    "/triage?tab=gone",
+    "/trace/0?commit=30",
+    "/explore?traces=0,1&f=norm(filter(%22benchmark%3Dload%22))",
+)
 AXE = Path(__file__).parent.parent.parent / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 
 

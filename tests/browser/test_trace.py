@@ -27,9 +27,12 @@ def trace(shown: str) -> Callable[[str], int]:
 
 def hover(page: Page, across: float) -> None:
     """Point at the plot, ``across`` of its width from the left."""
-    box = page.locator(".u-over").bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + box["width"] * across, box["y"] + box["height"] / 2)
+    script = """() => {
+        const box = document.querySelector(".u-over")?.getBoundingClientRect();
+        return box?.width ? [box.x, box.y, box.width, box.height] : undefined;
+    }"""
+    left, top, width, height = page.wait_for_function(script).json_value()
+    page.mouse.move(left + width * across, top + height / 2)
 
 
 def painted(page: Page) -> int:
@@ -151,6 +154,36 @@ def test_several_traces_are_plotted_together(look: Visit) -> None:
     expect(page.locator(".legend.series li")).to_have_count(2)
     page.reload()
     expect(page.locator(".legend.series li")).to_have_count(2)
+
+
+def test_a_formula_is_plotted_and_is_in_the_address(look: Visit) -> None:
+    page = look("/explore")
+    page.keyboard.press("f")
+    page.keyboard.type('ave(filter("benchmark=parse|print"))')
+    page.keyboard.press("Enter")
+    expect(page.locator(".legend.series li")).to_have_count(1)
+    page.wait_for_url("**/explore?f=ave*")
+    page.get_by_role("button", name="out of the plot").click()
+    expect(page.locator(".legend.series")).to_have_count(0)
+
+
+def test_an_error_in_a_formula_points_at_its_column(look: Visit, complaints: list[str]) -> None:
+    page = look("/explore")
+    page.get_by_label("Formula").fill('ave(nothing("a=b"))')
+    page.get_by_role("button", name="Plot the formula").click()
+    expect(page.locator("#formula-error")).to_contain_text("column 5")
+    expect(page.get_by_label("Formula")).to_have_attribute("aria-invalid", "true")
+    assert page.evaluate("() => document.querySelector('#formula').selectionStart") == 4
+    complaints.clear()
+
+
+def test_a_plot_has_a_short_address_that_stays(visit: Visit) -> None:
+    page = visit("/explore?traces=0,1&f=ave(filter(%22benchmark%3Dload%22))")
+    expect(page.locator(".legend.series li")).to_have_count(3)
+    page.get_by_role("button", name="Short address").click()
+    page.wait_for_url("**/explore?keys=*")
+    page.reload()
+    expect(page.locator(".legend.series li")).to_have_count(3)
 
 
 def test_a_query_that_cannot_be_read_is_told_beside_the_field(look: Visit, complaints: list[str]) -> None:

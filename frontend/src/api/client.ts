@@ -13,11 +13,13 @@ export type Direction = Schemas["Direction"];
 export type Environment = Schemas["EnvironmentAnswer"];
 export type Explanation = Schemas["ExplanationAnswer"];
 export type Facets = Schemas["FacetsAnswer"];
+export type Formula = Schemas["FormulaAnswer"];
 export type Group = Schemas["GroupAnswer"];
 export type Member = Schemas["MemberAnswer"];
 export type Regressions = Schemas["RegressionsAnswer"];
 export type Repository = Schemas["RepositoryAnswer"];
 export type Run = Schemas["RunAnswer"];
+export type Shortcut = Schemas["ShortcutAnswer"];
 export type Status = Schemas["Status"];
 export type Trace = Schemas["TraceAnswer"];
 export type Traces = Schemas["TracesAnswer"];
@@ -132,6 +134,10 @@ export const api = {
     read<Traces>(address("traces", { repository, query, limit }), signal),
   facets: (repository: string, query: string, signal?: AbortSignal) =>
     read<Facets>(address("facets", { repository, query }), signal),
+  formula: (repository: string, formula: string, limit: number) => read<Formula>(address("formulas", { repository, formula, limit })),
+  shortcut: (repository: string, id: string, signal?: AbortSignal) =>
+    read<Shortcut>(address(`shortcuts/${encodeURIComponent(id)}`, { repository }), signal),
+  keep: (keys: string[], formulas: string[]) => send<{ id: string }>(address("shortcuts"), { keys, formulas }),
   trace: (id: number) => read<Trace>(address(`traces/${id}`)),
   changes: (id: number, line = "") => read<Changes>(address(`traces/${id}/changes`, { line })),
   explain: (id: number, line = "") => read<Explanation>(address(`traces/${id}/explanation`, { line })),

@@ -33,6 +33,9 @@ export interface ExploreAddress {
   repository: string;
   query: string;
   traces: readonly number[];
+  formulas: readonly string[];
+  /** A short id that stands for traces and formulas; it is used instead of them. */
+  keys: string;
   first: number | undefined;
   last: number | undefined;
   scale: Scale;
@@ -67,6 +70,8 @@ export const explore: ExploreAddress = {
   repository: "",
   query: "",
   traces: [],
+  formulas: [],
+  keys: "",
   first: undefined,
   last: undefined,
   scale: "auto",
@@ -95,7 +100,7 @@ export function readAddress(url: URL): Address {
   }
   if (/^\/explore\/?$/.test(url.pathname)) {
     const traces = list(get("traces")).flatMap((text) => whole(text) ?? []);
-    return { view: "explore", repository: get("repository"), query: get("q"), traces, ...window, scale };
+    return { view: "explore", repository: get("repository"), query: get("q"), traces, formulas: url.searchParams.getAll("f"), keys: get("keys"), ...window, scale };
   }
   if (/^\/(triage\/?)?$/.test(url.pathname)) {
     return {
@@ -140,6 +145,8 @@ export function writeAddress(address: Address): string {
         ["repository", address.repository],
         ["q", address.query],
         ["traces", address.traces.join(",")],
+        ...address.formulas.map((formula) => ["f", formula] as const),
+        ["keys", address.keys],
         ["first", address.first],
         ["last", address.last],
         ["y", address.scale === "auto" ? "" : address.scale],
@@ -151,7 +158,7 @@ export function writeAddress(address: Address): string {
 
 function join(path: string, pairs: readonly (readonly [string, string | number | undefined])[]): string {
   const search = new URLSearchParams();
-  for (const [name, value] of pairs) if (value !== undefined && value !== "") search.set(name, String(value));
+  for (const [name, value] of pairs) if (value !== undefined && value !== "") search.append(name, String(value));
   const text = search.toString();
   return text ? `${path}?${text}` : path;
 }

@@ -6,6 +6,7 @@ import {
   type ApiError,
   type Commit,
   type Facets,
+  type Formula,
   type Repository,
   type Trace,
   type Traces,
@@ -14,7 +15,10 @@ import type { Series } from "../api/series";
 import type { ChartLine, ChartPart, ChartRange, Hovered } from "../parts/chart";
 import "../parts/chart";
 import { Part } from "../parts/element";
+import "../parts/formula";
+import type { FormulaPart } from "../parts/formula";
 import { date, failed, traceLabel, waiting } from "../parts/pieces";
+import { toast } from "../parts/toast";
 import { go, writeAddress, type ExploreAddress, type Scale } from "../state/address";
 import { CommitCache } from "../state/commits";
 import { addShortcuts, type Shortcuts } from "../state/keys";
@@ -43,6 +47,7 @@ class ExploreView extends Part {
     times: { state: true },
     error: { state: true },
     queryError: { state: true },
+    formulaError: { state: true },
     cursor: { state: true },
     unfolded: { state: true },
   };
@@ -56,12 +61,16 @@ class ExploreView extends Part {
   declare times: Float64Array;
   declare error: ApiError | undefined;
   declare queryError: ApiError | undefined;
+  declare formulaError: { formula: string; error: ApiError } | undefined;
   declare cursor: number;
   declare unfolded: ReadonlySet<string>;
 
   private search: AbortController | undefined;
   private draw: AbortController | undefined;
   private readonly source = new ValueSource();
+  private formulaOf: ReadonlyMap<number, string> = new Map();
+  private readonly calculated = new Map<string, Promise<Formula>>();
+  private kept: { id: string; traces: number[]; formulas: string[] } | undefined;
   private commits: CommitCache | undefined;
   private timer = 0;
   private removeShortcuts: (() => void) | undefined;
@@ -97,7 +106,7 @@ class ExploreView extends Part {
     const before = changed.get("address");
     const { address } = this;
     if (before?.query !== address.query || before.repository !== address.repository) void this.find();
-    const drawn = (own: ExploreAddress | undefined): string => `${own?.traces.join() ?? ""} ${own?.first} ${own?.last} ${own?.repository}`;
+    const drawn = (own: ExploreAddress | undefined): string => JSON.stringify([own?.traces, own?.formulas, own?.keys, own?.first, own?.last, own?.repository]);
     if (!before || drawn(before) !== drawn(address)) void this.plot();
   }
 
@@ -131,34 +140,81 @@ class ExploreView extends Part {
   private async plot(): Promise<void> {
     this.draw?.abort();
     const request = (this.draw = new AbortController());
-    const ids = this.address.traces.slice(0, PLOTTED);
-    if (ids.length === 0) {
-      this.plotted = [];
-      this.lines = [];
-      return;
-    }
+    const stale = (): boolean => this.draw !== request;
     try {
+      await this.open(request.signal);
+      const ids = this.chosen.traces.slice(0, PLOTTED);
+      const calculated = await this.calculate(this.chosen.formulas);
+      if (stale()) return;
+      if (ids.length + calculated.length === 0) {
+        this.plotted = [];
+        this.lines = [];
+        return;
+      }
       const known = new Map([...this.plotted, ...(this.found?.traces ?? [])].map((trace) => [trace.id, trace]));
       const traces = await Promise.all(ids.map(async (id) => known.get(id) ?? api.trace(id)));
-      const series = await this.source.fetch(ids, "", this.range, request.signal);
-      const repository = traces[0]?.repository ?? "";
+      const series = ids.length > 0 ? await this.source.fetch(ids, "", this.range, request.signal) : [];
+      const repository = traces[0]?.repository ?? this.repository?.name ?? "";
       if (this.commits?.repository !== repository) {
         this.commits = new CommitCache(repository, "");
         this.times = await api.times(repository, "");
       }
-      if (request.signal.aborted) return;
+      if (stale()) return;
       this.plotted = traces;
-      this.lines = traces.map((trace, index) => ({
+      const stored = traces.map((trace, index) => ({
         id: trace.id,
         label: traceText(trace.params),
         unit: trace.unit,
         positions: series[index]?.positions ?? NO_TIMES,
         values: series[index]?.values ?? NO_TIMES,
       }));
+      this.lines = [...stored, ...calculated].slice(0, PLOTTED);
       this.error = undefined;
     } catch (thrown) {
       if (!abandoned(thrown)) this.error = shown(thrown);
     }
+  }
+
+  /** Read what a short id of the address stands for. */
+  private async open(signal: AbortSignal): Promise<void> {
+    const { keys } = this.address;
+    if (!keys || this.kept?.id === keys) return;
+    const found = await api.shortcut(this.repository?.name ?? "", keys, signal);
+    this.kept = { id: keys, traces: found.traces.map((trace) => trace.id), formulas: found.formulas };
+  }
+
+  /** What is plotted: what the address says, or what its short id stands for. */
+  private get chosen(): { traces: readonly number[]; formulas: readonly string[] } {
+    const { keys, traces, formulas } = this.address;
+    if (!keys) return { traces, formulas };
+    return this.kept?.id === keys ? this.kept : { traces: [], formulas: [] };
+  }
+
+  private async calculate(formulas: readonly string[]): Promise<ChartLine[]> {
+    const repository = this.repository?.name ?? "";
+    const answers = await Promise.all(
+      formulas.map(async (formula) => {
+        const name = `${repository} ${formula}`;
+        const asked = this.calculated.get(name) ?? api.formula(repository, formula, PLOTTED);
+        this.calculated.set(name, asked);
+        try {
+          return await asked;
+        } catch (thrown) {
+          this.calculated.delete(name);
+          this.formulaError = { formula, error: shown(thrown) };
+          return undefined;
+        }
+      }),
+    );
+    const given = answers.flatMap((answer, index) => (answer?.traces ?? []).map((trace) => ({ trace, formula: formulas[index] ?? "" })));
+    this.formulaOf = new Map(given.map(({ formula }, index) => [-1 - index, formula]));
+    return given.map(({ trace }, index) => ({
+      id: -1 - index,
+      label: trace.id.replace(/^@/, ""),
+      unit: trace.unit,
+      positions: Float64Array.from(trace.positions),
+      values: Float64Array.from(trace.values),
+    }));
   }
 
   private get range(): ChartRange | undefined {
@@ -171,7 +227,7 @@ class ExploreView extends Part {
   }
 
   private get mixed(): boolean {
-    return new Set(this.plotted.map((trace) => trace.unit)).size > 1;
+    return new Set(this.lines.map((line) => line.unit)).size > 1;
   }
 
   // ---- what keys and buttons do
@@ -191,11 +247,13 @@ class ExploreView extends Part {
       title: "Explore",
       list: [
         { keys: ["/"], does: "query", run: () => this.querySelector<HTMLInputElement>("#query")?.focus() },
+        { keys: ["f"], does: "formula", run: () => this.field?.focus() },
+        { keys: ["s"], does: "a short address of the plot", run: () => void this.keep() },
         { keys: ["j", "ArrowDown"], does: "next trace", run: () => this.step(1) },
         { keys: ["k", "ArrowUp"], does: "trace before", run: () => this.step(-1) },
         { keys: ["x"], does: "plot the trace, or take it out", run: () => this.toggleCurrent() },
         { keys: ["Enter", "o"], does: "open the trace", run: () => this.openCurrent() },
-        { keys: ["Escape"], does: "clear the plot", run: () => this.change({ traces: [], first: undefined, last: undefined }) },
+        { keys: ["Escape"], does: "clear the plot", run: () => this.clear() },
         { keys: ["+", "="], does: "look closer", run: () => this.look(zoom(range, 0.5, total)) },
         { keys: ["-"], does: "look from further away", run: () => this.look(zoom(range, 2, total)) },
         { keys: [">", "."], does: "move right", run: () => this.look(pan(range, 0.25, total)) },
@@ -226,13 +284,55 @@ class ExploreView extends Part {
   }
 
   private toggleTrace(id: number): void {
-    const { traces } = this.address;
-    this.change({ traces: traces.includes(id) ? traces.filter((own) => own !== id) : [...traces, id].slice(-PLOTTED) }, "replace");
+    const { traces, formulas } = this.chosen;
+    const next = traces.includes(id) ? traces.filter((own) => own !== id) : [...traces, id].slice(-PLOTTED);
+    this.change({ traces: next, formulas, keys: "" }, "replace");
+  }
+
+  private dropFormula(formula: string): void {
+    const { traces, formulas } = this.chosen;
+    this.change({ traces, formulas: formulas.filter((own) => own !== formula), keys: "" }, "replace");
+  }
+
+  private async addFormula(formula: string): Promise<void> {
+    this.formulaError = undefined;
+    const { traces, formulas } = this.chosen;
+    try {
+      const answer = await api.formula(this.repository?.name ?? "", formula, PLOTTED);
+      if (answer.total === 0) toast({ text: "The formula gives no traces: none match its query." });
+      if (answer.total > PLOTTED) toast({ text: `The formula gives ${count(answer.total, "trace")}; the first ${PLOTTED} are plotted.` });
+    } catch (thrown) {
+      this.formulaError = { formula, error: shown(thrown) };
+      return;
+    }
+    this.field?.clear();
+    if (!formulas.includes(formula)) this.change({ traces, formulas: [...formulas, formula], keys: "" });
+  }
+
+  private get field(): FormulaPart | null {
+    return this.querySelector<FormulaPart>("kp-formula");
+  }
+
+  private clear(): void {
+    this.change({ traces: [], formulas: [], keys: "", first: undefined, last: undefined });
+  }
+
+  private async keep(): Promise<void> {
+    const { formulas } = this.chosen;
+    if (this.plotted.length + formulas.length === 0) return;
+    try {
+      const { id } = await api.keep(this.plotted.map((trace) => trace.key), [...formulas]);
+      this.change({ traces: [], formulas: [], keys: id, query: "" }, "replace");
+      toast({ text: "The address of this page is short now, and stands for these traces for good." });
+    } catch (thrown) {
+      const error = shown(thrown);
+      toast({ text: `${error.message} ${error.remedy}`, failure: true });
+    }
   }
 
   private plotFirst(): void {
     const ids = (this.found?.traces ?? []).slice(0, PLOTTED).map((trace) => trace.id);
-    this.change({ traces: ids });
+    this.change({ traces: ids, keys: "" });
   }
 
   private onQuery(event: InputEvent): void {
@@ -257,7 +357,13 @@ class ExploreView extends Part {
     }
     return html`
       <h1 class="sr-only">Explore</h1>
-      ${this.renderTools()} ${this.error ? failed(this.error, () => void this.find()) : nothing} ${this.renderPlot()}
+      ${this.renderTools()}
+      <kp-formula
+        .error=${this.formulaError?.error}
+        .formula=${this.formulaError?.formula ?? ""}
+        @kp-formula=${(event: CustomEvent<string>) => void this.addFormula(event.detail)}
+      ></kp-formula>
+      ${this.error ? failed(this.error, () => void this.find()) : nothing} ${this.renderPlot()}
       <div class="explore-columns">
         <aside class="facets" aria-label="Params">${this.renderFacets()}</aside>
         <section aria-label="Traces">${this.renderList()}</section>
@@ -270,7 +376,7 @@ class ExploreView extends Part {
     return html`<div class="tools">
       ${this.repositories.length > 1
         ? html`<label class="select"><span class="sr-only">Repository</span>
-            <select @change=${(event: Event) => this.change({ repository: (event.target as HTMLSelectElement).value, query: "", traces: [] })}>
+            <select @change=${(event: Event) => this.change({ repository: (event.target as HTMLSelectElement).value, query: "", traces: [], formulas: [], keys: "" })}>
               ${this.repositories.map((own) => html`<option value=${own.name} ?selected=${own === this.repository}>${own.name}</option>`)}
             </select></label>`
         : nothing}
@@ -294,15 +400,26 @@ class ExploreView extends Part {
 
   private renderPlot() {
     const { address } = this;
-    if (address.traces.length === 0) return nothing;
+    const { traces, formulas } = this.chosen;
+    if (traces.length + formulas.length === 0 && !address.keys) return nothing;
+    if (this.lines.length === 0 && (this.error || this.formulaError)) return nothing;
     const scale: Scale = this.mixed ? "ratio" : address.scale;
     return html`<section class="chart-panel" aria-label="Plot">
       <div class="chart-tools">
         <ul class="legend series">
-          ${this.plotted.map((trace, index) => html`<li>
-            <i class="key-series s${(index % 8) + 1}"></i><a href=${writeAddress(traceAddress(trace))}>${traceText(trace.params)}</a>
-            <button class="icon tiny" aria-label="Take ${traceText(trace.params)} out of the plot" @click=${() => this.toggleTrace(trace.id)}>×</button>
+          ${this.lines.map((line, index) => html`<li>
+            <i class="key-series s${(index % 8) + 1}"></i>${line.id < 0
+              ? html`<code>${line.label}</code>
+                  <button class="icon tiny" aria-label="Take ${this.formulaOf.get(line.id) ?? "the formula"} out of the plot" @click=${() => this.dropFormula(this.formulaOf.get(line.id) ?? "")}>×</button>`
+              : html`<a href="/trace/${line.id}">${line.label}</a>
+                  <button class="icon tiny" aria-label="Take ${line.label} out of the plot" @click=${() => this.toggleTrace(line.id)}>×</button>`}
           </li>`)}
+          ${formulas
+            .filter((formula) => ![...this.formulaOf.values()].includes(formula))
+            .map((formula) => html`<li>
+              <code>${formula}</code><span class="faint">no traces</span>
+              <button class="icon tiny" aria-label="Take ${formula} out of the plot" @click=${() => this.dropFormula(formula)}>×</button>
+            </li>`)}
         </ul>
         <span class="spring"></span>
         ${this.mixed
@@ -315,7 +432,8 @@ class ExploreView extends Part {
                 <option value="ratio" ?selected=${scale === "ratio"}>% of first value</option>
               </select></label>`}
         <button class="button small" ?disabled=${this.range === undefined} title="Whole line (0)" @click=${() => this.look(undefined)}>Whole line</button>
-        <button class="button small quiet" @click=${() => this.change({ traces: [], first: undefined, last: undefined })}>Clear</button>
+        <button class="button small" title="A short address of what is plotted (s)" ?disabled=${address.keys !== ""} @click=${() => void this.keep()}>Short address</button>
+        <button class="button small quiet" @click=${() => this.clear()}>Clear</button>
       </div>
       ${this.lines.length > 0
         ? html`<kp-chart
@@ -334,7 +452,7 @@ class ExploreView extends Part {
   }
 
   private pick(position: number): void {
-    const only = this.plotted.length === 1 ? this.plotted[0] : undefined;
+    const only = this.plotted.length === 1 && this.lines.length === 1 ? this.plotted[0] : undefined;
     if (only) go({ ...traceAddress(only), commit: position });
   }
 
@@ -420,7 +538,7 @@ class ExploreView extends Part {
       <td class="c-tick"><input
         type="checkbox"
         aria-label="Plot ${traceText(trace.params)}"
-        .checked=${this.address.traces.includes(trace.id)}
+        .checked=${this.chosen.traces.includes(trace.id)}
         @change=${() => this.toggleTrace(trace.id)}
       /></td>
       <td><a class="trace-link" href=${writeAddress(traceAddress(trace))}>${traceLabel(trace)}</a></td>

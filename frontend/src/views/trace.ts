@@ -120,14 +120,12 @@ class TraceView extends Part {
       this.commits = new CommitCache(repository, this.changes.line);
       document.title = `${traceName(this.changes.trace.params).name} · Knickpoint`;
       const { id, line } = this.address;
-      const [times, environments] = await Promise.all([
-        api.times(repository, this.changes.line),
-        api.environments(id, line),
-        this.loadValues(),
-        this.loadCommit(),
-      ]);
-      this.times = times;
-      this.environments = environments;
+      const times = Promise.all([api.times(repository, this.changes.line), this.loadValues(), this.loadCommit()]);
+      const environments = api.environments(id, line);
+      environments.catch(() => undefined); // told below, once what matters more is there
+      [this.times] = await times;
+      const found = await environments;
+      if (this.address.id === id && this.address.line === line) this.environments = found;
     } catch (thrown) {
       this.error = shown(thrown);
     }
