@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from numpy.typing import NDArray
 from knickpoint.store.packing import pack, unpack
 
 __all__ = ["Part", "converted", "medians"]
+
+
+_COLUMNS: Final = ("places", "counts", "units", "factors", "failed", "skipped")
 
 
 def medians(samples: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -84,6 +88,12 @@ class Part:
     def told(self, points: NDArray[np.float64]) -> Part:
         """Return an implicit part with its samples, read from ``points``, one for each place."""
         return replace(self, samples=points) if self.implicit else self
+
+    def says_the_same(self, other: Part) -> bool:
+        """Whether two implicit parts are equal."""
+        pairs = ((getattr(self, name), getattr(other, name)) for name in _COLUMNS)
+        alike = all(some is others or np.array_equal(some, others) for some, others in pairs)
+        return self.implicit and other.implicit and alike and self.messages == other.messages
 
     def hidden(self) -> Part:
         """Return the part without its samples, which the stored points will tell."""

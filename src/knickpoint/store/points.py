@@ -38,6 +38,9 @@ _AT_SLOT: Final = (
 )
 
 
+_PART: Final = table.insert()
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """What one run gave to one trace."""
@@ -71,6 +74,7 @@ class Points:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._tiles = Tiles(database)
+        self._last: tuple[Part, bytes] | None = None
 
     def add(self, connection: Connection, repository_id: int, slot: int, run_id: int, entries: Entries) -> Added:
         """Write a run's values beside those of other runs."""
@@ -90,7 +94,7 @@ class Points:
             self._write(connection, slot, run_id, [(place, whole)])
             return Added(np.array([place], dtype=np.int64), joined)
         if whole.single and not joined:
-            self._write(connection, slot, run_id, [(place, whole.hidden())])
+            self._insert(connection, slot, run_id, [(place, self._packed(whole.hidden()))])
             written = np.array([place], dtype=np.int64)
         else:
             self._write(connection, slot, run_id, list(zip(chunks.tolist(), cut(whole, chunks), strict=True)))
@@ -110,9 +114,19 @@ class Points:
     @staticmethod
     def _write(connection: Connection, slot: int, run_id: int, parts: Sequence[tuple[int, Part]]) -> None:
         """Keep the parts of a run, by chunk."""
-        records = [{"slot": slot, "chunk": chunk, "run_id": run_id, "data": part.pack()} for chunk, part in parts]
+        Points._insert(connection, slot, run_id, [(chunk, part.pack()) for chunk, part in parts])
+
+    @staticmethod
+    def _insert(connection: Connection, slot: int, run_id: int, parts: Sequence[tuple[int, bytes]]) -> None:
+        records = [{"slot": slot, "chunk": chunk, "run_id": run_id, "data": data} for chunk, data in parts]
         if records:
-            connection.execute(table.insert(), records)
+            connection.execute(_PART, records)
+
+    def _packed(self, part: Part) -> bytes:
+        """Return an implicit part as bytes; runs of one job have the same one each time."""
+        if self._last is None or not part.says_the_same(self._last[0]):
+            self._last = part, part.pack()
+        return self._last[1]
 
     def erase(
         self, connection: Connection, repository_id: int, run: Row[Any]

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from knickpoint.store.database import Database
 from knickpoint.store.packing import narrow
@@ -19,6 +19,11 @@ _KINDS: Final[dict[int, type[np.floating[Any]]]] = {4: np.float32, 8: np.float64
 
 POINTS: Final = {width: np.dtype([("place", "<u2"), ("slot", "<u2"), ("value", f"<f{width}")]) for width in (4, 8)}
 """A point of a sparse sealed tile: place in the chunk, slot minus the tile's first slot, value."""
+
+
+_SEGMENT_AT: Final = (
+    select(segment.c.id).where(segment.c.repository_id == bindparam("own"), segment.c.slot == bindparam("at")).limit(1)
+)
 
 
 def floats(row: Any) -> NDArray[np.floating[Any]]:
@@ -88,6 +93,9 @@ class Tiles:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        insert = database.insert(hot)
+        fresh = {"width": insert.excluded.width, "data": insert.excluded.data}
+        self._write = insert.on_conflict_do_update(index_elements=["chunk", "slot"], set_=fresh)
 
     def columns(self, connection: Connection, chunks: NDArray[np.int64], slot: int) -> NDArray[np.float64]:
         """Return the values of ``chunks`` at ``slot``, shape (chunks, 1024), NaN for missing, segments left out."""
@@ -141,16 +149,12 @@ class Tiles:
 
     def has_segments(self, connection: Connection, repository_id: int, slot: int) -> bool:
         """Whether segments stand before the tiles at ``slot``."""
-        query = select(segment.c.id).where(segment.c.repository_id == repository_id, segment.c.slot == slot)
-        return connection.execute(query.limit(1)).first() is not None
+        return connection.execute(_SEGMENT_AT, {"own": repository_id, "at": slot}).first() is not None
 
     def write_rows(self, connection: Connection, rows: list[dict[str, Any]]) -> None:
         """Store hot tiles as rows of their table."""
-        if not rows:
-            return
-        insert = self._database.insert(hot)
-        fresh = {"width": insert.excluded.width, "data": insert.excluded.data}
-        connection.execute(insert.on_conflict_do_update(index_elements=["chunk", "slot"], set_=fresh), rows)
+        if rows:
+            connection.execute(self._write, rows)
 
     def write_segment(
         self,
