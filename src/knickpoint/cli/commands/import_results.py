@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
 from knickpoint.cli.progress import Progress
 from knickpoint.model.errors import InputError
+
+if TYPE_CHECKING:
+    from knickpoint.ingest import ImportSummary
 
 __all__ = ["command"]
 
@@ -100,18 +105,27 @@ def command(
         )
     from knickpoint.ingest import import_files
 
-    with open_chosen_instance(instance) as opened, Progress("Importing") as progress:
-        summary = import_files(
-            opened,
-            paths,
-            format=format_name,
-            revision=commit,
-            branch=branch,
-            repository=repository,
-            params=read_pairs(params, "--param"),
-            dry_run=dry_run,
-            progress=progress,
-        )
+    with open_chosen_instance(instance) as opened:
+        with Progress("Importing") as progress:
+            summary = import_files(
+                opened,
+                paths,
+                format=format_name,
+                revision=commit,
+                branch=branch,
+                repository=repository,
+                params=read_pairs(params, "--param"),
+                dry_run=dry_run,
+                progress=progress,
+            )
+        _tell(summary, output)
+        if not dry_run:
+            opened.store.seal()
+    if summary.failed:
+        raise click.exceptions.Exit(2)
+
+
+def _tell(summary: ImportSummary, output: OutputFormat) -> None:
     if output is OutputFormat.TEXT:
         for line in summary.lines():
             click.echo(line)
@@ -129,8 +143,6 @@ def command(
         ]
         rows += [{**_IGNORED, "source": name} for name in summary.ignored]
         show(_FILE_COLUMNS, rows, output)
-    if summary.failed:
-        raise click.exceptions.Exit(2)
 
 
 def _show_formats(output: OutputFormat) -> None:
