@@ -56,6 +56,16 @@ def test_nothing_is_wider_than_the_window(page: Page, shown: str, view: str) -> 
         assert page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
 
 
+@pytest.mark.parametrize("width", [1400, 800])
+def test_commits_and_their_traces_share_their_columns(page: Page, shown: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"{shown}/triage")
+    page.locator("tr.group").first.click()
+    expect(page.locator("tr.member")).to_have_count(2)
+    script = "(cells) => new Set(cells.map((cell) => Math.round(cell.getBoundingClientRect().left))).size"
+    assert page.locator("td.c-act").evaluate_all(script) == 1
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_names_roles_and_contrast_are_as_they_should_be(
     page: Page, shown: str, scheme: Literal["light", "dark"]
