@@ -80,7 +80,8 @@ class _Matrix:
     def widen(self, width: int) -> None:
         """Make room for values of ``width`` bytes."""
         if width > self.values.itemsize:
-            self.values = self.values.astype(np.float64)
+            with np.errstate(invalid="ignore"):  # what nothing was stored for yet may be any bits
+                self.values = self.values.astype(np.float64)
 
     def put(self, chunk: int, columns: Any, block: NDArray[np.floating[Any]]) -> None:
         """Store the values of a chunk in some columns; rows beyond ``block`` have none there."""
