@@ -178,7 +178,9 @@ def test_the_evidence_of_what_somebody_decided_is_kept(instance: Instance) -> No
     Worker(instance, clock=Clock()).step()
     store = instance.store
     (regression,) = store.findings.regressions(store.commits.repository("main"))
-    store.findings.decide([point.id for point in store.findings.live_members(regression.id)], Status.ACKNOWLEDGED, "ann")
+    store.findings.decide(
+        [point.id for point in store.findings.live_members(regression.id)], Status.ACKNOWLEDGED, "ann"
+    )
     keep_values_on(instance, 10)
     with open_instance(instance.directory) as again:
         assert forget_values(again, dry_run=True) == {}
