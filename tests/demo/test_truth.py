@@ -33,9 +33,14 @@ def test_a_point_in_the_other_direction_is_false() -> None:
     assert (outcome.count_found, len(outcome.false)) == (0, 1)
 
 
-def test_a_point_of_a_benchmark_that_the_change_does_not_touch_is_false() -> None:
+def test_a_benchmark_that_the_change_does_not_touch_is_shown_beside_it() -> None:
     outcome = compare([Found("other", 9, 10, 0.2), Found("parse", 9, 10, 0.2)], _ALL, [_SLOWER])
-    assert (outcome.count_found, len(outcome.false)) == (1, 1)
+    assert (outcome.count_found, len(outcome.beside), len(outcome.false)) == (1, 1, 0)
+
+
+def test_a_benchmark_that_the_change_does_not_touch_is_false_by_itself() -> None:
+    outcome = compare([Found("other", 9, 10, 0.2)], _ALL, [_SLOWER])
+    assert (outcome.count_found, len(outcome.beside), len(outcome.false)) == (0, 0, 1)
 
 
 def test_a_reverted_change_counts_only_when_both_ends_are_found() -> None:

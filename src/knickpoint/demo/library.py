@@ -152,10 +152,12 @@ $measure
     return lines
 '''
 
-_SUITE: Final = '''"""Benchmarks of textmill: run this file, it prints seconds per call as JSON."""
+_SUITE: Final = '''"""Benchmarks of textmill: run this file, with a seed for their order, and it prints seconds per call as JSON."""
 
+import gc
 import json
 import pathlib
+import random
 import sys
 import time
 
@@ -214,16 +216,20 @@ def wrap_text():
 def best_of(run, rounds=15):
     """Return the shortest of some calls: what the code costs, with the least of what the machine adds."""
     best = float("inf")
+    gc.collect()
+    gc.disable()
     for _ in range(rounds):
         start = time.perf_counter()
         run()
         best = min(best, time.perf_counter() - start)
+    gc.enable()
     return best
 
 
 BENCHMARKS = [count_words, edit_distance, find_prefix, parse_csv, render_letter, slug_titles, wrap_text]
 
 if __name__ == "__main__":
+    random.Random(" ".join(sys.argv[1:])).shuffle(BENCHMARKS)  # one benchmark may disturb the next
     for run in BENCHMARKS:
         run()
     print(json.dumps({run.__name__: best_of(run) for run in BENCHMARKS}))

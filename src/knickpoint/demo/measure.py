@@ -23,12 +23,17 @@ _TIMEOUT_SECONDS: Final = 60
 _SEED: Final = 20260302
 
 
-def _run_once(checkout: Path) -> dict[str, float]:
-    """Run the benchmarks of one checkout in a process of their own and return seconds by benchmark."""
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "benchmarks/suite.py"],
+def _run_once(checkout: Path, number: int) -> dict[str, float]:
+    """Run the benchmarks of one checkout in a process of their own and return seconds by benchmark.
+
+    The round ``number`` seeds their order and the hashes of texts: how objects happen to lie in memory then
+    differs from round to round, and not from commit to commit.
+    """
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(  # noqa: S603 - our own interpreter and the file that we wrote
+        [sys.executable, "-S", "benchmarks/suite.py", str(number)],
         cwd=checkout,
-        env={**os.environ, "PYTHONHASHSEED": "0"},
+        env={**own, "PYTHONHASHSEED": str(number)},
         capture_output=True,
         text=True,
         timeout=_TIMEOUT_SECONDS,
@@ -57,10 +62,10 @@ def measure(
     shuffle = random.Random(_SEED).shuffle  # noqa: S311
     samples: dict[str, dict[str, list[float]]] = {revision: {} for revision in revisions}
     done = 0
-    for _ in range(rounds):
+    for number in range(rounds):
         shuffle(revisions)
         for revision in revisions:
-            for benchmark, seconds in _run_once(checkouts[revision]).items():
+            for benchmark, seconds in _run_once(checkouts[revision], number).items():
                 samples[revision].setdefault(benchmark, []).append(seconds)
             done += 1
             progress(done, rounds * len(revisions))

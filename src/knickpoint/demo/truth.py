@@ -46,9 +46,14 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is true beside what was found, and the findings that nothing true explains, grouped by commit."""
+    """What is true beside what was found, and the rest of what was found, grouped by commit.
+
+    ``beside`` are change points of other benchmarks at a commit where a true change was found: the side
+    effects of a change on the memory that others use are real, if small. ``false`` has no true one beside it.
+    """
 
     changes: tuple[Judged, ...]
+    beside: tuple[tuple[Found, ...], ...]
     false: tuple[tuple[Found, ...], ...]
 
     @property
@@ -60,8 +65,8 @@ class Comparison:
 def compare(points: Sequence[Found], benchmarked: Sequence[int], changes: Sequence[Change] = CHANGES) -> Comparison:
     """Match ``points`` with ``changes``; ``benchmarked`` are the positions that have results, ascending.
 
-    A change point that no change explains (benchmark, direction, place) is false; false ones at one commit
-    are one finding.
+    What is triaged is a commit with all that moved there. It is false when no change explains any of it:
+    benchmark, direction and place.
     """
 
     def rank(position: int) -> int:
@@ -89,8 +94,13 @@ def compare(points: Sequence[Found], benchmarked: Sequence[int], changes: Sequen
         )
         for change in changes
     )
-    false: dict[int, list[Found]] = {}
+    places = {point.position for point in used}
+    rest: dict[int, list[Found]] = {}
     for point in points:
         if point not in used:
-            false.setdefault(point.position, []).append(point)
-    return Comparison(judged, tuple(tuple(false[position]) for position in sorted(false)))
+            rest.setdefault(point.position, []).append(point)
+    return Comparison(
+        judged,
+        tuple(tuple(rest[position]) for position in sorted(rest) if position in places),
+        tuple(tuple(rest[position]) for position in sorted(rest) if position not in places),
+    )

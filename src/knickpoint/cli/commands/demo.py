@@ -46,13 +46,17 @@ def _table(comparison: Comparison) -> str:
     rows.extend(
         {
             "commit": "",
-            "true": "nothing",
+            "true": told,
             "benchmarks": [point.benchmark for point in finding],
             "at": str(finding[0].position),
             "size": ", ".join(percent(point.relative_size) for point in finding),
-            "verdict": "false",
+            "verdict": verdict,
         }
-        for finding in comparison.false
+        for told, verdict, findings in (
+            ("a side effect of the change there", "beside it", comparison.beside),
+            ("nothing", "false", comparison.false),
+        )
+        for finding in findings
     )
     return render(columns, rows, OutputFormat.TEXT)
 
