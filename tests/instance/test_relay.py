@@ -325,9 +325,10 @@ def test_a_server_that_wants_a_password_is_told_so_without_showing_ours(
 ) -> None:
     server = new_nats_server("--user", "lab", "--pass", "right")
     server.start()
-    (line,) = told_by(new_instance(f"nats://lab:wrong@127.0.0.1:{server.port}"))
-    assert "does not let us in" in line
-    assert "wrong" not in line
+    locked_out = new_instance(f"nats://lab:wrong@127.0.0.1:{server.port}")
+    tries = [told_by(locked_out) for _ in range(10)]  # a connection that is closed at once may hide the reason
+    assert any("does not let us in" in line for lines in tries for line in lines)
+    assert not any("wrong" in line for lines in tries for line in lines)
     assert told_by(new_instance(f"nats://lab:right@127.0.0.1:{server.port}")) == []
 
 
