@@ -33,14 +33,9 @@ def test_a_point_in_the_other_direction_is_false() -> None:
     assert (outcome.count_found, len(outcome.false)) == (0, 1)
 
 
-def test_a_benchmark_that_the_change_does_not_touch_is_shown_beside_it() -> None:
+def test_a_benchmark_that_the_change_does_not_touch_is_false_even_beside_it() -> None:
     outcome = compare([Found("other", 9, 10, 0.2), Found("parse", 9, 10, 0.2)], _ALL, [_SLOWER])
-    assert (outcome.count_found, len(outcome.beside), len(outcome.false)) == (1, 1, 0)
-
-
-def test_a_benchmark_that_the_change_does_not_touch_is_false_by_itself() -> None:
-    outcome = compare([Found("other", 9, 10, 0.2)], _ALL, [_SLOWER])
-    assert (outcome.count_found, len(outcome.beside), len(outcome.false)) == (0, 0, 1)
+    assert (outcome.count_found, outcome.false) == (1, (Found("other", 9, 10, 0.2),))
 
 
 def test_a_reverted_change_counts_only_when_both_ends_are_found() -> None:
@@ -48,9 +43,9 @@ def test_a_reverted_change_counts_only_when_both_ends_are_found() -> None:
     assert [compare(points, _ALL, [_REVERTED]).count_found for points in ([begin], [end], [begin, end])] == [0, 0, 1]
 
 
-def test_false_points_at_one_commit_are_one_finding() -> None:
-    outcome = compare([Found("parse", 29, 30, 0.2), Found("render", 29, 30, 0.2)], _ALL, [_SLOWER])
-    assert len(outcome.false) == 1
+def test_each_false_point_is_a_false_finding_of_its_own() -> None:
+    outcome = compare([Found("render", 29, 30, 0.2), Found("parse", 29, 30, 0.2)], _ALL, [_SLOWER])
+    assert [point.benchmark for point in outcome.false] == ["parse", "render"]
 
 
 def test_nothing_found_is_nothing_false() -> None:

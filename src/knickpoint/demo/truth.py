@@ -46,15 +46,10 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is true beside what was found, and the rest of what was found, grouped by commit.
-
-    ``beside`` are change points of other benchmarks at a commit where a true change was found: the side
-    effects of a change on the memory that others use are real, if small. ``false`` has no true one beside it.
-    """
+    """What is true beside what was found; ``false`` is every change point that no change explains."""
 
     changes: tuple[Judged, ...]
-    beside: tuple[tuple[Found, ...], ...]
-    false: tuple[tuple[Found, ...], ...]
+    false: tuple[Found, ...]
 
     @property
     def count_found(self) -> int:
@@ -65,8 +60,7 @@ class Comparison:
 def compare(points: Sequence[Found], benchmarked: Sequence[int], changes: Sequence[Change] = CHANGES) -> Comparison:
     """Match ``points`` with ``changes``; ``benchmarked`` are the positions that have results, ascending.
 
-    What is triaged is a commit with all that moved there. It is false when no change explains any of it:
-    benchmark, direction and place.
+    A change explains a point when benchmark, direction and place agree; each point that none explains is false.
     """
 
     def rank(position: int) -> int:
@@ -94,13 +88,8 @@ def compare(points: Sequence[Found], benchmarked: Sequence[int], changes: Sequen
         )
         for change in changes
     )
-    places = {point.position for point in used}
-    rest: dict[int, list[Found]] = {}
-    for point in points:
-        if point not in used:
-            rest.setdefault(point.position, []).append(point)
-    return Comparison(
-        judged,
-        tuple(tuple(rest[position]) for position in sorted(rest) if position in places),
-        tuple(tuple(rest[position]) for position in sorted(rest) if position not in places),
-    )
+    return Comparison(judged, tuple(point for point in sorted(points, key=_order) if point not in used))
+
+
+def _order(point: Found) -> tuple[int, str]:
+    return point.position, point.benchmark

@@ -46,17 +46,13 @@ def _table(comparison: Comparison) -> str:
     rows.extend(
         {
             "commit": "",
-            "true": told,
-            "benchmarks": [point.benchmark for point in finding],
-            "at": str(finding[0].position),
-            "size": ", ".join(percent(point.relative_size) for point in finding),
-            "verdict": verdict,
+            "true": "nothing",
+            "benchmarks": [point.benchmark],
+            "at": str(point.position),
+            "size": percent(point.relative_size),
+            "verdict": "false",
         }
-        for told, verdict, findings in (
-            ("a side effect of the change there", "beside it", comparison.beside),
-            ("nothing", "false", comparison.false),
-        )
-        for finding in findings
+        for point in comparison.false
     )
     return render(columns, rows, OutputFormat.TEXT)
 
