@@ -220,3 +220,13 @@ def test_what_later_data_no_longer_show_is_history(client: Client, instance: Ins
     assert history["statuses"]
     assert client.get(URL).json()["gone"] == 1
     assert member["id"] not in [own for group in groups(client) for own in group["ids"]]
+
+
+def test_what_is_gone_from_a_trace_is_told_apart_and_parts_no_levels(client: Client, instance: Instance) -> None:
+    member = groups(client)[0]["members"][0]
+    key = member["trace"]["id"]
+    gone = PointChange(Change.GONE, member["id"], key, ())
+    instance.store.findings.apply(instance.store.commits.repositories()[0], [gone], {})
+    answer = client.get(f"/api/v1/traces/{key}/changes").json()
+    assert [own["id"] for own in answer["gone"]] == [member["id"]]
+    assert (answer["changes"], len(answer["regions"])) == ([], 1)

@@ -607,6 +607,11 @@ export interface components {
              */
             first: number | null;
             /**
+             * Gone
+             * @description Changes that later data no longer show; they part no levels.
+             */
+            gone: components["schemas"]["MemberAnswer"][];
+            /**
              * Last
              * @description Position of the last value.
              */

@@ -326,6 +326,7 @@ class ChangesAnswer(Answer):
     last: int | None = Field(description="Position of the last value.")
     regions: list[RegionAnswer]
     changes: list[MemberAnswer]
+    gone: list[MemberAnswer] = Field(description="Changes that later data no longer show; they part no levels.")
 
 
 class CheckAnswer(Answer):

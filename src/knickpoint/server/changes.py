@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.regions import stable_region
 from knickpoint.model.commit import Line
-from knickpoint.model.regression import ChangePoint
+from knickpoint.model.regression import ChangePoint, Condition
 from knickpoint.server.answers import ChangesAnswer, RegionAnswer, RunAnswer
 from knickpoint.server.commits import short_hash
 from knickpoint.server.finite import finite
@@ -57,7 +57,9 @@ def read_changes(store: Store, key: int, line_name: str) -> ChangesAnswer:
     line = store.commits.line(repository, line_name)
     values = np.asarray(store.frames.values(line, [key])[0], dtype=np.float64)
     measured = np.flatnonzero(~np.isnan(values))
-    points = _on_line(store.findings.change_points(key), line)
+    known = _on_line(store.findings.change_points(key, gone=True), line)
+    points = [point for point in known if point.condition is not Condition.GONE]
+    gone = [point for point in known if point.condition is Condition.GONE]
     return ChangesAnswer(
         trace=trace_answer(trace, repository.name),
         line=line.name,
@@ -67,6 +69,7 @@ def read_changes(store: Store, key: int, line_name: str) -> ChangesAnswer:
         last=int(measured[-1]) if len(measured) else None,
         regions=split_levels(values, [line.positions[point.place.slot] for point in points]),
         changes=member_answers(store, repository, points),
+        gone=member_answers(store, repository, gone),
     )
 
 
