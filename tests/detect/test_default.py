@@ -40,6 +40,14 @@ def test_a_clear_step_is_found_where_it_is() -> None:
     assert step.p_value is None
 
 
+@pytest.mark.parametrize("odd", [-9.0, 9.0])
+def test_a_value_far_off_both_levels_belongs_to_the_nearer_one(odd: float) -> None:
+    values = series(1, steps=((60, 100),))
+    values[59] += 2 * odd
+    values[60] -= 2 * odd
+    assert places(values) == [60]
+
+
 def test_both_ends_of_a_short_regression_are_found() -> None:
     found = places(series(2, 200, ((100, 5), (105, -5))))
     assert found == [100, 105]

@@ -274,19 +274,27 @@ static void study_noise(Series *s, double floor_scale)
 
 static double bounded(double d, double w) { d *= w; d *= d; return d < CAP ? d : CAP; }
 
+/* What a value costs the level before it less what it costs the level after, and up to 1 for the nearer of the two: a
+   value far off both would otherwise go to the first place that is asked. */
+static double leaning(double v, double before, double after, double w, double lean)
+{
+    return bounded(v - before, w) - bounded(v - after, w) + (fabs(v - before) - fabs(v - after)) * lean;
+}
+
 /* Move a change to the cheapest place within REACH, given the medians of its two sides. */
 static int best_place(Series *s, int l, int c, int r)
 {
     int a = c - SIDE > l ? c - SIDE : l, b = c + SIDE < r ? c + SIDE : r;
     double before = median_at(s, a, c), after = median_at(s, c, b), w = 1.0 / s->scale;
+    double lean = before == after ? 0 : 1.0 / fabs(after - before);
     int lo = l + 1 > c - REACH ? l + 1 : c - REACH, hi = r - 1 < c + REACH ? r - 1 : c + REACH;
     int from = lo - 1 > l ? lo - 1 : l;
     double total = 0, best = 0;
     int place = c, found = 0;
-    for (int t = from; t < lo; t++) total += bounded(s->x[t] - before, w) - bounded(s->x[t] - after, w);
+    for (int t = from; t < lo; t++) total += leaning(s->x[t], before, after, w, lean);
     for (int k = lo; k <= hi; k++) {
         if (!found || total < best - TIE) { best = total; place = k; found = 1; }
-        if (k < s->n) total += bounded(s->x[k] - before, w) - bounded(s->x[k] - after, w);
+        if (k < s->n) total += leaning(s->x[k], before, after, w, lean);
     }
     return found ? place : c;
 }

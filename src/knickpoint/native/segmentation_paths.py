@@ -210,7 +210,9 @@ def best_place(series: Study, first: int, place: int, stop: int) -> int:
     if low > high:
         return place
     part = x[low : high + 1]
-    cost = np.cumsum(bounded(part - before, series.scale) - bounded(part - after, series.scale))
+    lean = 1.0 / abs(after - before) if before != after else 0.0
+    nearer = (np.abs(part - before) - np.abs(part - after)) * lean
+    cost = np.cumsum(bounded(part - before, series.scale) - bounded(part - after, series.scale) + nearer)
     best, chosen = 0.0, low
     for step, total in enumerate(cost[:-1].tolist(), start=1):
         if total < best - TIE:
