@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
-from knickpoint.formats.moment import read_moment
+from knickpoint.formats.moment import in_utc, read_moment
 from knickpoint.formats.rows import Rows
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
@@ -186,11 +186,9 @@ class _Table:
     def _moment(self, row: Sequence[Cell], role: str, where: str) -> datetime | None:
         index = self.role.get(role)
         cell = None if index is None else row[index]
-        if isinstance(cell, datetime):
-            return cell.astimezone(UTC) if cell.tzinfo else cell.replace(tzinfo=UTC)
         if cell is None or isinstance(cell, list) or not _text(cell):
             return None
-        moment = read_moment(cell)
+        moment = in_utc(cell) if isinstance(cell, datetime) else read_moment(cell)
         if moment is None:
             raise FormatError(
                 f"{_text(cell)!r} in column {self.header[index or 0]!r} is no point in time",

@@ -6,10 +6,10 @@ the files that a run leaves in ``target/criterion``. All name a benchmark by its
 
 from __future__ import annotations
 
-import csv
 import re
 from typing import Final
 
+from knickpoint.formats.cells import read_cells
 from knickpoint.formats.columns import numeral
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.node import Node
@@ -106,12 +106,7 @@ def _add_estimates(rows: Rows, name: str, root: Node) -> None:
 
 
 def _add_raw(rows: Rows, source: Source) -> None:
-    lines = source.whole_lines()
-    for number, cells in enumerate(csv.reader(lines), 1):
-        if number == 1 or not cells:
-            continue
-        if len(cells) != RAW_HEADER.count(",") + 1:
-            raise FormatError(f"the row has {len(cells)} cells", where=f"line {number}", remedy="Write the file again.")
+    for number, cells in read_cells(source.whole_lines(), RAW_HEADER.count(",") + 1, first=1):
         name = "/".join(filter(None, cells[:3]))
         time, count = numeral(cells[5]), numeral(cells[7])
         if time is None or not count:

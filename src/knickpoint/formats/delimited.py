@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+from knickpoint.formats.cells import header_cells, read_cells
 from knickpoint.formats.columns import numeral, read_table, roles
 from knickpoint.formats.criterion import RAW_HEADER
 from knickpoint.formats.format import Parsed
@@ -25,7 +24,7 @@ def fits(source: Source) -> bool:
     if text.lstrip()[:1] in ("{", "[", "<", "") or text.startswith(RAW_HEADER):
         return False
     header = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
-    names = _cells(header, _delimiter(header))
+    names = header_cells(header, _delimiter(header))
     if len(names) < 2 or any(numeral(name) is not None for name in names):
         return False
     found = roles(names)
@@ -42,42 +41,11 @@ def read(source: Source) -> Parsed:
     if first is None:
         raise FormatError("the table has no header", remedy="Begin with a line that names the columns.")
     delimiter = _delimiter(lines[first])
-    header = _cells(lines[first], delimiter)
+    header = header_cells(lines[first], delimiter)
     number = partial(numeral, decimal_comma=delimiter == ";")
-    return read_table(_NAME, header, _rows(lines, first + 1, delimiter, len(header)), number=number), ()
+    rows = read_cells(lines, len(header), first=first + 1, delimiter=delimiter)
+    return read_table(_NAME, header, ((f"line {line}", cells) for line, cells in rows), number=number), ()
 
 
 def _delimiter(header: str) -> str:
     return max(_DELIMITERS, key=header.count)
-
-
-def _cells(line: str, delimiter: str) -> list[str]:
-    try:
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, strict=True), [])]
-    except csv.Error:
-        return []
-
-
-def _rows(lines: tuple[str, ...], first: int, delimiter: str, width: int) -> Iterator[tuple[str, list[str]]]:
-    reader = csv.reader((f"{line}\n" for line in lines[first:]), delimiter=delimiter, strict=True)
-    while True:
-        start = first + reader.line_num + 1
-        try:
-            cells = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise FormatError(
-                f"the row is not whole: {error}",
-                where=f"line {start}",
-                remedy="Close the quotes; if the file was cut short, write it again.",
-            ) from error
-        if not any(cell.strip() for cell in cells) or cells[0].startswith("#"):
-            continue
-        if len(cells) != width:
-            raise FormatError(
-                f"the row has {len(cells)} cells, the header {width}",
-                where=f"line {start}",
-                remedy="Give every row a cell for every column; quote cells that hold the delimiter.",
-            )
-        yield f"line {start}", cells

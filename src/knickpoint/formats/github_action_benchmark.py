@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ _ASSIGNMENT: Final = re.compile(r"\s*(?:(?:window\.|globalThis\.|const |var |let
 _SPREAD: Final = re.compile(
     r"(?P<word>±|\+/-|\+-|stddev:)?\s*(?P<number>\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?)\s*(?P<unit>%)?.*"
 )
+_LONGEST_SPREAD: Final = 200
 _TOOLS: Final = {
     "cargo": Better.LOWER,
     "googlecpp": Better.LOWER,
@@ -132,14 +134,11 @@ def _direction(tool: str, unit: str) -> Better:
 
 def _spread(text: str) -> tuple[dict[str, float], str]:
     """Return the spread that ``range`` tells as a number, and what of it is no number."""
-    if not text:
-        return {}, ""
-    found = _SPREAD.fullmatch(text.strip())
-    if not found:
-        return {}, text.strip()
-    number = found["number"].replace(",", "")
-    if number.count(".") > 1:
-        return {}, text.strip()
+    words = text.strip()
+    found = _SPREAD.fullmatch(words) if len(words) <= _LONGEST_SPREAD else None
+    number = found["number"].replace(",", "") if found else ""
+    if not found or number.count(".") > 1 or not math.isfinite(float(number)):
+        return {}, words
     name = "stddev" if found["word"] == "stddev:" else "range_percent" if found["unit"] else "range"
     return {name: float(number)}, ""
 

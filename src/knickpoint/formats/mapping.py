@@ -25,7 +25,7 @@ from knickpoint.model.unit import Better
 
 __all__ = ["read_mapped"]
 
-_STEP: Final = re.compile(r'"(?P<quoted>[^"]*)"|\[(?P<index>\d+|\*)\]|(?P<name>[^.\[\]"]+)')
+_STEP: Final = re.compile(r'"(?P<quoted>[^"]*)"|\[(?P<index>[0-9]{1,9}|\*)\]|(?P<name>[^.\[\]"]+)')
 _RESULT_OPTIONS: Final = {"each", "params", "value", "unit", "better", "failed", "message", "optional"}
 _RUN_OPTIONS: Final = {"revision", "branch", "identity", "time", "environment", "links", "repository"}
 _BETTER: Final = {"higher": Better.HIGHER, "lower": Better.LOWER, "": Better.UNKNOWN, "unknown": Better.UNKNOWN}
@@ -80,7 +80,7 @@ def read_mapped(data: bytes, mapping: bytes, *, name: str = "") -> Parsed:
 def _load(mapping: bytes) -> dict[str, Any]:
     try:
         declared = tomllib.loads(mapping.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise FormatError(f"the mapping is not valid TOML: {error}", remedy="Correct that place.") from error
     unknown = declared.keys() - {"name", "run", "results"}
     results = declared.get("results")

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import Final
 
-__all__ = ["read_moment"]
+__all__ = ["in_utc", "read_moment"]
 
 _LATEST: Final = 253402300799.0
 """The last second of the year 9999; what is larger counts milli-, micro- or nanoseconds."""
@@ -38,18 +38,19 @@ def read_moment(value: str | float | None) -> datetime | None:
 def _read_text(text: str) -> datetime | None:
     plain = _OFFSET.sub(r"\1", _FRACTION.sub(r"\1", text.removesuffix(" UTC").removesuffix(" GMT")))
     try:
-        return _aware(datetime.fromisoformat(plain))
+        return in_utc(datetime.fromisoformat(plain))
     except ValueError:
         pass
     for pattern in _PATTERNS:
         try:
-            return _aware(datetime.strptime(text, pattern))  # noqa: DTZ007 - made aware at once
+            return in_utc(datetime.strptime(text, pattern))  # noqa: DTZ007 - made aware at once
         except ValueError:
             continue
     return None
 
 
-def _aware(moment: datetime) -> datetime | None:
+def in_utc(moment: datetime) -> datetime | None:
+    """Return ``moment`` in UTC, one without zone taken as UTC; None where it falls out of the calendar there."""
     try:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except OverflowError:

@@ -13,6 +13,7 @@ __all__ = ["Node"]
 
 _NUMERAL: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _PLAIN_NAME: Final = re.compile(r"[^\W\d]\w*")
+_DEEPEST_FACTS: Final = 20
 
 
 class Node:
@@ -77,20 +78,14 @@ class Node:
 
     def is_number(self) -> bool:
         """Tell whether this is a finite number."""
-        value = self.value
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        return math.isfinite(_float(self.value))
 
     def number(self, of: str = "") -> float:
         """Return the finite number here. Raises ``FormatError`` naming the benchmark ``of`` otherwise."""
-        value = self.value
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            try:
-                number = float(value)
-            except OverflowError:
-                number = math.inf
-            if math.isfinite(number):
-                return number
-        raise self.refuse(f"{_shown(value)} stands where a finite number is needed", of=of)
+        number = _float(self.value)
+        if math.isfinite(number):
+            return number
+        raise self.refuse(f"{_shown(self.value)} stands where a finite number is needed", of=of)
 
     def numeral(self, of: str = "") -> float:
         """Return the finite number here, which may also be written as a string of digits."""
@@ -126,15 +121,31 @@ class Node:
             return str(value)
         raise self.refuse(f"{_shown(value)} stands where a text or a number is needed")
 
-    def facts(self) -> dict[str, str]:
-        """Return the scalars of an object as texts, those of objects within it under ``outer.inner``."""
+    def facts(self, *, deepest: int = _DEEPEST_FACTS) -> dict[str, str]:
+        """Return the scalars of an object as texts, those of objects within it under ``outer.inner``.
+
+        Raises:
+            FormatError: objects are nested deeper than ``deepest``.
+        """
+        if deepest < 1:
+            raise self.refuse(f"the facts are nested more than {_DEEPEST_FACTS} deep")
         found: dict[str, str] = {}
         for name, node in self.members():
             if isinstance(node.value, dict):
-                found.update({f"{name}.{inner}": text for inner, text in node.facts().items()})
+                found.update({f"{name}.{inner}": text for inner, text in node.facts(deepest=deepest - 1).items()})
             elif not isinstance(node.value, list) and (text := node.word()):
                 found[name] = text
         return found
+
+
+def _float(value: object) -> float:
+    """Return the number that ``value`` is; infinity where it is too large for one, NaN where it is none."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _shown(value: object) -> str:

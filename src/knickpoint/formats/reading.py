@@ -12,6 +12,7 @@ from knickpoint.formats.companion import companion_of
 from knickpoint.formats.format import Format, Parsed
 from knickpoint.formats.registry import FORMATS
 from knickpoint.formats.source import Source
+from knickpoint.formats.texts import keepable, keepable_text, may_need_tidying
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Severity
 
@@ -96,6 +97,8 @@ def _read(source: Source, wanted: str) -> Parsed:
         report, problems = chosen.read(source)
     except FormatError as error:
         raise _placed(error, name) from error
+    if may_need_tidying(source):
+        report = keepable(report)
     if not any(len(run.results) for run in report.runs):
         problems = (
             *problems,
@@ -106,7 +109,13 @@ def _read(source: Source, wanted: str) -> Parsed:
                 severity=Severity.WARNING,
             ),
         )
-    return report, tuple(dataclasses.replace(problem, where=_at(name, problem.where)) for problem in problems)
+    return report, tuple(_of_file(problem, name) for problem in problems)
+
+
+def _of_file(problem: Problem, name: str) -> Problem:
+    return dataclasses.replace(
+        problem, message=keepable_text(problem.message), where=_at(name, keepable_text(problem.where))
+    )
 
 
 def _only(source: Source) -> Format:
@@ -144,4 +153,5 @@ def _at(name: str, where: str) -> str:
 
 
 def _placed(error: FormatError, name: str) -> FormatError:
-    return FormatError(error.message, where=_at(name, error.where), remedy=error.remedy)
+    message, where, remedy = map(keepable_text, (error.message, error.where, error.remedy))
+    return FormatError(message, where=_at(name, where), remedy=remedy)

@@ -23,6 +23,10 @@ _OUTCOMES: Final = {outcome: code for code, outcome in enumerate(Outcome)}
 _MEASURED: Final = _OUTCOMES[Outcome.MEASURED]
 
 
+_MOST_UNITS: Final = 1 << 16
+"""As many as a code of a unit in a table can tell apart."""
+
+
 def tidy(text: str) -> str:
     """Return ``text`` fit for a param: control characters become one space, space around it goes."""
     return _CONTROL.sub(" ", text).strip()
@@ -78,10 +82,10 @@ class Rows:
         """Add measured ``samples``; where ``better`` is unknown, the unit tells it.
 
         Raises:
-            FormatError: a sample is not finite, or the params break the rules of keys.
+            FormatError: a sample, or a number of the summary, is not finite, or the params break the rules of keys.
         """
         found = list(samples)
-        for sample in found:
+        for sample in (*found, *summary.values()) if summary else found:
             if not math.isfinite(sample):
                 raise FormatError(
                     f"{sample!r} is not a finite number",
@@ -113,6 +117,11 @@ class Rows:
         new = len(self._keys)
         place = self._places.setdefault((key, unit, outcome), new)
         if place == new:
+            if len(self._units) >= _MOST_UNITS and unit not in self._units:
+                raise FormatError(
+                    f"the results have more than {_MOST_UNITS} units, {unit[:40]!r} among them",
+                    remedy="Give numbers as values, and the same unit to what can be compared.",
+                )
             self._keys.append(key)
             self._samples.append([])
             self._unit_codes.append(self._units.setdefault(unit, len(self._units)))

@@ -167,7 +167,10 @@ class Source:
 
         if self.fault is not None:
             raise self.fault
-        return json.loads(self.text, object_pairs_hook=once)
+        try:
+            return json.loads(self.text, object_pairs_hook=once)
+        except RecursionError as error:
+            raise self._too_deep() from error
 
     def parse_json(self, text: str, *, first_line: int = 1) -> object:
         """Parse ``text``, a part of this source that begins on ``first_line``. Raises ``FormatError``."""
@@ -176,15 +179,18 @@ class Source:
         except JSONDecodeError as error:
             raise self._json_fault(text, error, first_line) from error
         except RecursionError as error:
-            raise FormatError(
-                "the JSON is nested too deeply", where=self.name, remedy="Give a file that a benchmark tool wrote."
-            ) from error
+            raise self._too_deep() from error
         except ValueError as error:
             raise FormatError(
                 f"a number in the JSON has too many digits ({error})",
                 where=self.name,
                 remedy="Write numbers as the tools do, with at most 17 significant digits.",
             ) from error
+
+    def _too_deep(self) -> FormatError:
+        return FormatError(
+            "the JSON is nested too deeply", where=self.name, remedy="Give a file that a benchmark tool wrote."
+        )
 
     def _json_fault(self, text: str, error: JSONDecodeError, first_line: int) -> FormatError:
         line = error.lineno + first_line - 1

@@ -1,0 +1,52 @@
+"""Cells: split the lines of a table with delimiters, and refuse what is not whole."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+
+from knickpoint.model.errors import FormatError
+
+__all__ = ["header_cells", "read_cells"]
+
+
+def header_cells(line: str, delimiter: str = ",") -> list[str]:
+    """Return the cells of one ``line`` without space around them, none where its quotes are not whole."""
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, strict=True), [])]
+    except csv.Error:
+        return []
+
+
+def read_cells(
+    lines: Sequence[str], width: int, *, first: int = 0, delimiter: str = ","
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of the line, counted from 1, and the cells of every row from ``lines[first]`` on.
+
+    Rows without content, and comments that begin with ``#``, are left out.
+
+    Raises:
+        FormatError: a row has other than ``width`` cells, its quotes are not closed, or a cell is too long.
+    """
+    reader = csv.reader((f"{line}\n" for line in lines[first:]), delimiter=delimiter, strict=True)
+    while True:
+        number = first + reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise FormatError(
+                f"the row is not whole: {error}",
+                where=f"line {number}",
+                remedy="Close the quotes; if the file was cut short, write it again.",
+            ) from error
+        if not any(cell.strip() for cell in cells) or cells[0].startswith("#"):
+            continue
+        if len(cells) != width:
+            raise FormatError(
+                f"the row has {len(cells)} cells, the header {width}",
+                where=f"line {number}",
+                remedy="Give every row a cell for every column; quote cells that hold the delimiter.",
+            )
+        yield number, cells
