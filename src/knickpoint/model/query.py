@@ -11,24 +11,20 @@ Conditions on one param are alternatives (``|``), conditions on different params
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 from urllib.parse import quote, unquote_to_bytes
 
 from knickpoint.model.errors import QueryError
+from knickpoint.model.pattern import compile_pattern
 
 __all__ = ["Condition", "Query", "parse_query", "parse_url_query"]
 
 _PLAIN: Final = re.compile(r'[^\s"|&!~=*][^\s"|&*]*')
 _BAD_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 _OPERATORS: Final = ("!=", "!~", "=", "~")
-
-
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+_MOST_PATTERNS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +34,8 @@ class Condition:
     Attributes:
         name: of the param.
         values: wanted, literally.
-        patterns: wanted, as regular expressions that may match anywhere in the value.
+        patterns: wanted, as regular expressions that may match anywhere in the value; which ones there are says
+            :mod:`knickpoint.model.pattern`.
         refused: values that must not be.
         refused_patterns: regular expressions that must not match.
         present: wanted whatever its value (``name=*``).
@@ -57,14 +54,29 @@ class Condition:
 
     def accepts(self, value: str | None) -> bool:
         """Whether a param of this ``value`` passes; None is a missing param."""
-        wants = bool(self.values or self.patterns or self.present or self.missing)
         if value is None:
-            return self.missing or not wants
-        if value in self.refused or any(_compiled(pattern).search(value) for pattern in self.refused_patterns):
-            return False
-        if not wants or self.present or value in self.values:
-            return True
-        return any(_compiled(pattern).search(value) for pattern in self.patterns)
+            return self.missing or not self._wants
+        return self.accepts_each((value,))[0]
+
+    def accepts_each(self, values: Sequence[str]) -> list[bool]:
+        """Say of each of ``values`` of the param whether it passes.
+
+        Raises:
+            QueryError: a regular expression takes too much work.
+        """
+        wanted, refused = frozenset(self.values), frozenset(self.refused)
+        found = [not self._wants or self.present or value in wanted for value in values]
+        for pattern in self.patterns:
+            found = [one or other for one, other in zip(found, _occurrences(pattern, values), strict=True)]
+        for pattern in self.refused_patterns:
+            found = [one and not other for one, other in zip(found, _occurrences(pattern, values), strict=True)]
+        if refused:
+            found = [one and value not in refused for one, value in zip(found, values, strict=True)]
+        return found
+
+    @property
+    def _wants(self) -> bool:
+        return bool(self.values or self.patterns or self.present or self.missing)
 
     def with_more(self, other: Condition) -> Condition:
         """Return both conditions on the same param as one."""
@@ -107,7 +119,17 @@ class Query:
 
     @classmethod
     def of(cls, *conditions: Condition) -> Query:
-        """Join ``conditions``; those on the same param become alternatives."""
+        """Join ``conditions``; those on the same param become alternatives.
+
+        Raises:
+            QueryError: there are too many regular expressions.
+        """
+        patterns = sum(len(own.patterns) + len(own.refused_patterns) for own in conditions)
+        if patterns > _MOST_PATTERNS:
+            raise QueryError(
+                f"the query has {patterns:,} regular expressions and wildcards",
+                remedy=f"Use at most {_MOST_PATTERNS}, and join alternatives into one: name~(one|two).",
+            )
         joined: dict[str, Condition] = {}
         for condition in conditions:
             known = joined.get(condition.name)
@@ -186,11 +208,15 @@ def _fault(message: str, column: int, remedy: str = "") -> QueryError:
     return QueryError(message, where=f"query, column {column}", remedy=remedy)
 
 
+def _occurrences(pattern: str, values: Sequence[str]) -> list[bool]:
+    return compile_pattern(pattern).occurs_in_each(values)
+
+
 def _pattern(text: str, column: int) -> str:
     try:
-        _compiled(text)
-    except re.error as error:
-        raise _fault(f"{text!r} is not a regular expression: {error}", column) from error
+        compile_pattern(text)
+    except QueryError as error:
+        raise _fault(error.message, column, error.remedy) from error
     return text
 
 

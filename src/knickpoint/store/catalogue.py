@@ -242,6 +242,6 @@ def _streamed(connection: Connection, repository_id: int) -> Iterator[_Columns]:
 
 def _allowed(condition: Condition, values: list[str]) -> NDArray[np.bool_]:
     """Return which codes a condition lets pass; code 0 is a missing param."""
-    allowed = np.fromiter((condition.accepts(value) for value in values), np.bool_, len(values))
+    allowed = np.array(condition.accepts_each(values), dtype=np.bool_)
     allowed[0] = condition.accepts(None)
     return allowed
