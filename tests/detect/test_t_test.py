@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from knickpoint.detect import find_steps, t_test
-from knickpoint.detect.methods.t_test import Weights, t_statistic, weigh
+from knickpoint.detect.methods.t_test_windows import Weights, t_statistic, weigh, weigh_commits
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Movement
 
@@ -60,12 +60,13 @@ def test_the_perfherder_preset_leaves_out_what_is_smaller_than_two_percent(refer
 def test_window_statistics_are_those_of_the_reference(units: dict[str, Any]) -> None:
     weights: dict[str, Weights] = {"uniform": "uniform", "linear": "triangular"}
     for case in units["analyze"]:
-        if any(len(revision) != 1 for revision in case["revisions"]) or not case["revisions"]:
-            continue
-        window = np.array([[revision[0] for revision in case["revisions"]]])
-        sample = weigh(window, np.array([window.size]), weights[case["weights"]])
-        got = (sample.mean[0], sample.count[0], sample.variance[0])
-        assert got == pytest.approx((case["expect"]["avg"], case["expect"]["n"], case["expect"]["variance"]))
+        window = [np.array(revision) for revision in case["revisions"]]
+        samples = [weigh_commits(window, weights[case["weights"]])]
+        if window and all(revision.size == 1 for revision in window):
+            samples.append(weigh(np.array([np.concatenate(window)]), np.array([len(window)]), weights[case["weights"]]))
+        for sample in samples:
+            got = (sample.mean[0], sample.count[0], sample.variance[0])
+            assert got == pytest.approx((case["expect"]["avg"], case["expect"]["n"], case["expect"]["variance"]))
 
 
 def test_t_is_that_of_the_reference_even_where_nothing_varies(units: dict[str, Any]) -> None:
@@ -81,6 +82,16 @@ def test_a_small_series_with_small_windows_has_its_change(units: dict[str, Any])
     values = np.array([revision[0] for revision in case["values_per_revision"]], dtype=np.float64)
     found = _indices(values, fore=5, back=5, longest_back=5, threshold=2)
     assert found == case["expect_change_indices"]
+
+
+def test_a_commit_with_many_values_fills_a_window_by_itself(units: dict[str, Any]) -> None:
+    case = units["detect"][1]
+    samples = case["values_per_revision"]
+    commits = tuple(commit for commit, values in enumerate(samples) for _ in values)
+    values = np.concatenate(samples).astype(np.float64)
+    found = _indices(values, fore=5, back=5, longest_back=10, threshold=2, commits=commits)
+    assert [commits[index] for index in found] == case["expect_change_indices"]
+    assert [commits.index(commits[index]) for index in found] == found
 
 
 def _in_plain_loops(values: NDArray[np.float64]) -> list[int]:
@@ -114,6 +125,43 @@ def test_the_answer_is_that_of_plain_loops(seed: int, size: float, gap: int) -> 
     values = _series(seed, size=size, length=120)
     values[40 + gap :] -= 1.5 * size
     assert _indices(values) == _in_plain_loops(values)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), size=st.sampled_from([0.0, 3.0, 20.0]), plain=st.booleans())
+def test_commits_of_one_value_each_are_judged_as_without_saying_so(seed: int, size: float, plain: bool) -> None:  # noqa: FBT001
+    values = _series(seed, size=size)
+    values[[5, 60]] = np.nan
+    weights = "uniform" if plain else "triangular"
+    with_commits, without = (
+        t_test(values, weights=weights, commits=commits) for commits in (tuple(range(100, 180)), ())
+    )
+    assert [step.index for step in with_commits.steps] == [step.index for step in without.steps]
+    for one, other in zip(with_commits.candidates, without.candidates, strict=True):
+        assert [check.value for check in one.checks] == pytest.approx([check.value for check in other.checks], rel=1e-9)
+
+
+def test_all_samples_of_a_commit_show_a_change_that_one_of_them_hides() -> None:
+    samples = 100 + np.random.default_rng(7).normal(0, 2, (40, 6))
+    samples[20:] += 3.0
+    commits = tuple(np.repeat(np.arange(40), 6).tolist())
+    assert _indices(samples.ravel(), fore=72, back=72, longest_back=72, commits=commits) == [20 * 6]
+    assert _indices(samples[:, 0]) == []
+
+
+def test_a_commit_begins_at_its_first_measured_value() -> None:
+    values = np.repeat([10.0, 20.0], 30)
+    values[30] = np.nan
+    (step,) = t_test(values, commits=tuple(np.repeat(np.arange(20), 3).tolist())).steps
+    assert (step.previous, step.index) == (29, 31)
+
+
+@pytest.mark.parametrize(
+    ("commits", "says"), [((0, 1), "2 commits for 80 values"), ((1,) * 79 + (0,), "the commits fall")]
+)
+def test_commits_that_do_not_fit_are_refused(commits: tuple[int, ...], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        t_test(_series(), commits=commits)
 
 
 def test_the_reason_of_a_near_miss_is_its_t(units: dict[str, Any]) -> None:

@@ -10,8 +10,9 @@ Between the two it works on the measured values alone::
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -20,7 +21,10 @@ from knickpoint.model.errors import SeriesError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Series", "check_frame", "check_series", "read_series"]
+__all__ = ["Series", "check_frame", "check_series", "power_of_two", "read_series"]
+
+_SQUARABLE: Final = 1e100
+"""Where the largest value lies between this and its inverse, sums of squares are floats, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +85,15 @@ def read_series(values: ArrayLike) -> Series:
         return Series(array.size, np.arange(array.size, dtype=np.int64), array)
     rows = np.flatnonzero(~missing).astype(np.int64, copy=False)
     return Series(array.size, rows, array[rows])
+
+
+def power_of_two(values: NDArray[np.float64]) -> float:
+    """Return what to divide finite ``values`` by so that sums of their squares neither overflow nor vanish.
+
+    It is 1 for nearly every series, and else the power of two just below the largest value, so that dividing
+    changes no digit. Tools write 1.8e308 for what they lack.
+    """
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest == 0 or 1 / _SQUARABLE < largest < _SQUARABLE:
+        return 1.0
+    return math.ldexp(1.0, math.frexp(largest)[1] - 1)

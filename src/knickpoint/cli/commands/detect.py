@@ -88,6 +88,12 @@ def _clusters(series: list[NamedSeries], parameters: dict[str, str], output: Out
     show_clusters(series, parameters, output)
 
 
+def _commits(series: NamedSeries) -> tuple[int, ...]:
+    """Number the positions: rows of one position are samples of one commit."""
+    numbers: dict[str, int] = {}
+    return tuple(numbers.setdefault(position, len(numbers)) for position in series.positions)
+
+
 @click.command("detect")
 @click.argument("file", default="-")
 @click.option("--method", "-m", default="default", show_default=True, help="The detection method.")
@@ -111,10 +117,12 @@ def command(file: str, method: str, settings: tuple[str, ...], *, list_methods: 
     from knickpoint.detect import find_steps
     from knickpoint.model.errors import SeriesError
 
+    by_position = parameters.get("commits") == "pos"
     rows: list[dict[str, Any]] = []
     for one in series:
+        given = {**parameters, "commits": _commits(one)} if by_position else parameters
         try:
-            steps = find_steps(one.values, method=method, **parameters)
+            steps = find_steps(one.values, method=method, **given)
         except SeriesError as error:
             where = f"series {one.id!r}, {error.where}" if error.where else f"series {one.id!r}"
             raise SeriesError(error.message, where=where, remedy=error.remedy) from error

@@ -10,18 +10,16 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from knickpoint.detect.methods.t_test_windows import Scan, Weights, Windows, scan_commits, scan_values
 from knickpoint.detect.parameters import Value
 from knickpoint.detect.regions import build_steps
-from knickpoint.detect.series import Series, read_series
+from knickpoint.detect.series import Series, power_of_two, read_series
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Check, Detection
 
-__all__ = ["PRESETS", "Sample", "Weights", "detect_t_test", "t_statistic", "weigh"]
-
-Weights = Literal["triangular", "uniform"]
+__all__ = ["PRESETS", "detect_t_test"]
 
 PRESETS: Final[dict[str, dict[str, Value]]] = {
     "perfherder": {"minimum_effect": 0.02},
@@ -36,180 +34,101 @@ PRESETS: Final[dict[str, dict[str, Value]]] = {
 }
 """``perfherder``: with its floor of 2 % on the effect; ``graphs``: the plain form of 2009 to 2012."""
 
-_ROUNDING: Final = 1e-12
-"""Differences below this share of the values are rounding, not measurement."""
-
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """Describe windows, one element a window: weighted ``mean``, ``variance`` around it, ``count``, plain ``level``."""
-
-    mean: Floats
-    variance: Floats
-    count: Floats
-    level: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class _Sums:
-    """Sums over the first 1, 2, … values of each window, as distances from its first value.
-
-    That value is part of every sum, so the variance keeps its digits whatever the level.
-    """
-
-    origin: Floats
-    plain: Floats
-    placed: Floats
-    squared: Floats
-
-    @classmethod
-    def of(cls, windows: Floats) -> _Sums:
-        distance = windows - windows[:, :1]
-        place = np.arange(windows.shape[1])
-        return cls(
-            windows[:, 0],
-            np.cumsum(distance, axis=1),
-            np.cumsum(distance * place, axis=1),
-            np.cumsum(distance * distance, axis=1),
-        )
-
-    def first(self, lengths: NDArray[np.int64], weights: Weights) -> Sample:
-        """Describe the first ``lengths[i]`` values of each window; none of them where that is 0."""
-        rows = np.arange(lengths.size)
-        last = np.maximum(lengths - 1, 0)
-        count = np.where(lengths > 0, lengths, np.nan).astype(np.float64)
-        total = self.plain[rows, last]
-        offset = total / count
-        if weights == "triangular":
-            weighted = (count * total - self.placed[rows, last]) / (count * (count + 1) / 2)
-        else:
-            weighted = offset
-        squares = self.squared[rows, last] - 2 * weighted * total + count * weighted * weighted
-        variance = np.where(lengths > 1, np.maximum(squares, 0.0) / np.maximum(count - 1, 1), 0.0)
-        return Sample(self.origin + weighted, variance, lengths.astype(np.float64), self.origin + offset)
+class _Bounds:
+    fore: int
+    back: int
+    threshold: float
+    minimum_effect: float
+    blame: Literal["peak", "first"]
 
 
-def weigh(windows: Floats, lengths: NDArray[np.int64], weights: Weights) -> Sample:
-    """Describe the first ``lengths[i]`` values of each row, the value nearest to the candidate first.
-
-    Triangular weights fall from 1 to 1 / length. The variance takes every value as one, with divisor count - 1.
-    """
-    return _Sums.of(windows).first(lengths, weights)
-
-
-def t_statistic(before: Sample, after: Sample) -> Floats:
-    """Return (after - before) in standard errors: infinite when nothing varies but the means differ, 0 when equal.
-
-    An empty window gives 0.
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        step = after.mean - before.mean
-        scale = np.maximum(np.abs(after.mean), np.abs(before.mean))
-        step = np.where(np.abs(step) <= _ROUNDING * scale, 0.0, step)
-        error = np.sqrt(before.variance / before.count + after.variance / after.count)
-        t = np.where(step == 0, 0.0, step / error)
-    return np.where((before.count > 0) & (after.count > 0), t, 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Scan:
-    """|t| of every place, the lengths of the windows chosen for it, and the change of level there."""
-
-    strength: list[float]
-    back: list[float]
-    ahead: list[float]
-    size: list[float]
-    effect: list[float]
-
-
-def _scan(values: Floats, *, fore: int, back: int, longest_back: int, threshold: float, weights: Weights) -> _Scan:
-    count = values.size
-    places = np.arange(count)
-    behind = sliding_window_view(np.r_[np.full(longest_back, np.nan), values], longest_back)[:count, ::-1]
-    forward = sliding_window_view(np.r_[values, np.full(fore - 1, np.nan)], fore)
-    ahead = np.minimum(fore, count - places)
-    after = weigh(forward, ahead, weights)
-    widths = range(back, longest_back + 1)
-    sums = _Sums.of(behind)
-    samples = [sums.first(np.minimum(width, places), weights) for width in widths]
-    table = np.array([t_statistic(sample, after) for sample in samples])
-    chosen = np.zeros(count, dtype=np.int64)
-    calm = 0
-    over = (np.abs(table) > threshold).tolist()
-    for place in range(1, count):
-        choice = min(max(calm, back), longest_back) - back
-        chosen[place] = choice
-        calm = 0 if over[choice][place] else calm + 1
-    before = np.array([sample.level for sample in samples])[chosen, places]
-    size = np.abs(after.level - before)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        effect = np.where(size == 0, 0.0, size / np.abs(before))
-    return _Scan(
-        strength=np.abs(table[chosen, places]).tolist(),
-        back=np.minimum(chosen + back, places).astype(np.float64).tolist(),
-        ahead=ahead.astype(np.float64).tolist(),
-        size=size.tolist(),
-        effect=effect.tolist(),
-    )
-
-
-def _plateau(strength: list[float], place: int) -> tuple[int, int]:
+def _plateau(strength: NDArray[np.float64], place: int) -> tuple[int, int]:
     """Return the first and last place of the run of equal strengths around ``place``."""
     first = last = place
     while first > 0 and strength[first - 1] == strength[place]:
         first -= 1
-    while last + 1 < len(strength) and strength[last + 1] == strength[place]:
+    while last + 1 < strength.size and strength[last + 1] == strength[place]:
         last += 1
     return first, last
 
 
-def _to_blame(scan: _Scan, place: int, threshold: float, blame: Literal["peak", "first"]) -> str:
-    """Say why ``place`` is not the one to blame, "" if it is."""
+def _beside(scan: Scan, place: int, bounds: _Bounds, unit: float) -> tuple[tuple[Check, ...], str]:
+    """Compare ``place`` with its neighbours: is it the one to blame? Return the checks, and why it is not."""
     strength = scan.strength
-    if blame == "first":
-        earlier = place > 0 and strength[place - 1] > threshold
-        return "an earlier neighbour is above the threshold, too" if earlier else ""
+    here = float(strength[place])
+    if bounds.blame == "first":
+        former = float(strength[place - 1])
+        earlier = former > bounds.threshold
+        return (
+            (Check("t one before", former, "<=", bounds.threshold, passed=not earlier),),
+            "an earlier neighbour is above the threshold, too" if earlier else "",
+        )
     first, last = _plateau(strength, place)
-    for neighbour in (first - 1, last + 1):
-        if 0 <= neighbour < len(strength) and strength[neighbour] > strength[place]:
-            return "t is larger at a neighbour"
-    most = max(range(first, last + 1), key=lambda each: (scan.size[each], -each))
-    return "" if place == most else "a neighbour with the same t changes more"
-
-
-def _candidate(
-    scan: _Scan,
-    series: Series,
-    place: int,
-    *,
-    fore: int,
-    back: int,
-    threshold: float,
-    minimum_effect: float,
-    blame: Literal["peak", "first"],
-) -> Candidate:
-    t, effect = scan.strength[place], scan.effect[place]
-    behind, ahead = scan.back[place], scan.ahead[place]
-    checks: tuple[Check, ...] = (
-        Check("values before", behind, ">=", float(back), passed=behind >= back),
-        Check("values from here on", ahead, ">=", float(fore), passed=ahead >= fore),
-        Check("t", t, ">", threshold, passed=t > threshold),
+    beside = [float(strength[other]) for other in (first - 1, last + 1) if 0 <= other < strength.size]
+    most = max(beside, default=0.0)
+    checks: tuple[Check, ...] = (Check("t at the neighbours", most, "<=", here, passed=most <= here),)
+    if most > here:
+        return checks, "t is larger at a neighbour"
+    if first == last:
+        return checks, ""
+    among = scan.size[first : last + 1]
+    chosen = first + int(np.argmax(among))
+    larger, own = float(among.max()) * unit, float(scan.size[place]) * unit
+    checks += (
+        Check("largest change of those with this t", larger, "<=", own, passed=larger <= own),
+        Check(
+            "of these, places before this one",
+            float(place - chosen if larger <= own else 0),
+            "<=",
+            0.0,
+            passed=place == chosen or larger > own,
+        ),
     )
-    missed = "; ".join(
+    return checks, "" if place == chosen else "a neighbour with the same t changes more"
+
+
+def _candidate(scan: Scan, row: int, place: int, bounds: _Bounds, unit: float) -> Candidate:
+    t, effect = float(scan.strength[place]), float(scan.effect[place])
+    behind, ahead = float(scan.back[place]), float(scan.ahead[place])
+    checks: tuple[Check, ...] = (
+        Check("values before", behind, ">=", float(bounds.back), passed=behind >= bounds.back),
+        Check("values from here on", ahead, ">=", float(bounds.fore), passed=ahead >= bounds.fore),
+        Check("t", t, ">", bounds.threshold, passed=t > bounds.threshold),
+    )
+    reason = "; ".join(
         [
             f"{check.name} is {check.value:g}, not {check.relation} {check.bound:g}"
             for check in checks
             if not check.passed
         ]
     )
-    reason = missed or _to_blame(scan, place, threshold, blame)
-    if minimum_effect > 0:
-        checks += (Check("relative change", effect, ">=", minimum_effect, passed=effect >= minimum_effect),)
-        if not reason and effect < minimum_effect:
-            reason = f"the change is {effect:.3g}, less than {minimum_effect:g} of the level before"
-    return Candidate(int(series.rows[place]), not reason, checks, reason)
+    if not reason:
+        beside, reason = _beside(scan, place, bounds, unit)
+        checks += beside
+    least = bounds.minimum_effect
+    if least > 0:
+        checks += (Check("relative change", effect, ">=", least, passed=effect >= least),)
+        if not reason and effect < least:
+            reason = f"the change is {effect:.3g}, less than {least:g} of the level before"
+    return Candidate(row, not reason, checks, reason)
+
+
+def _by_commit(series: Series, commits: tuple[int, ...]) -> tuple[list[NDArray[np.float64]], NDArray[np.int64]]:
+    """Return the values of each commit that has some, and the row of the first of them."""
+    if len(commits) != series.length:
+        raise InputError(
+            f"there are {len(commits)} commits for {series.length} values",
+            remedy="Give the commit of each value, missing ones too.",
+        )
+    order = np.asarray(commits, dtype=np.int64)
+    if (np.diff(order) < 0).any():
+        raise InputError("the commits fall", remedy="Give them in their order, equal for values of one commit.")
+    starts = np.flatnonzero(np.diff(order[series.rows], prepend=np.int64(np.iinfo(np.int64).min)))
+    if not series.values.size:
+        return [], series.rows
+    return np.split(series.values, starts[1:]), series.rows[starts]
 
 
 def detect_t_test(
@@ -222,6 +141,8 @@ def detect_t_test(
     minimum_effect: float = 0.0,
     weights: Weights = "triangular",
     blame: Literal["peak", "first"] = "peak",
+    commits: tuple[int, ...] = (),
+    candidates: bool = True,
 ) -> Detection:
     """Compare the values before each commit with those from it on, and report where t is largest.
 
@@ -235,9 +156,12 @@ def detect_t_test(
         minimum_effect: smallest |change| of the plain window means, as a share of |level before|.
         weights: ``triangular`` falls with the distance from the candidate; ``uniform`` is the older form.
         blame: of neighbours above the threshold report the ``peak`` of t, or the ``first`` as before 2013.
+        commits: the commit of each value, as a number that does not fall; values of one commit are samples of
+            it, count all, and have one weight. By default each value is a commit.
+        candidates: whether to give the candidates, too; without them it takes less time.
 
     Raises:
-        InputError: windows that cannot be.
+        InputError: windows that cannot be, or commits that do not fit the values.
     """
     if fore < 1 or back < 1 or longest_back < back:
         raise InputError(
@@ -252,28 +176,35 @@ def detect_t_test(
         "minimum_effect": minimum_effect,
         "weights": weights,
         "blame": blame,
+        "commits": ",".join(map(str, commits)),
     }
     series = read_series(values)
-    if series.values.size < 2:
+    unit = power_of_two(series.values)
+    samples, rows = _by_commit(series, commits) if commits else ([], series.rows)
+    if rows.size < 2:
         return Detection.nothing("t_test", parameters)
-    scan = _scan(series.values, fore=fore, back=back, longest_back=longest_back, threshold=threshold, weights=weights)
-    candidates = tuple(
-        _candidate(
-            scan, series, place, fore=fore, back=back, threshold=threshold, minimum_effect=minimum_effect, blame=blame
-        )
-        for place in range(1, series.values.size)
-    )
-    found = [place for place, candidate in enumerate(candidates, start=1) if candidate.accepted]
+    windows = Windows(fore, back, longest_back, threshold, weights)
+    if commits:
+        scan = scan_commits([each / unit for each in samples], windows)
+    else:
+        scan = scan_values(series.values / unit, windows)
+    bounds = _Bounds(fore, back, threshold, minimum_effect, blame)
+    places = np.arange(1, rows.size)
+    if not candidates:
+        enough = (scan.back >= back) & (scan.ahead >= fore) & (scan.strength > threshold)
+        places = places[enough[1:]]
+    judged = [(place, _candidate(scan, int(rows[place]), place, bounds, unit)) for place in places.tolist()]
+    found = [(place, candidate) for place, candidate in judged if candidate.accepted]
     return Detection(
         "t_test",
         parameters,
         build_steps(
             values,
-            [int(series.rows[place]) for place in found],
+            [candidate.index for _, candidate in found],
             method="t_test",
-            scores=[scan.strength[place] for place in found],
-            evidence=[candidates[place - 1].checks for place in found],
+            scores=[float(scan.strength[place]) for place, _ in found],
+            evidence=[candidate.checks for _, candidate in found],
         ),
-        candidates,
-        {"largest t": max(scan.strength)},
+        tuple(candidate for _, candidate in judged) if candidates else (),
+        {"largest t": float(scan.strength.max())},
     )
