@@ -6,6 +6,7 @@ See ``docs/guide/detect/catapult.md``.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.regions import build_steps
-from knickpoint.detect.series import read_series
+from knickpoint.detect.series import power_of_two, read_series
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Check, Detection
 
@@ -133,12 +134,15 @@ def filter_checks(
     values: Floats, split: int, *, segment: int, absolute: float, change: float, deviations: float, steppiness: float
 ) -> tuple[Check, ...]:
     """Compare the two parts of ``values`` with the five bounds of Catapult, in its order."""
-    left, right = values[:split], values[split:]
+    unit = power_of_two(values)
+    scaled = values / unit
+    left, right = scaled[:split], scaled[split:]
     before, after = float(np.median(left)), float(np.median(right))
     size = abs(after - before)
     relative = size / abs(before) if before else (math.inf if size else 0.0)
-    noise = deviations * min(float(left.std()), float(right.std()))
-    shape = _steppiness(values, split)
+    size *= unit
+    noise = deviations * min(float(left.std()), float(right.std())) * unit
+    shape = _steppiness(scaled, split)
     smaller = float(min(left.size, right.size))
     return (
         Check("values on the smaller side", smaller, ">=", float(segment), passed=smaller >= segment),
@@ -198,8 +202,9 @@ def detect_catapult(
     series = read_series(values)
     offset = max(0, series.values.size - window) if window else 0
     newest = series.values[offset:]
+    unit = power_of_two(newest)
     judged: list[tuple[Candidate, Split]] = []
-    for split in find_splits(newest, permutations=permutations, confidence=confidence, seed=seed):
+    for split in find_splits(newest / unit, permutations=permutations, confidence=confidence, seed=seed):
         checks: tuple[Check, ...] = (
             Check(
                 "share of permutations below",
@@ -231,7 +236,7 @@ def detect_catapult(
             values,
             [candidate.index for candidate, _ in found],
             method="catapult",
-            scores=[split.energy for _, split in found],
+            scores=[min(split.energy * unit * unit, sys.float_info.max) for _, split in found],
             evidence=[candidate.checks for candidate, _ in found],
         ),
         tuple(sorted((candidate for candidate, _ in judged), key=lambda each: each.index)),

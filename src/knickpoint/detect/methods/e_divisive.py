@@ -7,6 +7,7 @@ After Matteson and James, "A Nonparametric Approach for Multiple Change Point An
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -15,7 +16,7 @@ import numpy as np
 from knickpoint.detect.methods.e_divisive_shuffle import Shuffling, split_by_permutation
 from knickpoint.detect.methods.e_divisive_split import Found, Search
 from knickpoint.detect.regions import build_steps
-from knickpoint.detect.series import read_series
+from knickpoint.detect.series import power_of_two, read_series
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Detection
 
@@ -170,7 +171,8 @@ def detect_e_divisive(
     }
     series = read_series(values)
     start = _start(series.rows, window, known)
-    part = series.values[start:]
+    unit = power_of_two(series.values)
+    part = series.values[start:] / unit
     if test in {"permutation", "none"}:
         examined = split_by_permutation(
             part, search, Shuffling(permutations if test == "permutation" else 0, seed, others_only)
@@ -191,7 +193,18 @@ def detect_e_divisive(
             stale=neighbours == "stale",
             refused=candidates,
         )
+    if unit != 1 and test != "rank":
+        examined = [_times(found, unit, alpha) for found in examined]
     return replace(_detection(values, series, start, examined, candidates=candidates), parameters=parameters)
+
+
+def _times(found: Found, unit: float, alpha: float) -> Found:
+    """Return what was found in values divided by ``unit`` with Q of the values themselves, as far as floats reach."""
+    with np.errstate(over="ignore"):
+        factor = np.float64(unit) ** alpha
+        score = float(min(found.score * factor, sys.float_info.max))
+    checks = tuple(replace(check, value=score) if check.name == "q_hat" else check for check in found.checks)
+    return replace(found, score=score, checks=checks)
 
 
 def _detection(values: ArrayLike, series: Series, start: int, examined: list[Found], *, candidates: bool) -> Detection:

@@ -63,7 +63,8 @@ def split_by_t(
         large = Check("magnitude", magnitude, ">", least_magnitude, passed=kind != _TOO_SMALL)
         if kind == _STAYS:
             likely = Check("p of the t-test", p, "<", search.p, passed=p < search.p)
-            kept.append(Found(index, q, None, accepted=True, checks=(strength, likely, large), reason=""))
+            fresh = replace(large, passed=magnitude > least_magnitude)
+            kept.append(Found(index, q, None, accepted=True, checks=(strength, likely, fresh), reason=""))
         elif kind == _REFUSED:
             likely = Check("p of the t-test", p, "<=", first_p, passed=False)
             reason = f"the t-test at the split gives p {p:.3g}, more than {first_p:g}"
@@ -78,6 +79,8 @@ def split_by_t(
     kept.sort(key=lambda place: -place.score)
     if search.most is not None:
         reason = f"weaker than the {search.most} steps asked for"
-        gone += [replace(place, accepted=False, reason=reason) for place in kept[search.most :]]
+        for place, found in enumerate(kept[search.most :], start=search.most):
+            stronger = Check("stronger steps", float(place), "<", float(search.most), passed=False)
+            gone.append(replace(found, accepted=False, checks=(*found.checks, stronger), reason=reason))
         kept = kept[: search.most]
     return gone + kept

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.methods.mann_whitney import mann_whitney_rows, mann_whitney_u
 
-__all__ = ["DEFAULT_BOUNDS", "KINDS", "Fits", "Kind", "fit_steps", "pooled_cohen", "scaled_difference"]
+__all__ = ["DEFAULT_BOUNDS", "IN_UNIT", "KINDS", "Fits", "Kind", "fit_steps", "pooled_cohen", "scaled_difference"]
 
 Kind = Literal["original", "absolute", "percent", "percent_median", "const", "cohen", "mann_whitney_u", "stepiness"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -41,6 +41,9 @@ DEFAULT_BOUNDS: Final[dict[Kind, float]] = {
     "stepiness": 0.5,
 }
 """Bounds where the user gives none. ``absolute`` and ``const`` are in the unit of the metric and have none."""
+
+IN_UNIT: Final[frozenset[Kind]] = frozenset({"absolute", "const"})
+"""Kinds whose values and bounds are in the unit of the metric."""
 
 _FEWEST: Final[dict[Kind, int]] = {"original": 3, "cohen": 4}
 _LARGEST: Final = float(np.finfo(np.float32).max)

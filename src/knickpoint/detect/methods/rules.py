@@ -21,10 +21,21 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.methods.fit import KINDS, Fits, Kind, fit_steps
+from knickpoint.detect.methods.fit import IN_UNIT, KINDS, Fits, Kind, fit_steps
 from knickpoint.model.errors import InputError
 
-__all__ = ["Compound", "Judged", "Rule", "Simple", "judge_windows", "leaves", "read_rule", "window_width", "write_rule"]
+__all__ = [
+    "Compound",
+    "Judged",
+    "Rule",
+    "Simple",
+    "judge_windows",
+    "leaves",
+    "read_rule",
+    "scaled_rule",
+    "window_width",
+    "write_rule",
+]
 
 PRIORITY: Final[dict[Kind, int]] = {
     "stepiness": 6,
@@ -89,6 +100,13 @@ def leaves(rule: Rule) -> Iterator[Simple]:
         return
     for part in rule.rules:
         yield from leaves(part)
+
+
+def scaled_rule(rule: Rule, unit: float) -> Rule:
+    """Return ``rule`` for values divided by ``unit``."""
+    if isinstance(rule, Simple):
+        return Simple(rule.kind, rule.bound / unit) if rule.kind in IN_UNIT else rule
+    return Compound(rule.operator, tuple(scaled_rule(part, unit) for part in rule.rules))
 
 
 def window_width(rule: Rule, radius: int, *, compatible: bool) -> int:

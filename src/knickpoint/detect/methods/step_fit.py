@@ -13,22 +13,24 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.methods.fit import DEFAULT_BOUNDS, Kind
+from knickpoint.detect.methods.fit import DEFAULT_BOUNDS, IN_UNIT, Kind
 from knickpoint.detect.methods.refine import Finding, Refiner, confirm, confirmable, find_bounds
 from knickpoint.detect.methods.rules import (
+    Compound,
     Judged,
     Rule,
     Simple,
     judge_windows,
     leaves,
     read_rule,
+    scaled_rule,
     window_width,
     write_rule,
 )
 from knickpoint.detect.methods.windows import slide
 from knickpoint.detect.parameters import Value
 from knickpoint.detect.regions import build_step, build_steps
-from knickpoint.detect.series import Series, read_series
+from knickpoint.detect.series import Series, power_of_two, read_series
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Check, Detection, Step
 
@@ -69,17 +71,28 @@ def rule_of(kind: Kind, threshold: float | None, rule: str) -> Rule:
     return Simple(kind, bound)
 
 
-def _checks(judged: Judged, window: int) -> tuple[Check, ...]:
-    return tuple(
-        Check(
-            fit.kind,
-            float(fit.value[window]),
-            "<=" if fit.kind == "mann_whitney_u" else ">=",
-            fit.bound,
-            passed=bool(fit.movement[window]),
-        )
-        for fit in judged.fits
-    )
+@dataclass(frozen=True, slots=True)
+class _Explain:
+    """Say in numbers what ``rule`` made of the windows; ``judged`` counts in ``unit``."""
+
+    rule: Rule
+    judged: Judged
+    unit: float
+
+    def checks(self, window: int) -> tuple[Check, ...]:
+        """Return one check for each leaf of the rule, and one for the whole of a compound rule."""
+        found: list[Check] = []
+        for fit, leaf in zip(self.judged.fits, leaves(self.rule), strict=True):
+            ranks = fit.kind == "mann_whitney_u"
+            value = abs(float(fit.value[window])) if fit.judged[window] else float(ranks)
+            if fit.kind in IN_UNIT:
+                value *= self.unit
+            passed = bool(fit.movement[window])
+            found.append(Check(fit.kind, value, "<=" if ranks else ">=", leaf.bound, passed=passed))
+        if isinstance(self.rule, Compound):
+            holds = bool(self.judged.movement[window])
+            found.append(Check("the rule, 1 where it holds", float(holds), ">=", 1.0, passed=holds))
+        return tuple(found)
 
 
 def _each(movement: NDArray[np.int8]) -> _Outcome:
@@ -97,11 +110,19 @@ def _bounds_of(finding: Finding, rows: NDArray[np.int64], turning: int) -> tuple
 def _joined(findings: list[Finding], rows: NDArray[np.int64], turning: int, *, compatible: bool) -> _Outcome:
     outcome = _Outcome({}, {}, {})
     for finding in findings:
-        speaks = f"the step that this window sees lies at index {rows[finding.place + turning]}"
-        outcome.reasons.update(dict.fromkeys(range(finding.area.first, finding.area.last + 1), speaks))
-        del outcome.reasons[finding.place]
+        at = int(rows[finding.place + turning])
+        speaks = f"the step that this window sees lies at index {at}"
+        for window in range(finding.area.first, finding.area.last + 1):
+            away = float(abs(int(rows[window + turning]) - at))
+            outcome.reasons[window] = speaks
+            outcome.extra[window] = (Check("commits to the best division", away, "<=", 0.0, passed=False),)
+        del outcome.reasons[finding.place], outcome.extra[finding.place]
         if finding.open_end and not compatible:
             outcome.reasons[finding.place] = _OPEN
+            outcome.extra[finding.place] = (
+                Check("weaker windows on both sides", 0.0, ">=", 1.0, passed=False),
+                *_bounds_of(finding, rows, turning),
+            )
         else:
             outcome.taken[finding.place] = _bounds_of(finding, rows, turning)
     return outcome
@@ -115,6 +136,7 @@ def _confirmed(
     *,
     radius: int,
     floor: float,
+    unit: float,
     compatible: bool,
 ) -> None:
     """Take out of ``outcome`` the findings that the data since the finding before do not confirm."""
@@ -127,6 +149,8 @@ def _confirmed(
         if last is not None and finding.left - 1 <= last.right:
             del outcome.taken[finding.place]
             outcome.reasons[finding.place] = "its bounds overlap those of the step before"
+            apart = float(finding.left - 1 - last.right)
+            outcome.extra[finding.place] = (Check("values between the bounds", apart, ">", 0.0, passed=False),)
             continue
         if last is not None and leaf.kind != "const":
             between = windows[last.left : finding.left, turning - 1]
@@ -135,9 +159,9 @@ def _confirmed(
                 result = confirm(*samples, leaf.kind, leaf.bound, floor=floor, compatible=compatible)
                 check = Check(
                     f"{result.kind} against the data since the step before",
-                    result.value,
+                    abs(result.value) * (unit if result.kind in IN_UNIT else 1.0),
                     ">=",
-                    result.bound,
+                    result.bound * (unit if result.kind in IN_UNIT else 1.0),
                     passed=result.passed,
                 )
                 if not result.passed:
@@ -150,38 +174,41 @@ def _confirmed(
 
 
 def _candidates(
-    judged: Judged, wanted: NDArray[np.int8], outcome: _Outcome, rows: NDArray[np.int64], turning: int
+    explain: _Explain, wanted: NDArray[np.int8], outcome: _Outcome, rows: NDArray[np.int64], turning: int
 ) -> tuple[Candidate, ...]:
     found: list[Candidate] = []
+    judged = explain.judged
     for window in range(len(wanted)):
         accepted = window in outcome.taken
-        checks = _checks(judged, window) + outcome.taken.get(window, ()) + outcome.extra.get(window, ())
+        checks = explain.checks(window) + outcome.taken.get(window, ()) + outcome.extra.get(window, ())
         if accepted:
             reason = ""
         elif judged.movement[window] == 0:
             reason = "the rule does not hold" if judged.speaker[window] >= 0 else "too few values to judge"
         elif wanted[window] == 0:
             reason = "the change has the other direction"
+            checks += (Check("the wanted direction, 1 where it has it", 0.0, ">=", 1.0, passed=False),)
         else:
             reason = outcome.reasons.get(window, "")
         found.append(Candidate(int(rows[window + turning]), accepted, checks, reason))
     return tuple(found)
 
 
-def _score(judged: Judged, window: int) -> tuple[float, float | None]:
+def _score(judged: Judged, window: int, unit: float) -> tuple[float, float | None]:
     """Return the strength of a window, and its p-value where it is one."""
     value = judged.value(window)
-    if judged.fits[int(judged.speaker[window])].kind == "mann_whitney_u":
+    kind = judged.fits[int(judged.speaker[window])].kind
+    if kind == "mann_whitney_u":
         return -math.log10(max(value, 1e-300)), value
-    return abs(value), None
+    return abs(value) * (unit if kind in IN_UNIT else 1.0), None
 
 
 def _steps(
-    series: Series, values: NDArray[np.float64], judged: Judged, outcome: _Outcome, *, alone: bool, turning: int
+    series: Series, values: NDArray[np.float64], explain: _Explain, outcome: _Outcome, *, alone: bool, turning: int
 ) -> tuple[Step, ...]:
     windows = sorted(outcome.taken)
-    scores = [_score(judged, window) for window in windows]
-    evidence = [_checks(judged, window) + outcome.taken[window] for window in windows]
+    scores = [_score(explain.judged, window, explain.unit) for window in windows]
+    evidence = [explain.checks(window) + outcome.taken[window] for window in windows]
     indices = [int(series.rows[window + turning]) for window in windows]
     if not alone:
         return build_steps(
@@ -209,6 +236,11 @@ def _steps(
     )
 
 
+def _in_single(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``values`` without those that single precision cannot hold, which Skia would not have read."""
+    return np.where(np.abs(values) > np.finfo(np.float32).max, np.nan, values)
+
+
 def detect_step_fit(
     values: NDArray[np.float64],
     *,
@@ -220,6 +252,7 @@ def detect_step_fit(
     direction: Literal["both", "up", "down"] = "both",
     floor: float = 1e-4,
     compatible: bool = False,
+    candidates: bool = True,
 ) -> Detection:
     """Slide a window of ``2 * radius`` measured values over the series and fit a step at its middle.
 
@@ -233,7 +266,9 @@ def detect_step_fit(
             also asks the data since the step before.
         direction: which steps to report.
         floor: a standard deviation below this share of the level counts as no noise.
-        compatible: compute as Skia Perf does, defects included; ``floor`` is then an absolute number.
+        compatible: compute as Skia Perf does, defects included; ``floor`` is then an absolute number, and a value
+            beyond single precision is missing.
+        candidates: whether to give the candidates, too; without them it takes less time.
 
     Raises:
         InputError: the parameters do not fit together.
@@ -251,26 +286,31 @@ def detect_step_fit(
         "floor": floor,
         "compatible": compatible,
     }
-    series = read_series(values)
+    series = read_series(_in_single(values) if compatible else values)
     windows = slide(series.values, window_width(chosen, radius, compatible=compatible))
     if not len(windows):
         few = {"values": float(series.values.size), "values in a window": float(windows.shape[1])}
         return Detection("step_fit", parameters, (), (), {"windows": 0.0, **few})
-    judged = judge_windows(windows, chosen, floor=floor, compatible=compatible)
+    unit = 1.0 if compatible else power_of_two(series.values)
+    if unit != 1:
+        windows = windows / unit
+    scaled = scaled_rule(chosen, unit)
+    judged = judge_windows(windows, scaled, floor=floor, compatible=compatible)
     unwanted = {"both": 0, "up": -1, "down": 1}[direction]
     wanted = np.where(judged.movement == unwanted, 0, judged.movement).astype(np.int8)
     turning = judged.fits[0].turning
     if refiner == "each":
         outcome = _each(wanted)
     else:
-        findings = find_bounds(windows, chosen, judged, wanted, longest=2 * radius, floor=floor, compatible=compatible)
+        findings = find_bounds(windows, scaled, judged, wanted, longest=2 * radius, floor=floor, compatible=compatible)
         outcome = _joined(findings, series.rows, turning, compatible=compatible)
         if refiner == "confirmed":
-            _confirmed(outcome, findings, windows, chosen, radius=radius, floor=floor, compatible=compatible)
+            _confirmed(outcome, findings, windows, scaled, radius=radius, floor=floor, unit=unit, compatible=compatible)
+    explain = _Explain(chosen, judged, unit)
     return Detection(
         "step_fit",
         parameters,
-        _steps(series, values, judged, outcome, alone=refiner == "each", turning=turning),
-        _candidates(judged, wanted, outcome, series.rows, turning),
+        _steps(series, values, explain, outcome, alone=refiner == "each", turning=turning),
+        _candidates(explain, wanted, outcome, series.rows, turning) if candidates else (),
         {"windows": float(len(windows)), "interesting windows": float(np.count_nonzero(wanted))},
     )

@@ -86,6 +86,16 @@ class _Bounds:
         size = abs(after - before)
         return size > 0 and abs(_relative(before, after)) >= self.change and size >= self.absolute
 
+    def checks(self, name: str, before: float, after: float) -> list[Check]:
+        """Compare the change with both bounds; without any it has to be one at all."""
+        share, size = abs(_relative(before, after)), abs(after - before)
+        if not self.change and not self.absolute:
+            return [Check(name, share, ">", 0.0, passed=size > 0)]
+        found = [Check(name, share, ">=", self.change, passed=share >= self.change)]
+        if self.absolute:
+            found.append(Check("the same in the unit", size, ">=", self.absolute, passed=size >= self.absolute))
+        return found
+
 
 def _candidate(series: Series, place: int, comparisons: list[_Comparison], bounds: _Bounds) -> tuple[Candidate, float]:
     """Judge one place, accepted when a change begins here rather than goes on; also return the largest change."""
@@ -98,31 +108,44 @@ def _candidate(series: Series, place: int, comparisons: list[_Comparison], bound
         if other < 0:
             continue
         before = float(series.values[other])
-        passed = bounds.exceeds(before, value)
-        share = abs(_relative(before, value))
-        checks.append(
-            Check(f"change since {comparison.name}", share, ">=", bounds.change, passed=share >= bounds.change)
-        )
-        if bounds.absolute:
-            size = abs(value - before)
-            checks.append(Check("the same in the unit", size, ">=", bounds.absolute, passed=size >= bounds.absolute))
-        if passed:
-            strongest = max(strongest, share)
-        if not passed:
+        checks += bounds.checks(f"change since {comparison.name}", before, value)
+        if not bounds.exceeds(before, value):
             continue
+        strongest = max(strongest, abs(_relative(before, value)))
         again = place - 1
         former = int(comparison.places[again]) if again >= 0 else -1
         same = former >= 0 and bounds.exceeds(float(series.values[former]), float(series.values[again]))
         way = same and (series.values[again] > series.values[former]) == (value > before)
-        goes_on |= bool(way) and other != again
-        begins |= not (way and other != again)
-    if begins:
+        if not way or other == again:
+            begins = True
+            continue
+        goes_on = True
+        share = abs(_relative(float(series.values[former]), float(series.values[again])))
+        name = f"the commit before saw this since {comparison.name}"
+        checks.append(Check(name, share, "<", bounds.change, passed=False))
+    if not checks:
+        checks.append(Check("runs to compare with", 0.0, ">=", 1.0, passed=False))
+        reason = "nothing to compare with"
+    elif begins:
         reason = ""
     elif goes_on:
         reason = "the change began at an earlier commit"
     else:
-        reason = "no change is large enough" if checks else "nothing to compare with"
+        reason = "no change is large enough"
     return Candidate(int(series.rows[place]), begins, tuple(checks), reason), strongest
+
+
+def _worth_judging(series: Series, comparisons: list[_Comparison], bounds: _Bounds) -> NDArray[np.int64]:
+    """Return the places where the change since some earlier run is large enough."""
+    values = series.values
+    large = np.zeros(values.size, dtype=np.bool_)
+    for comparison in comparisons:
+        before = values[np.maximum(comparison.places, 0)]
+        with np.errstate(all="ignore"):
+            size = np.abs(values - before)
+            far = size >= bounds.change * np.abs(before) * (1 - 1e-9)
+        large |= (comparison.places >= 0) & (size > 0) & (size >= bounds.absolute) & far
+    return np.flatnonzero(large)
 
 
 def _check(
@@ -154,6 +177,7 @@ def detect_threshold(
     releases: tuple[int, ...] = (),
     times: tuple[float, ...] = (),
     age: float = 7.0,
+    candidates: bool = True,
 ) -> Detection:
     """Compare each value with earlier ones, and report where one differs by at least ``change``.
 
@@ -168,6 +192,7 @@ def detect_threshold(
         releases: indices of releases; compare with the last one before each value.
         times: a time for each value, in any unit; compare with the last value at least ``age`` older.
         age: in the unit of ``times``.
+        candidates: whether to give the candidates, too; without them it takes less time.
 
     Raises:
         InputError: negative bounds, releases outside of the series, times that do not fit it, or
@@ -188,7 +213,8 @@ def detect_threshold(
     if not comparisons:
         raise InputError("nothing to compare with", remedy="Set previous, ago, releases or times.")
     bounds = _Bounds(change, absolute)
-    judged = [_candidate(series, place, comparisons, bounds) for place in range(1, series.values.size)]
+    places = range(1, series.values.size) if candidates else _worth_judging(series, comparisons, bounds).tolist()
+    judged = [_candidate(series, place, comparisons, bounds) for place in places]
     found = [(candidate, strength) for candidate, strength in judged if candidate.accepted]
     return Detection(
         "threshold",
@@ -200,6 +226,6 @@ def detect_threshold(
             scores=[strength for _, strength in found],
             evidence=[candidate.checks for candidate, _ in found],
         ),
-        tuple(candidate for candidate, _ in judged),
+        tuple(candidate for candidate, _ in judged) if candidates else (),
         {"comparisons": float(len(comparisons))},
     )
