@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from knickpoint.model.alert import Alert
@@ -170,6 +171,31 @@ def test_alerts_are_stored_as_given(store: Store) -> None:
     store.findings.alerts.replace({"a": "1", "b": "2"})
     store.findings.alerts.replace({"b": "3", "c": "4"})
     assert store.findings.alerts.stored() == {"b": "3", "c": "4"}
+
+
+def test_why_an_alert_could_not_run_is_kept(store: Store) -> None:
+    run = AlertRun("a", moment(1e9), 0.5, complete=True, traces=3, kept=1, added=2, lost=0, failure="no such method")
+    store.findings.alerts.record([run])
+    assert store.findings.alerts.runs("a")[0].failure == "no such method"
+
+
+@pytest.mark.parametrize("name", ["quick", "Quick", "qui_k", "qu%", 'say "quick"', "küche"])
+def test_the_fates_of_an_alert_are_its_own(store: Store, repository: Repository, name: str) -> None:
+    put(store, repository, new(sighting(trace=8, alert=name + "x")), new(sighting(trace=9, alert=name)))
+    put(store, repository, new(sighting(trace=10, alert="quack")))
+    assert sum(store.findings.fates(repository, name).values()) == 1
+    assert store.findings.fates(repository, name.swapcase()) == {}
+
+
+def test_digests_of_traces_come_back_and_others_are_nothing(store: Store) -> None:
+    ids = np.array([3, 1023, 1024, 5000], dtype=np.int64)
+    store.findings.judged.set("a", ids, np.array([1, 2, 3, 2**64 - 1], dtype=np.uint64))
+    store.findings.judged.set("a", ids[1:2], np.array([7], dtype=np.uint64))
+    wanted = np.array([3, 4, 1023, 1024, 5000, 9999], dtype=np.int64)
+    assert store.findings.judged.get("a", wanted).tolist() == [1, 0, 7, 3, 2**64 - 1, 0]
+    assert not store.findings.judged.get("b", wanted).any()
+    store.findings.judged.forget("a")
+    assert not store.findings.judged.get("a", wanted).any()
 
 
 def test_a_ticket_put_twice_is_one(store: Store, repository: Repository) -> None:

@@ -22,7 +22,8 @@ class AlertRun:
     """What one alert did in one run.
 
     ``complete`` is false where only the traces of an event were looked at. ``kept``, ``added`` and ``lost``
-    count sightings: those of the run before that it saw again, new ones, and those it saw no more.
+    count sightings: those of the run before that it saw again, new ones, and those it saw no more. ``failure``
+    says why the alert could not run to its end, "" where it could.
     """
 
     alert: str
@@ -34,6 +35,7 @@ class AlertRun:
     added: int
     lost: int
     run: int = 0
+    failure: str = ""
 
 
 class AlertBook:
@@ -81,6 +83,7 @@ class AlertBook:
                     "kept": run.kept,
                     "added": run.added,
                     "lost": run.lost,
+                    "failure": run.failure,
                 }
                 for number, run in enumerate(runs, last + 1)
             ]
@@ -110,6 +113,7 @@ class AlertBook:
                     added=row.added,
                     lost=row.lost,
                     run=row.run,
+                    failure=row.failure,
                 )
                 for row in connection.execute(query)
             ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,8 +29,9 @@ from knickpoint.store.alert_book import AlertBook, AlertRun
 from knickpoint.store.commits import Commits
 from knickpoint.store.database import Database
 from knickpoint.store.finding_list import Selection, Sort, count_regressions, list_regressions
-from knickpoint.store.finding_rows import change_point_of, known_point_of, sighting_of, text_of_names
+from knickpoint.store.finding_rows import change_point_of, known_point_of, names_of, sighting_of
 from knickpoint.store.finding_writes import Membership, apply_changes, refresh, set_groups
+from knickpoint.store.judged_book import JudgedBook
 from knickpoint.store.tables.findings import change_point, decision, regression, sighting
 from knickpoint.store.ticket_book import Ticket, TicketBook
 from knickpoint.store.triage_log import Wish, decide, log, undo
@@ -51,6 +53,7 @@ class Findings:
         self._commits = Commits(database)
         self.alerts = AlertBook(database)
         self.tickets = TicketBook(database)
+        self.judged = JudgedBook(database)
 
     def regressions(
         self,
@@ -155,6 +158,13 @@ class Findings:
             found.setdefault(row["trace_id"], []).append(sighting_of(row))
         return found
 
+    def sightings_of(self, alert: str, trace_ids: Collection[int]) -> int:
+        """Count what ``alert`` saw in traces at its last look."""
+        numbers = self._database.among(sighting.c.trace_id, "ids")
+        query = select(func.count()).select_from(sighting).where(sighting.c.alert == alert, numbers)
+        with self._database.reading() as connection:
+            return int(connection.execute(query, {"ids": self._database.listed(list(trace_ids))}).scalar_one())
+
     def traces_seen_by(self, alert: str, repository: Repository) -> list[int]:
         """Return the traces in which ``alert`` saw something at its last look, ascending."""
         own = (sighting.c.alert == alert) & (sighting.c.repository_id == repository.id)
@@ -180,13 +190,14 @@ class Findings:
         A point that is gone counts for the alerts that saw it last.
         """
         point = change_point.c
-        named = point.alerts.contains(text_of_names([alert])[1:-1], autoescape=True)
-        query = select(point.condition, point.status, func.count().label("number")).where(
-            point.repository_id == repository.id, named
-        )
+        query = select(point.alerts, point.condition, point.status, func.count().label("number"))
+        query = query.where(point.repository_id == repository.id)
+        counted: Counter[tuple[Condition, Status]] = Counter()
         with self._database.reading() as connection:
-            rows = connection.execute(query.group_by(point.condition, point.status))
-            return {(Condition(row.condition), Status(row.status)): row.number for row in rows}
+            for row in connection.execute(query.group_by(point.alerts, point.condition, point.status)):
+                if alert in names_of(row.alerts):
+                    counted[Condition(row.condition), Status(row.status)] += row.number
+        return counted
 
     def apply(self, repository: Repository, changes: Sequence[PointChange], traces: Mapping[int, Trace]) -> list[int]:
         """Write what a look at the data changed; return the id of each change point, in the same order."""

@@ -22,10 +22,12 @@ from knickpoint.store.frames import Frames
 from knickpoint.store.ledger import Ledger
 from knickpoint.store.outbox import Outbox
 from knickpoint.store.retention import Forgotten, retain
+from knickpoint.store.rewrites import Rewrites
 from knickpoint.store.runs import Runs
 from knickpoint.store.seal import Sealed, Sealer
 from knickpoint.store.shortcuts import Shortcuts
 from knickpoint.store.traces import Traces
+from knickpoint.store.worker_book import WorkerBook
 
 __all__ = ["Store", "create_store", "open_store", "restore"]
 
@@ -42,6 +44,8 @@ class Store:
         outbox: events for workers.
         shortcuts: sets of keys and formulas under a short id.
         findings: change points, regressions, decisions.
+        rewrites: commits that others took the place of, and lines that changed.
+        workers: which there are, and how they do.
     """
 
     def __init__(self, database: Database) -> None:
@@ -54,6 +58,8 @@ class Store:
         self.ledger = Ledger(database)
         self.shortcuts = Shortcuts(database)
         self.findings = Findings(database)
+        self.rewrites = Rewrites(database, self.outbox)
+        self.workers = WorkerBook(database)
 
     @property
     def location(self) -> str:

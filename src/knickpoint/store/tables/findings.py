@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy import DOUBLE_PRECISION, Column, Float, Index, PrimaryKeyConstraint, Table, UniqueConstraint
 
-from knickpoint.store.tables.base import Code, Number, Time, exact_text, metadata
+from knickpoint.store.tables.base import Blob, Code, Number, Time, exact_text, metadata
 
-__all__ = ["alert", "alert_run", "change_point", "decision", "regression", "sighting", "ticket"]
+__all__ = ["alert", "alert_run", "change_point", "decision", "judged", "regression", "sighting", "ticket"]
 
 Real = Float(53).with_variant(DOUBLE_PRECISION(), "postgresql")
 """A double; what is not a number is NULL on both databases."""
@@ -153,9 +153,23 @@ alert_run = Table(
     Column("kept", Number, nullable=False),
     Column("added", Number, nullable=False),
     Column("lost", Number, nullable=False),
+    Column("failure", exact_text, nullable=False, server_default=""),
     Index("ix_alert_run_alert", "alert", "id"),
 )
-"""One row an alert and run: how many traces were looked at, how many sightings stayed, came and went."""
+"""One row an alert and run: how many traces were looked at, how many sightings stayed, came and went.
+
+``failure`` says why the alert could not run, "" where it could.
+"""
+
+judged = Table(
+    "judged",
+    metadata,
+    Column("alert", exact_text, nullable=False),
+    Column("chunk", Number, nullable=False),
+    Column("digests", Blob, nullable=False),
+    PrimaryKeyConstraint("alert", "chunk"),
+)
+"""What an alert judged at its last look: a number for each of the 1024 traces of a chunk, 0 for none."""
 
 ticket = Table(
     "ticket",
