@@ -23,6 +23,7 @@ from hypothesis.stateful import (
 from knickpoint.model.commit import Commit
 from knickpoint.model.frame import Trace
 from knickpoint.store import Put, create_store, open_store
+from knickpoint.store import layouts as layouts_module
 from knickpoint.store import points as points_module
 
 from .conftest import MOMENT, Bench
@@ -124,15 +125,20 @@ class StoreMachine(RuleBasedStateMachine):
         shutil.rmtree(self.place)
 
 
-@pytest.mark.parametrize("scattered", [False, True])
+@pytest.mark.parametrize(("scattered", "striped"), [(False, False), (True, True), (False, True)])
 def test_a_store_is_a_dictionary_of_medians(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    scattered: bool,  # noqa: FBT001
+    *,
+    scattered: bool,
+    striped: bool,
 ) -> None:
     if scattered:
         monkeypatch.setattr(points_module, "_SCATTERED_CHUNKS", 0)
         monkeypatch.setattr(points_module, "_SCATTERED_VALUES", 4)  # runs of up to 3 traces are scattered
+    if striped:
+        monkeypatch.setattr(points_module, "_STRIP_CHUNKS", 1)
+        monkeypatch.setattr(layouts_module, "_SMALLEST", 2)
     create_store(tmp_path / "template.db").close()
     machine = type("Machine", (StoreMachine,), {"template": tmp_path / "template.db"})
     run_state_machine_as_test(

@@ -18,14 +18,13 @@ report = Bench.report
 
 @pytest.fixture(autouse=True)
 def _scatter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a segment of every run of up to three traces."""
-    monkeypatch.setattr(points_module, "_SCATTERED_CHUNKS", 0)
-    monkeypatch.setattr(points_module, "_SCATTERED_VALUES", 4)
+    """Make a segment of every run."""
+    monkeypatch.setattr(points_module, "_STRIP_CHUNKS", 1)
 
 
 def _after_reading(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
     """Let something happen once in another thread, when a sealer has read its segments."""
-    read = seal_module._points_of
+    read = seal_module._read
     left = [happens]
 
     def reading(*arguments: Any) -> Any:
@@ -36,7 +35,7 @@ def _after_reading(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object
             thread.join()
         return found
 
-    monkeypatch.setattr(seal_module, "_points_of", reading)
+    monkeypatch.setattr(seal_module, "_read", reading)
 
 
 def test_a_slow_sealer_does_not_bring_old_values_back(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,12 +43,12 @@ def test_a_slow_sealer_does_not_bring_old_values_back(bench: Bench, monkeypatch:
     bench.put(1, report({"a": 5.0}), "r")
 
     def meanwhile() -> None:
-        bench.store.seal()
-        monkeypatch.setattr(points_module, "_SCATTERED_VALUES", 0)
+        bench.store.seal(everything=True)
+        monkeypatch.setattr(points_module, "_STRIP_CHUNKS", 2)
         bench.put(1, report({"a": 9.0}), "r", "corrected")
 
     _after_reading(monkeypatch, meanwhile)
-    bench.store.seal()
+    bench.store.seal(everything=True)
     assert bench.point("a", 1) == 9.0
 
 
@@ -58,9 +57,9 @@ def test_a_slow_sealer_removes_no_segment_that_it_has_not_read(bench: Bench, mon
     bench.put(1, report({"a": 5.0}), "r")
 
     def meanwhile() -> None:
-        bench.store.seal()
+        bench.store.seal(everything=True)
         bench.put(2, report({"b": 7.0}), "next")
 
     _after_reading(monkeypatch, meanwhile)
-    bench.store.seal()
+    bench.store.seal(everything=True)
     assert bench.point("b", 2) == 7.0

@@ -17,7 +17,8 @@ from knickpoint.model.query import Query
 from knickpoint.model.report import ResultTable, RunReport
 from knickpoint.store import open_store
 
-TRACES = 1_500
+TRACES = 4_500
+"""More than 4 chunks: a strip a file, until the sealer makes tiles of them."""
 ROUNDS = 100_000
 _NOBODY = 65534
 

@@ -94,6 +94,17 @@ class _Matrix:
         if self.tracked:
             self.covered[number, columns] = True
 
+    def put_strip(self, lowest: int, highest: int, column: int, stored: NDArray[np.floating[Any]]) -> None:
+        """Store the values of neighbouring traces in one column."""
+        self.widen(stored.itemsize)
+        begin, end = (int(place) for place in np.searchsorted(self.ids, [lowest, highest + 1]))
+        own = self.ids[begin:end]
+        if not len(own):
+            return
+        whole = int(own[-1]) - int(own[0]) + 1 == len(own)
+        some = stored[int(own[0]) - lowest : int(own[-1]) - lowest + 1]
+        self.values[begin:end, column] = some if whole else some[own - own[0]]
+
     def clear(self, chunk: int, first: int, span: int) -> None:
         """Take what is there out of the columns of some slots, before single points are stored."""
         if self.tracked:
@@ -254,6 +265,9 @@ class Frames:
         for row in connection.execute(query.order_by(segment.c.id)):
             column = matrix.column_of.get(row.slot)
             if column is None:
+                continue
+            if not row.ids:
+                matrix.put_strip(row.lowest, row.highest, column, floats(row))
                 continue
             held, stored = segment_of(row)
             place = np.minimum(np.searchsorted(held, matrix.ids), len(held) - 1)

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from knickpoint.model.report import ResultTable
 from knickpoint.store.database import Database
 from knickpoint.store.keys import digest_all
+from knickpoint.store.outbox import pack_ids
 from knickpoint.store.packing import pack, unpack
+from knickpoint.store.parts import Part
 from knickpoint.store.tables.traces import layout as table
+from knickpoint.store.tiles import chunks_of, listed_ids
 
-__all__ = ["Layouts"]
+__all__ = ["Layouts", "Routine"]
 
 _SMALLEST: Final = 64
 """Files with fewer results look their keys up one by one; it takes no longer."""
@@ -30,12 +35,61 @@ _KEPT: Final = 1_000
 
 Known = tuple[NDArray[np.int64], NDArray[np.int64]]
 
+_FOUND: Final = select(table.c.traces).where(
+    table.c.repository_id == bindparam("own"),
+    table.c.high == bindparam("first"),
+    table.c.low == bindparam("second"),
+)
+
+
+@dataclass(frozen=True)
+class Routine:
+    """What is the same in all runs of a layout with one sample a trace, each in the unit of its trace.
+
+    ``ids`` are sorted, each once. ``order`` has the result of each, None where the results are in this order.
+    """
+
+    ids: NDArray[np.int64]
+    units: NDArray[np.int64]
+    order: NDArray[np.int64] | None
+
+    @cached_property
+    def ones(self) -> NDArray[np.int64]:
+        """The number of samples of each trace."""
+        return np.broadcast_to(np.int64(1), self.ids.shape)
+
+    @cached_property
+    def factors(self) -> NDArray[np.float64]:
+        """What turns each sample into the unit of its trace."""
+        return np.broadcast_to(np.float64(1), self.ids.shape)
+
+    @cached_property
+    def chunks(self) -> NDArray[np.int64]:
+        """The chunks of the traces."""
+        return chunks_of(self.ids)
+
+    @cached_property
+    def listed(self) -> bytes:
+        """The traces as a segment lists them."""
+        return listed_ids(self.ids)
+
+    @cached_property
+    def part(self) -> bytes:
+        """The provenance of a run whose samples are the stored points."""
+        return Part(self.ids, self.ones, self.units, self.factors, None).pack()
+
+    @cached_property
+    def described(self) -> Mapping[str, object]:
+        """The traces as an event names them."""
+        return pack_ids(self.ids)
+
 
 class Layouts:
     """Hold the traces and the units of the results of whole files, by the digest of all keys and units."""
 
     def __init__(self, database: Database) -> None:
         self._known: OrderedDict[tuple[int, int, int], Known] = OrderedDict()
+        self._routines: dict[tuple[int, int, int], Routine] = {}
         self._held = 0
         self._last: tuple[Sequence[str], tuple[int, int]] = ((), (0, 0))
         database.on_rollback(self.forget)
@@ -43,6 +97,7 @@ class Layouts:
     def forget(self) -> None:
         """Drop what is remembered in this process."""
         self._known = OrderedDict()
+        self._routines = {}
         self._held = 0
 
     def digest(self, results: ResultTable) -> tuple[int, int] | None:
@@ -54,8 +109,17 @@ class Layouts:
             whole = digest_all(results.keys)
             self._last = (results.keys, whole)
         units = "\x00".join(results.units).encode()
-        codes = (results.unit_codes.tobytes(), results.better_codes.tobytes(), results.outcome_codes.tobytes())
-        return digest_all((), b"%d,%d" % whole, units, *codes)
+        columns: tuple[NDArray[Any], ...] = (results.unit_codes, results.better_codes, results.outcome_codes)
+        return digest_all((), b"%d,%d" % whole, units, *map(_shortened, columns))
+
+    def routine(self, repository_id: int, digest: tuple[int, int]) -> Routine | None:
+        """Return what :meth:`learn` was told of a layout in this process."""
+        return self._routines.get((repository_id, *digest))
+
+    def learn(self, repository_id: int, digest: tuple[int, int], routine: Routine) -> None:
+        """Remember what is the same in all runs of a known layout."""
+        if (repository_id, *digest) in self._known:
+            self._routines[repository_id, *digest] = routine
 
     def find(self, connection: Connection, repository_id: int, digest: tuple[int, int]) -> Known | None:
         """Return the trace and the unit of each result, None for a layout that was not seen before."""
@@ -64,8 +128,8 @@ class Layouts:
         if known is not None:
             self._known.move_to_end(name)
             return known
-        where = (table.c.repository_id == repository_id) & (table.c.high == digest[0]) & (table.c.low == digest[1])
-        data = connection.execute(select(table.c.traces).where(where)).scalar()
+        asked = {"own": repository_id, "first": digest[0], "second": digest[1]}
+        data = connection.execute(_FOUND, asked).scalar()
         if data is None:
             return None
         ids, units = unpack(data, 2)
@@ -87,5 +151,13 @@ class Layouts:
         self._known[name] = known
         self._held += len(known[0])
         while self._held > _REMEMBERED and len(self._known) > 1:
-            _, (ids, _) = self._known.popitem(last=False)
+            oldest, (ids, _) = self._known.popitem(last=False)
+            self._routines.pop(oldest, None)
             self._held -= len(ids)
+
+
+def _shortened(codes: NDArray[Any]) -> bytes:
+    """Return what stands for the bytes of ``codes`` in a digest; mostly they are all the same."""
+    whole = codes.tobytes()
+    one = whole[: codes.itemsize]
+    return b"%d*" % len(codes) + one if whole == one * len(codes) else whole

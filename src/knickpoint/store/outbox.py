@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, func, select, update
+from sqlalchemy import Row, bindparam, func, select, update
 
 from knickpoint.store.database import Database
 from knickpoint.store.tables.outbox import consumer as consumers
@@ -28,6 +28,9 @@ _ATTEMPTS: Final = 5
 _FIRST_PAUSE_SECONDS: Final = 1.0
 _LONGEST_PAUSE_SECONDS: Final = 300.0
 _CHUNK: Final = 1024
+
+_LISTENING: Final = select(consumers.c.name).where(consumers.c.kind == bindparam("named"))
+_WRITE: Final = table.insert()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ class Outbox:
         """Write an event for every consumer, in the transaction of the caller."""
         now = time.time()
         with self._database.joined() as connection:
-            names = connection.execute(select(consumers.c.name).where(consumers.c.kind == kind)).scalars()
+            names = connection.execute(_LISTENING, {"named": kind}).scalars()
             row = {
                 "kind": kind,
                 "payload": json.dumps(payload, separators=(",", ":")),
@@ -126,7 +129,7 @@ class Outbox:
                 "state": "ready",
                 "reason": "",
             }
-            connection.execute(table.insert(), [{"consumer": name, **row} for name in (MAIN, *names)])
+            connection.execute(_WRITE, [{"consumer": name, **row} for name in (MAIN, *names)])
 
     def claim(
         self,

@@ -111,6 +111,11 @@ class Part:
             implicit, self.places, self.counts, self.units, self.factors, samples, self.failed, self.skipped, texts
         )
 
+    @staticmethod
+    def unpack_places(data: bytes) -> NDArray[np.int64]:
+        """Read only the places of bytes that :meth:`pack` made."""
+        return np.asarray(unpack(data, 2)[1], dtype=np.int64)
+
     @classmethod
     def unpack(cls, data: bytes) -> Part:
         """Read bytes that :meth:`pack` made."""

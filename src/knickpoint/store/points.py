@@ -25,7 +25,10 @@ __all__ = ["Added", "Piece", "Points", "cut", "is_scattered", "whole_part"]
 
 _SCATTERED_CHUNKS: Final = 32
 _SCATTERED_VALUES: Final = 16
-"""A run over more than 32 chunks with fewer than 16 values in each is written as one segment."""
+"""A run over more than 32 chunks with fewer than 16 values in each has one part for all of them."""
+
+_STRIP_CHUNKS: Final = 4
+"""A run over so many chunks writes its values as one segment: one row, where tiles would be a row a chunk."""
 
 
 _AT_SLOT: Final = (
@@ -78,29 +81,33 @@ class Points:
 
     def add(self, connection: Connection, repository_id: int, slot: int, run_id: int, entries: Entries) -> Added:
         """Write a run's values beside those of other runs."""
-        touched = entries.touched
-        chunks = chunks_of(touched)
+        routine = entries.routine
+        chunks = routine.chunks if routine is not None else chunks_of(entries.touched)
         rows = self._rows(connection, repository_id, slot, chunks)
-        others = self._others(connection, repository_id, slot, rows, entries.ids)
+        others = self._others(connection, repository_id, slot, rows, entries.ids) if rows else []
         met = np.zeros(len(entries.ids), dtype=np.bool_)
         for other in others:
             met |= np.isin(entries.ids, other.ids, assume_unique=True)
         joined = bool(met.any())
         values = _merged(entries.ids, [_Other(entries.ids, entries.values), *others]) if others else entries.values
+        place = np.array([-repository_id], dtype=np.int64)
         whole = whole_part(entries)
-        place = -repository_id
-        if is_scattered(len(touched), len(chunks)):
-            self._tiles.write_segment(connection, repository_id, slot, entries.ids, values)
-            self._write(connection, slot, run_id, [(place, whole)])
-            return Added(np.array([place], dtype=np.int64), joined)
-        if whole.single and not joined:
-            self._insert(connection, slot, run_id, [(place, self._packed(whole.hidden()))])
-            written = np.array([place], dtype=np.int64)
+        if not joined and (routine is not None or whole.single):
+            data = routine.part if routine is not None else self._packed(whole.hidden())
+            self._insert(connection, slot, run_id, [(-repository_id, data)])
+            written = place
+        elif is_scattered(len(entries.touched), len(chunks)):
+            self._write(connection, slot, run_id, [(-repository_id, whole)])
+            written = place
         else:
             self._write(connection, slot, run_id, list(zip(chunks.tolist(), cut(whole, chunks), strict=True)))
             written = chunks
+        if len(chunks) >= _STRIP_CHUNKS:
+            listed = routine.listed if routine is not None else None
+            self._tiles.write_segment(connection, repository_id, slot, entries.ids, values, listed)
+            return Added(written, joined)
         crowded = chunks
-        if not self._tiles.has_segments(connection, repository_id, slot):
+        if not self._tiles.has_segments(connection, repository_id, slot, entries.ids):
             crowded = np.intersect1d(chunks, _chunks_with_parts(rows))
         fresh = np.setdiff1d(chunks, crowded, assume_unique=True) if len(crowded) else chunks
         self._tiles.write_rows(connection, hot_rows(slot, entries.ids, values, fresh))
@@ -138,10 +145,13 @@ class Points:
         ids = np.concatenate([np.empty(0, dtype=np.int64), *(other.ids for other in mine)])
         values = np.concatenate([np.empty(0), *(other.values for other in mine)])
         connection.execute(table.delete().where(table.c.slot == run.slot, table.c.run_id == run.id))
-        rows = self._rows(connection, repository_id, run.slot, np.unique(ids // CHUNK))
+        order = np.argsort(ids, kind="stable")
+        ids, values = ids[order], values[order]
+        held = chunks_of(ids)
+        rows = self._rows(connection, repository_id, run.slot, held)
         others = self._others(connection, repository_id, run.slot, rows, ids)
         left = _merged(ids, others) if others else np.full(len(ids), np.nan)
-        if is_scattered(len(ids), len(chunks_of(ids))):
+        if len(held) >= _STRIP_CHUNKS:
             self._tiles.write_segment(connection, repository_id, run.slot, ids, left)
         else:
             self._tiles.change(connection, repository_id, run.slot, ids, left)
@@ -185,9 +195,8 @@ class Points:
         """Return the parts that share traces with ``ids``; those whose values the points told, tell their own now."""
         shared = []
         for row in rows:
-            part = Part.unpack(row.data)
             base = 0 if row.chunk < 0 else row.chunk * CHUNK
-            if _meet(part.places + base, ids):
+            if _meet(Part.unpack_places(row.data) + base, ids):
                 shared.append(row)
         return self._told(connection, repository_id, slot, shared, keep=True)
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import Outcome, ResultTable
 from knickpoint.model.unit import conversion
+from knickpoint.store.layouts import Routine
 from knickpoint.store.parts import converted, medians
 from knickpoint.store.units import StoredUnit
 
-__all__ = ["Entries", "gather", "measured_of"]
+__all__ = ["Entries", "gather", "measured_of", "routine_of", "told_by"]
 
 _OUTCOMES = tuple(Outcome)
 _MEASURED, _FAILED, _SKIPPED = (_OUTCOMES.index(o) for o in (Outcome.MEASURED, Outcome.FAILED, Outcome.SKIPPED))
@@ -21,7 +22,10 @@ _MEASURED, _FAILED, _SKIPPED = (_OUTCOMES.index(o) for o in (Outcome.MEASURED, O
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """The measured traces of a run, sorted by id, each once, and those that failed or were skipped."""
+    """The measured traces of a run, sorted by id, each once, and those that failed or were skipped.
+
+    ``routine`` is known where other runs had the same traces, with one sample each.
+    """
 
     ids: NDArray[np.int64]
     counts: NDArray[np.int64]
@@ -32,6 +36,7 @@ class Entries:
     failed: NDArray[np.int64]
     skipped: NDArray[np.int64]
     messages: dict[int, str]
+    routine: Routine | None = None
 
     @property
     def touched(self) -> NDArray[np.int64]:
@@ -47,8 +52,9 @@ def measured_of(results: ResultTable) -> NDArray[np.bool_]:
     Raises:
         InputError: a sample is not finite, or a measured result has none.
     """
-    bad = np.flatnonzero(~np.isfinite(results.samples))
-    if len(bad):
+    finite = np.isfinite(results.samples)
+    if not finite.all():
+        bad = np.flatnonzero(~finite)
         which = int(np.searchsorted(results.offsets, bad[0], "right")) - 1
         raise InputError(
             f"the sample {results.samples[bad[0]]} is not a finite number",
@@ -56,7 +62,10 @@ def measured_of(results: ResultTable) -> NDArray[np.bool_]:
             remedy="Leave the value out, or report the benchmark as failed.",
         )
     measured: NDArray[np.bool_] = results.outcome_codes == _MEASURED
-    empty = np.flatnonzero(measured & (np.diff(results.offsets) == 0))
+    some = results.offsets[1:] > results.offsets[:-1]
+    if some.all():
+        return measured
+    empty = np.flatnonzero(measured & ~some)
     if len(empty):
         raise InputError(
             "a measured result has no samples",
@@ -106,6 +115,25 @@ def gather(  # noqa: PLR0917  # columns of one table
     if not bool(np.isfinite(samples).all() and np.isfinite(values).all()):
         raise _beyond_floats(results, each)
     return Entries(ids, counts, given, factors, samples, values, failed, skipped, messages)
+
+
+def routine_of(results: ResultTable, ids: NDArray[np.int64], entries: Entries) -> Routine | None:
+    """Return what later runs of the same layout can rely on, None where they have to be gathered each time.
+
+    ``ids`` has the trace of each result.
+    """
+    plain = len(entries.ids) == len(results) == len(results.samples) and bool((entries.factors == 1).all())
+    if not plain:
+        return None
+    order = None if np.array_equal(entries.ids, ids) else np.argsort(ids, kind="stable")
+    return Routine(entries.ids, entries.units, order)
+
+
+def told_by(routine: Routine, results: ResultTable) -> Entries:
+    """Return what :func:`gather` would of results with one sample each, all measured and finite."""
+    values = results.samples if routine.order is None else results.samples[routine.order]
+    none = np.empty(0, dtype=np.int64)
+    return Entries(routine.ids, routine.ones, routine.units, routine.factors, values, values, none, none, {}, routine)
 
 
 def _beyond_floats(results: ResultTable, factors: NDArray[np.float64]) -> InputError:

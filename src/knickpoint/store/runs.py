@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum
+from functools import cache
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -25,7 +26,7 @@ from knickpoint.store.many import Fresh, RunItem, known_runs, resolve_fresh, row
 from knickpoint.store.outbox import Outbox, pack_ids
 from knickpoint.store.packing import pack
 from knickpoint.store.points import Points
-from knickpoint.store.results import Entries, gather, measured_of
+from knickpoint.store.results import Entries, gather, measured_of, routine_of, told_by
 from knickpoint.store.tables import runs as tables
 from knickpoint.store.tiles import Tiles
 from knickpoint.store.traces import Asked, Found, Traces
@@ -167,22 +168,25 @@ class Runs:
             values |= {"repository_id": repository.id, "environment_id": self._environment(connection, run.environment)}
             values |= {"identity": identity, "content_hash": content_hash, "points": len(entries.ids)}
             if old is None:
-                values |= {"created": time.time(), "corrections": 0, "chunks": b""}
+                usual = _everywhere(repository.id)
+                values |= {"created": time.time(), "corrections": 0, "chunks": usual}
                 key = connection.execute(_INSERT, values).inserted_primary_key
                 assert key is not None
-                run_id = int(key[0])
+                run_id, values = int(key[0]), {"chunks": usual}
             else:
                 run_id = old.id
                 values["corrections"] = old.corrections + 1
             added = self._points.add(connection, repository.id, slot, run_id, entries)
-            values = values if old is not None else {}
-            connection.execute(_UPDATE, values | {"written": run_id, "chunks": pack(added.chunks)})
+            written = values | {"chunks": pack(added.chunks)}
+            if written != values:
+                connection.execute(_UPDATE, written | {"written": run_id})
             changes = _changes(before, entries)
             touched = entries.touched
             if before is not None:
                 touched = np.union1d(touched, before[0])
             slots = sorted({slot, old.slot}) if old is not None else [slot]
-            self._publish(repository, slots, touched, [run_id])
+            described = entries.routine.described if entries.routine is not None and before is None else None
+            self._publish(repository, slots, touched, [run_id], described)
         outcome = Put.CORRECTION if old is not None else Put.RERUN if added.joined else Put.NEW
         return Receipt(outcome, run_id, entries.touched, new, changes)
 
@@ -307,6 +311,9 @@ class Runs:
         results = run.results
         units = self._traces.units.of_texts(connection, results.units)
         digest = self._layouts.digest(results)
+        routine = self._layouts.routine(repository.id, digest) if digest else None
+        if routine is not None and len(results.samples) == len(results) and not results.messages:
+            return told_by(routine, results), np.empty(0, dtype=np.int64)
         known = self._layouts.find(connection, repository.id, digest) if digest else None
         if known is not None:
             found = Found(*known, np.empty(0, dtype=np.int64))
@@ -318,7 +325,12 @@ class Runs:
                 self._layouts.keep(connection, repository.id, digest, (found.ids, found.units))
         own = {number: self._traces.units.of_id(connection, number) for number in _distinct(found.units)}
         own |= {unit.id: unit for unit in units}
-        return gather(results, measured, found.ids, own, found.units, units), found.new
+        entries = gather(results, measured, found.ids, own, found.units, units)
+        if digest and known is not None:
+            routine = routine_of(results, found.ids, entries)
+            if routine is not None:
+                self._layouts.learn(repository.id, digest, routine)
+        return entries, found.new
 
     @staticmethod
     def _row(slot: int, run: RunReport, source: str, branch: str) -> dict[str, Any]:
@@ -378,14 +390,29 @@ class Runs:
 
         return str(connection.execute(select(repository.c.name).where(repository.c.id == number)).scalar_one())
 
-    def _publish(self, repository: Repository, slots: list[int], ids: NDArray[np.int64], run_ids: list[int]) -> None:
+    def _publish(
+        self,
+        repository: Repository,
+        slots: list[int],
+        ids: NDArray[np.int64],
+        run_ids: list[int],
+        described: Mapping[str, object] | None = None,
+    ) -> None:
+        """Write the events of a run; ``described`` are its ids as :func:`pack_ids` gives them, where known."""
         neighbours = len(ids) and int(ids[-1]) - int(ids[0]) + 1 == len(ids)
         at_once = len(ids) if neighbours else _IDS_IN_EVENT
         for begin in range(0, len(ids), max(1, at_once)):
-            some = pack_ids(ids[begin : begin + at_once])
+            known = described if at_once >= len(ids) else None
+            some = known or pack_ids(ids[begin : begin + at_once])
             self._outbox.publish(
                 "traces-changed", {"repository": repository.name, "slots": slots, "runs": run_ids, **some}
             )
+
+
+@cache
+def _everywhere(repository_id: int) -> bytes:
+    """Return where the parts of a run are that has one for all its chunks: most runs have."""
+    return pack(np.array([-repository_id], dtype=np.int64))
 
 
 def _distinct(numbers: NDArray[np.int64]) -> list[int]:

@@ -30,6 +30,9 @@ _SPARSE_POINTS: Final = 16_384
 _SPARSE_SPAN: Final = 65_536
 _CHUNKS_AT_ONCE: Final = 64
 _SEGMENT_POINTS: Final = 8_000_000
+_MATRIX_BYTES: Final = 2**29
+_MANY_SEGMENTS: Final = 256
+"""Segments of one block of commits from which on they are sealed although the block is not full yet."""
 
 _POINT: Final = np.dtype([("place", "<u2"), ("slot", "<i8"), ("value", "<f8")])
 
@@ -67,12 +70,12 @@ class Sealer:
         self._database = database
 
     def seal(self, *, everything: bool = False) -> Sealed:
-        """Seal what has come to rest: all segments, and hot tiles of 64 commits that newer commits follow.
+        """Seal what has come to rest: segments and hot tiles of 64 commits that newer commits follow.
 
         ``everything`` seals the newest commits too, as before a backup or after an import. Safe beside
         writers, readers and other sealers; what a crash interrupts is sealed the next time.
         """
-        segments = self._seal_segments()
+        segments = self._seal_segments(everything=everything)
         tiles = 0
         for chunks, first in self._resting(everything=everything):
             for begin in range(0, len(chunks), _CHUNKS_AT_ONCE):
@@ -101,33 +104,85 @@ class Sealer:
         for first, chunks in found.items():
             yield chunks, first
 
-    def _seal_segments(self) -> int:
+    def _seal_segments(self, *, everything: bool) -> int:
         done = 0
-        with self._database.reading() as connection:
-            repositories = list(connection.execute(select(segment.c.repository_id).distinct()).scalars())
-        for repository_id in repositories:
-            while count := self._seal_some(repository_id):
-                done += count
+        for pile in self._piles(everything=everything):
+            with self._database.reading() as connection:
+                segments = _read(connection, self._database, [row.id for row in pile.rows])
+            if len(segments) < len(pile.rows):
+                continue  # another sealer was quicker
+            done += self._seal_matrix(segments, pile) if pile.dense else self._seal_points(segments)
         return done
 
-    def _seal_some(self, repository_id: int) -> int:
-        """Seal the oldest segments of a repository, as many as fit into memory."""
-        query = select(segment.c.id, segment.c.count.label("held")).where(segment.c.repository_id == repository_id)
+    def _piles(self, *, everything: bool) -> Iterator[_Pile]:
+        """Return the segments to seal, those that may speak of the same points in one pile."""
+        columns = (segment.c.id, segment.c.repository_id, segment.c.slot, segment.c.lowest, segment.c.highest)
+        query = select(*columns, segment.c.count.label("held")).order_by(segment.c.id)
         with self._database.reading() as connection:
-            rows = connection.execute(query.order_by(segment.c.id)).all()
-            sizes = np.cumsum([row.held for row in rows])
-            taken = [row.id for row in rows[: max(1, int(np.searchsorted(sizes, _SEGMENT_POINTS, "right")))]]
-            if not taken:
-                return 0
-            ids, slots, values = _points_of(connection, repository_id, taken[-1])
+            owners = connection.execute(select(repository_table.c.id, repository_table.c.next_slot))
+            ends = {row.id: row.next_slot for row in owners}
+            rows = connection.execute(query).all()
+        blocks: dict[tuple[int, int], list[Any]] = {}
+        for row in rows:
+            blocks.setdefault((row.repository_id, row.slot // SPAN), []).append(row)
+        loose: list[Any] = []
+        held = 0
+        for (owner, block), own in sorted(blocks.items()):
+            if not everything and block >= ends.get(owner, 0) // SPAN and len(own) < _MANY_SEGMENTS:
+                continue
+            for pile in _overlapping(own, block * SPAN):
+                if pile.dense:
+                    yield pile
+                    continue
+                size = sum(row.held for row in pile.rows)
+                if loose and held + size > _SEGMENT_POINTS:
+                    yield _Pile(loose, 0)
+                    loose, held = [], 0
+                loose, held = [*loose, *pile.rows], held + size
+        if loose:
+            yield _Pile(loose, 0)
+
+    def _seal_matrix(self, segments: Sequence[_Segment], pile: _Pile) -> int:
+        """Seal a pile that covers much of some neighbouring traces × 64 commits."""
+        low, high, first = pile.lowest, pile.highest, pile.first
+        kind = np.float64 if any(one.values.itemsize > 4 for one in segments) else np.float32
+        values = np.full((SPAN, high - low + 1), np.nan, dtype=kind)
+        said = np.zeros(values.shape, dtype=np.bool_)
+        for one in segments:
+            at = _placed(one.ids, low)
+            values[one.slot - first, at] = one.values
+            said[one.slot - first, at] = True
+        chunks = range(low // CHUNK, high // CHUNK + 1)
+        for begin in range(0, len(chunks), _CHUNKS_AT_ONCE):
+            some = chunks[begin : begin + _CHUNKS_AT_ONCE]
+            with self._database.transaction() as connection:
+                if self._left(connection, segments) < len(segments):
+                    return 0
+                covered = _covered(connection, some, first)
+                tiles = []
+                for chunk in some:
+                    own = slice(max(0, chunk * CHUNK - low), min(high + 1, (chunk + 1) * CHUNK) - low)
+                    skip = max(0, low - chunk * CHUNK)
+                    mentioned = said[:, own]
+                    if chunk in covered or mentioned.sum() < _DENSE * SPAN * (skip + mentioned.shape[1]):
+                        points = _mentioned(values[:, own], mentioned, skip, first)
+                        if len(points):
+                            _seal_chunk(connection, chunk, first, first + SPAN, [points])
+                    else:
+                        tiles.append(_tile_of(chunk, first, values[:, own], skip))
+                if tiles:
+                    connection.execute(sealed.insert(), tiles)
+        return self._drop(segments)
+
+    def _seal_points(self, segments: Sequence[_Segment]) -> int:
+        """Seal segments point by point."""
+        ids, slots, values = _points_of(segments)
         chunks, begins = np.unique(ids // CHUNK, return_index=True)
         ends = np.append(begins[1:], len(ids))
-        read = (segment.c.repository_id == repository_id) & (segment.c.id <= taken[-1])
         for low in range(0, len(chunks), _CHUNKS_AT_ONCE * 16):
             with self._database.transaction() as connection:
-                left = connection.execute(select(func.count()).select_from(segment).where(read)).scalar_one()
-                if left < len(taken):
-                    return 0  # another sealer was quicker, and what it sealed may have been written over since
+                if self._left(connection, segments) < len(segments):
+                    return 0
                 for number in range(low, min(low + _CHUNKS_AT_ONCE * 16, len(chunks))):
                     own = slice(int(begins[number]), int(ends[number]))
                     points = np.empty(own.stop - own.start, dtype=_POINT)
@@ -135,27 +190,112 @@ class Sealer:
                     first = int(points["slot"].min()) // SPAN * SPAN
                     last = int(points["slot"].max()) // SPAN * SPAN + SPAN
                     _seal_chunk(connection, int(chunks[number]), first, last, [points])
+        return self._drop(segments)
+
+    def _left(self, connection: Connection, segments: Sequence[_Segment]) -> int:
+        """Count the segments that are still there; another sealer's work may have been written over since."""
+        query = select(func.count()).select_from(segment).where(self._database.among(segment.c.id))
+        listed = self._database.listed([one.id for one in segments])
+        return int(connection.execute(query, {"numbers": listed}).scalar_one())
+
+    def _drop(self, segments: Sequence[_Segment]) -> int:
+        """Take away what is below now."""
+        listed = self._database.listed([one.id for one in segments])
         with self._database.transaction() as connection:
-            return connection.execute(segment.delete().where(read)).rowcount
+            query = segment.delete().where(self._database.among(segment.c.id))
+            return connection.execute(query, {"numbers": listed}).rowcount
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    id: int
+    slot: int
+    ids: NDArray[np.int64]
+    values: NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pile:
+    """Segments to seal together, without their points; ``first`` is the first slot of their block."""
+
+    rows: list[Any]
+    first: int
+    lowest: int = 0
+    highest: int = -1
+
+    @property
+    def dense(self) -> bool:
+        """Whether they hold so much of neighbouring traces that a matrix is the way to seal them."""
+        cells = (self.highest - self.lowest + 1) * SPAN
+        held = sum(row.held for row in self.rows)
+        return cells > 0 and cells * 8 <= _MATRIX_BYTES and held >= _DENSE * cells
+
+
+def _overlapping(rows: Sequence[Any], first: int) -> Iterator[_Pile]:
+    """Part the segments of a block so that no two piles can have a trace in common; each by id."""
+    pile: list[Any] = []
+    highest = -1
+    for row in sorted(rows, key=lambda row: row.lowest):
+        if pile and row.lowest > highest:
+            yield _Pile(sorted(pile, key=lambda row: row.id), first, pile[0].lowest, highest)
+            pile = []
+        highest = max(highest, row.highest) if pile else row.highest
+        pile.append(row)
+    if pile:
+        yield _Pile(sorted(pile, key=lambda row: row.id), first, pile[0].lowest, highest)
+
+
+def _read(connection: Connection, database: Database, numbers: Sequence[int]) -> list[_Segment]:
+    """Return segments by id, oldest first."""
+    query = select(segment).where(database.among(segment.c.id)).order_by(segment.c.id)
+    rows = connection.execute(query, {"numbers": database.listed(numbers)})
+    return [_Segment(row.id, row.slot, *segment_of(row)) for row in rows]
+
+
+def _placed(ids: NDArray[np.int64], low: int) -> slice | NDArray[np.int64]:
+    """Return where sorted ids stand in an array that begins with ``low``."""
+    begin, end = int(ids[0]) - low, int(ids[-1]) - low + 1
+    return slice(begin, end) if end - begin == len(ids) else ids - low
+
+
+def _covered(connection: Connection, chunks: range, first: int) -> set[int]:
+    """Return those of ``chunks`` that have tiles of the 64 commits from ``first`` on."""
+    hots = select(hot.c.chunk).where(hot.c.chunk.between(chunks[0], chunks[-1]))
+    hots = hots.where(hot.c.slot >= first, hot.c.slot < first + SPAN)
+    tiles = select(sealed.c.chunk).where(sealed.c.chunk.between(chunks[0], chunks[-1]))
+    tiles = tiles.where(sealed.c.first < first + SPAN, sealed.c.first + sealed.c.span > first)
+    return {*connection.execute(hots).scalars(), *connection.execute(tiles).scalars()}
+
+
+def _mentioned(values: NDArray[np.floating[Any]], said: NDArray[np.bool_], skip: int, first: int) -> NDArray[Any]:
+    """Return the points of a matrix (64 commits × places from ``skip`` on) that segments said something about."""
+    columns, places = np.nonzero(said)
+    points = np.empty(len(places), dtype=_POINT)
+    points["place"], points["slot"], points["value"] = places + skip, columns + first, values[columns, places]
+    return points
+
+
+def _tile_of(chunk: int, first: int, values: NDArray[np.floating[Any]], skip: int) -> dict[str, Any]:
+    """Return a matrix (64 commits × places from ``skip`` on) as a dense tile."""
+    tile = np.full((skip + values.shape[1], SPAN), np.nan, dtype=values.dtype)
+    tile[skip:] = values.T
+    stored = narrow(tile) if tile.itemsize > 4 else tile
+    row = {"chunk": chunk, "first": first, "span": SPAN, "sparse": 0}
+    return row | {"width": stored.itemsize, "data": stored.tobytes()}
 
 
 def _points_of(
-    connection: Connection, repository_id: int, last: int
+    segments: Sequence[_Segment],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return the points of the segments up to ``last``: by trace and slot, of each the newest one only."""
-    query = select(segment).where(segment.c.repository_id == repository_id, segment.c.id <= last)
-    all_ids, all_slots, all_values = [], [], []
-    for row in connection.execute(query.order_by(segment.c.id)):
-        ids, values = segment_of(row)
-        all_ids.append(ids)
-        all_slots.append(np.full(len(ids), row.slot, dtype=np.int64))
-        all_values.append(values.astype(np.float64))
-    ids, slots, values64 = np.concatenate(all_ids), np.concatenate(all_slots), np.concatenate(all_values)
+    """Return the points of segments, oldest first: by trace and slot, of each the newest one only."""
+    ids = np.concatenate([one.ids for one in segments])
+    slots = np.repeat(np.array([one.slot for one in segments]), [len(one.ids) for one in segments])
+    values = np.concatenate([one.values.astype(np.float64) for one in segments])
     order = np.lexsort((slots, ids))
-    ids, slots, values64 = ids[order], slots[order], values64[order]
+    ids, slots, values = ids[order], slots[order], values[order]
     newest = np.ones(len(ids), dtype=np.bool_)
     newest[:-1] = (np.diff(ids) != 0) | (np.diff(slots) != 0)
-    return ids[newest], slots[newest], values64[newest]
+    return ids[newest], slots[newest], values[newest]
 
 
 def _seal_chunk(connection: Connection, chunk: int, first: int, last: int, more: Sequence[NDArray[Any]]) -> int:

@@ -9,11 +9,22 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, select
 
 from knickpoint.store.database import Database
-from knickpoint.store.packing import narrow
+from knickpoint.store.packing import narrow, pack, unpack
 from knickpoint.store.tables.tiles import hot, sealed, segment
 from knickpoint.store.traces import CHUNK
 
-__all__ = ["POINTS", "Tiles", "chunks_of", "dense_of", "floats", "hot_row", "hot_rows", "segment_of", "sparse_of"]
+__all__ = [
+    "POINTS",
+    "Tiles",
+    "chunks_of",
+    "dense_of",
+    "floats",
+    "hot_row",
+    "hot_rows",
+    "listed_ids",
+    "segment_of",
+    "sparse_of",
+]
 
 _KINDS: Final[dict[int, type[np.floating[Any]]]] = {4: np.float32, 8: np.float64}
 
@@ -21,9 +32,15 @@ POINTS: Final = {width: np.dtype([("place", "<u2"), ("slot", "<u2"), ("value", f
 """A point of a sparse sealed tile: place in the chunk, slot minus the tile's first slot, value."""
 
 
-_SEGMENT_AT: Final = (
-    select(segment.c.id).where(segment.c.repository_id == bindparam("own"), segment.c.slot == bindparam("at")).limit(1)
+_BETWEEN: Final = (
+    (segment.c.repository_id == bindparam("own"))
+    & (segment.c.slot == bindparam("at"))
+    & (segment.c.lowest <= bindparam("last"))
+    & (segment.c.highest >= bindparam("first"))
 )
+_SEGMENT_AT: Final = select(segment.c.id).where(_BETWEEN).limit(1)
+_SEGMENTS_AT: Final = select(segment).where(_BETWEEN).order_by(segment.c.id)
+_SEGMENT: Final = segment.insert()
 
 
 def floats(row: Any) -> NDArray[np.floating[Any]]:
@@ -41,13 +58,30 @@ def sparse_of(row: Any) -> NDArray[Any]:
     return np.frombuffer(row.data, dtype=POINTS[row.width])
 
 
+def listed_ids(ids: NDArray[np.int64]) -> bytes:
+    """Return sorted trace ids in the shortest form that :func:`segment_of` reads: neighbours take no bytes."""
+    lowest, highest = int(ids[0]), int(ids[-1])
+    if highest - lowest + 1 == len(ids):
+        return b""
+    starts = np.flatnonzero(np.diff(ids, prepend=lowest - 2) != 1)
+    if len(starts) * 4 < len(ids):
+        ranges = pack(ids[starts] - lowest, np.diff(starts, append=len(ids)))
+        if len(ranges) < 4 * len(ids):
+            return ranges
+    return ((ids - lowest).astype("<u4") if highest - lowest < 2**32 else ids.astype("<i8")).tobytes()
+
+
 def segment_of(row: Any) -> tuple[NDArray[np.int64], NDArray[np.floating[Any]]]:
     """Return the sorted trace ids and the values of a segment; NaN takes a point away."""
-    narrow_ids = len(row.ids) == 4 * row.count
-    ids = np.frombuffer(row.ids, dtype="<u4" if narrow_ids else "<i8").astype(np.int64)
-    if narrow_ids:
-        ids += row.lowest
-    return ids, floats(row)
+    if not row.ids:
+        return np.arange(row.lowest, row.lowest + row.count), floats(row)
+    if len(row.ids) == 4 * row.count:
+        return np.frombuffer(row.ids, dtype="<u4").astype(np.int64) + row.lowest, floats(row)
+    if len(row.ids) == 8 * row.count:
+        return np.frombuffer(row.ids, dtype="<i8"), floats(row)
+    starts, lengths = unpack(row.ids, 2)
+    within = np.arange(row.count) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.repeat(starts + row.lowest, lengths) + within, floats(row)
 
 
 def chunks_of(ids: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -141,46 +175,47 @@ class Tiles:
             rows.append(hot_row(chunk, slot, held, column[held]))
         self.write_rows(connection, rows)
         over = np.zeros(len(ids), dtype=np.bool_)
-        query = select(segment).where(segment.c.repository_id == repository_id, segment.c.slot == slot)
-        for row in connection.execute(query):
+        for row in connection.execute(_SEGMENTS_AT, _asked(repository_id, slot, ids)):
             over |= np.isin(ids, segment_of(row)[0], assume_unique=True)
         if over.any():
             self.write_segment(connection, repository_id, slot, ids[over], values[over])
 
-    def has_segments(self, connection: Connection, repository_id: int, slot: int) -> bool:
-        """Whether segments stand before the tiles at ``slot``."""
-        return connection.execute(_SEGMENT_AT, {"own": repository_id, "at": slot}).first() is not None
+    @staticmethod
+    def has_segments(connection: Connection, repository_id: int, slot: int, ids: NDArray[np.int64]) -> bool:
+        """Whether segments may stand before what tiles say of sorted ``ids`` at ``slot``."""
+        if not len(ids):
+            return False
+        return connection.execute(_SEGMENT_AT, _asked(repository_id, slot, ids)).first() is not None
 
     def write_rows(self, connection: Connection, rows: list[dict[str, Any]]) -> None:
         """Store hot tiles as rows of their table."""
         if rows:
             connection.execute(self._write, rows)
 
-    def write_segment(
-        self,
+    @staticmethod
+    def write_segment(  # noqa: PLR0917  # one row
         connection: Connection,
         repository_id: int,
         slot: int,
         ids: NDArray[np.int64],
         values: NDArray[np.float64],
+        listed: bytes | None = None,
     ) -> None:
-        """Store points of scattered traces (sorted), in front of all that is there."""
+        """Store points of some traces (sorted) in front of all that is there; ``listed`` is :func:`listed_ids`."""
         if not len(ids):
             return
-        lowest, highest = int(ids[0]), int(ids[-1])
         stored = narrow(values)
-        held = (ids - lowest).astype("<u4") if highest - lowest < 2**32 else ids.astype("<i8")
         row = {
             "repository_id": repository_id,
             "slot": slot,
-            "lowest": lowest,
-            "highest": highest,
+            "lowest": int(ids[0]),
+            "highest": int(ids[-1]),
             "count": len(ids),
             "width": stored.itemsize,
-            "ids": held.tobytes(),
+            "ids": listed_ids(ids) if listed is None else listed,
             "data": stored.tobytes(),
         }
-        connection.execute(segment.insert(), [row])
+        connection.execute(_SEGMENT, [row])
 
     def points(
         self, connection: Connection, repository_id: int, ids: NDArray[np.int64], slot: int
@@ -188,10 +223,15 @@ class Tiles:
         """Return the stored point of each trace (sorted) at ``slot``, NaN for none."""
         chunks, numbers = np.unique(ids // CHUNK, return_inverse=True)
         values = self.columns(connection, chunks, slot)[numbers, ids % CHUNK]
-        query = select(segment).where(segment.c.repository_id == repository_id, segment.c.slot == slot)
-        for row in connection.execute(query.order_by(segment.c.id)):
-            held, stored = segment_of(row)
-            place = np.minimum(np.searchsorted(held, ids), len(held) - 1)
-            here = held[place] == ids
-            values[here] = stored[place[here]]
+        if len(ids):
+            for row in connection.execute(_SEGMENTS_AT, _asked(repository_id, slot, ids)):
+                held, stored = segment_of(row)
+                place = np.minimum(np.searchsorted(held, ids), len(held) - 1)
+                here = held[place] == ids
+                values[here] = stored[place[here]]
         return values
+
+
+def _asked(repository_id: int, slot: int, ids: NDArray[np.int64]) -> dict[str, int]:
+    """Return the parameters that name the segments at ``slot`` over sorted ``ids``."""
+    return {"own": repository_id, "at": slot, "first": int(ids[0]), "last": int(ids[-1])}

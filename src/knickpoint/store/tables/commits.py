@@ -6,7 +6,7 @@ from sqlalchemy import Column, Index, PrimaryKeyConstraint, Table, UniqueConstra
 
 from knickpoint.store.tables.base import Blob, Code, Number, Time, exact_text, metadata
 
-__all__ = ["commit", "line", "order", "repository"]
+__all__ = ["commit", "line", "order", "repository", "successor"]
 
 repository = Table(
     "repository",
@@ -59,3 +59,14 @@ order = Table(
     PrimaryKeyConstraint("repository_id", "before", "after"),
 )
 """What results files told about the order of commits, where no graph tells it: one slot stands before another."""
+
+successor = Table(
+    "commit_successor",
+    metadata,
+    Column("repository_id", Number, nullable=False),
+    Column("line", exact_text, nullable=False),
+    Column("slot", Code, nullable=False),
+    Column("successor", Code, nullable=False),
+    PrimaryKeyConstraint("repository_id", "line", "slot"),
+)
+"""Commits that a rebase or a force-push took off a line, and the commit there that each lives on as."""
