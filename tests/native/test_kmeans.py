@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from knickpoint.native import Lloyd, lloyd, reference
+from knickpoint.native import Lloyd, Packed, layer, lloyd, reference, spread
 from knickpoint.native.kernel import kernel
 
 
@@ -92,3 +92,42 @@ def test_distances_are_euclidean() -> None:
     state = Lloyd(matrix, 1)
     state.assign(np.zeros((1, 2), np.float32))
     assert state.distances().tolist() == [5, 0]
+
+
+@settings(deadline=None)
+@given(seed=st.integers(0, 2**31), rows=st.integers(1, 100), columns=st.integers(1, 40), first=st.sampled_from([0, 32]))
+def test_how_near_a_row_is_has_the_same_bits_as_in_numpy(seed: int, rows: int, columns: int, first: int) -> None:
+    matrix = _matrix(seed, first + rows, columns)
+    centroid = matrix[0] + 1
+    ours, theirs = (np.full(len(matrix), 2.0 * columns, np.float32) for _ in range(2))
+    kernel.approach(kernel.pack(matrix), matrix.shape, first, len(matrix), centroid, ours)
+    reference.approach(matrix, matrix.shape, first, len(matrix), centroid, theirs)
+    assert ours.tobytes() == theirs.tobytes()
+    exact = ((matrix[first:].astype(float) - centroid) ** 2).sum(axis=1)
+    assert ours[first:] == pytest.approx(np.minimum(exact, 2.0 * columns), rel=1e-4)
+    assert (ours[:first] == 2.0 * columns).all()
+
+
+def test_rows_chosen_are_different_and_do_not_depend_on_the_threads() -> None:
+    matrix = _matrix(4, 5000, 12)
+    chosen = spread(matrix, 30, np.random.default_rng(1))
+    assert len(set(chosen)) == 30
+    assert chosen == spread(Packed.of(matrix), 30, np.random.default_rng(1), threads=2)
+
+
+def test_no_more_rows_are_chosen_than_differ() -> None:
+    matrix = np.repeat(_matrix(4, 3, 5), 40, axis=0)
+    assert len({chosen // 40 for chosen in spread(matrix, 10, np.random.default_rng(0))}) == 3
+
+
+@settings(deadline=None)
+@given(numbers=st.sets(st.integers(-1000, 1000), min_size=2, max_size=60), groups=st.integers(2, 5))
+def test_divisions_have_the_same_bits_as_in_numpy(numbers: set[int], groups: int) -> None:
+    distinct = np.array(sorted(numbers)) / 7
+    counts = np.arange(distinct.size) % 3 + 1
+    sums = [np.r_[0.0, np.cumsum(each)] for each in (counts * 1.0, counts * distinct, counts * distinct**2)]
+    cost = np.maximum(sums[2][1:] - sums[1][1:] ** 2 / sums[0][1:], 0.0)
+    for _ in range(groups):
+        (ours, begin), (theirs, other) = layer(cost, *sums), reference.layer(cost, *sums)
+        assert (ours.tobytes(), begin.tolist()) == (theirs.tobytes(), other.tolist())
+        cost = ours

@@ -43,6 +43,18 @@ rows = rows.astype(np.float32)
 print(np.bincount(native.lloyd(rows, rows[:7].copy()).labels).tolist())
 """
 
+_CHOICE = """
+import numpy as np
+from knickpoint import native
+rows = np.random.default_rng(6).normal(size=(700, 61)).astype(np.float32)
+print(native.spread(rows, 40, np.random.default_rng(2)))
+value = np.random.default_rng(7).normal(size=300).round(1)
+distinct, counts = np.unique(value, return_counts=True)
+sums = [np.r_[0.0, np.cumsum(each)] for each in (counts * 1.0, counts * distinct, counts * distinct**2)]
+cost = np.r_[0.0, (sums[2][1:] - sums[1][1:] ** 2 / sums[0][1:])[1:]]
+print([(part.tobytes().hex()) for part in native.layer(cost, *sums)])
+"""
+
 
 def _run(program: str, level: str) -> str:
     answer = subprocess.run(
@@ -65,3 +77,9 @@ def test_a_machine_with_fewer_instructions_finds_the_same_bits(level: str) -> No
 @pytest.mark.parametrize("level", ["plain", "avx2", "numpy"])
 def test_clusters_that_stand_apart_are_the_same_everywhere(level: str) -> None:
     assert _run(_K_MEANS, level) == _run(_K_MEANS, "")
+
+
+@pytest.mark.skipif(not COMPILED, reason="the kernels are not compiled")
+@pytest.mark.parametrize("level", ["plain", "avx2", "numpy"])
+def test_rows_chosen_and_divisions_are_the_same_bits_everywhere(level: str) -> None:
+    assert _run(_CHOICE, level) == _run(_CHOICE, "")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["available_threads", "find_steps_many"]
 
-_PROCESSES_FROM: Final = 200_000
+_PROCESSES_FROM: Final = 1_000_000
 """Values in a frame from which starting processes (about 0.3 s each) pays for a method that threads do not speed up."""
 
 _BLOCK: Final = 64

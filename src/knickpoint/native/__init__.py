@@ -6,10 +6,25 @@ Nothing here checks its input: callers give contiguous float64 (or what the func
 from __future__ import annotations
 
 from knickpoint.native.kernel import COMPILED, kernel
-from knickpoint.native.kmeans import Clustering, Lloyd, lloyd
+from knickpoint.native.kmeans import Clustering, Lloyd, Packed, lloyd, spread
 
-__all__ = ["COMPILED", "Clustering", "Lloyd", "lloyd", "permute", "q_hat", "region", "scan_both", "student", "windows"]
+__all__ = [
+    "COMPILED",
+    "Clustering",
+    "Lloyd",
+    "Packed",
+    "layer",
+    "lloyd",
+    "permute",
+    "q_hat",
+    "region",
+    "scan_both",
+    "spread",
+    "student",
+    "windows",
+]
 
+layer = kernel.layer
 permute = kernel.permute
 q_hat = kernel.q_hat
 region = kernel.region

@@ -17,7 +17,20 @@ from knickpoint.native.reference import Note, Region
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["assign", "move", "pack", "pack_rows", "permute", "q_hat", "region", "scan_both", "student", "windows"]
+__all__ = [
+    "approach",
+    "assign",
+    "layer",
+    "move",
+    "pack",
+    "pack_rows",
+    "permute",
+    "q_hat",
+    "region",
+    "scan_both",
+    "student",
+    "windows",
+]
 
 _pointer: Any = ffi.from_buffer
 _ALIGNMENT = 64
@@ -76,6 +89,43 @@ def assign(
     )
     if failed:
         raise MemoryError
+
+
+def approach(
+    packed: NDArray[np.float32],
+    shape: tuple[int, int],
+    first: int,
+    stop: int,
+    centroid: NDArray[np.float32],
+    near: NDArray[np.float32],
+) -> None:
+    """Lower ``near`` of rows ``[first, stop)`` to their squared distance to ``centroid``; see the reference."""
+    lib.kp_approach(
+        _pointer("float[]", packed),
+        shape[1],
+        first,
+        stop,
+        _pointer("float[]", centroid),
+        _pointer("float[]", near),
+    )
+
+
+def layer(
+    former: NDArray[np.float64], weight: NDArray[np.float64], value: NDArray[np.float64], square: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return cost and beginning of the last group of every prefix; see the reference."""
+    cost = np.full(former.size, np.inf)
+    begin = np.zeros(former.size, np.int64)
+    lib.kp_layer(
+        _pointer("double[]", former),
+        _pointer("double[]", weight),
+        _pointer("double[]", value),
+        _pointer("double[]", square),
+        former.size,
+        _pointer("double[]", cost),
+        _pointer("int64_t[]", begin),
+    )
+    return cost, begin
 
 
 def move(

@@ -18,6 +18,15 @@ int64_t kp_pack_rows(void);
 int64_t kp_assign(const float *packed, int64_t c, int64_t first, int64_t stop, const float *centroids, int64_t k,
                   int32_t *labels, float *near);
 
+/* Lower near to the squared distance of rows [first, stop) of the packed matrix to the centroid, where that is less;
+   first is a multiple of kp_pack_rows(). */
+void kp_approach(const float *packed, int64_t c, int64_t first, int64_t stop, const float *centroid, float *near);
+
+/* The best division of the prefixes of n sorted numbers into one group more than former has: cost, and where the last
+   group begins, for prefixes of two numbers or more. weight, value and square are sums over prefixes, n + 1 each. */
+void kp_layer(const double *former, const double *weight, const double *value, const double *square, int64_t n,
+              double *cost, int64_t *begin);
+
 /* Move the rows [first, stop) whose label changed from one sum to another; old labels of -1 were in none.
    Returns how many changed. sums: k x c, counts: k. */
 int64_t kp_move(const float *x, int64_t c, int64_t first, int64_t stop, const int32_t *before,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,12 +16,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     _Part = tuple[NDArray[np.float64], NDArray[np.int64]] | None
-    Share = Callable[[Callable[[int], tuple[int, _Part]], range], Iterator[tuple[int, _Part]]]
+    Share = Callable[[Callable[[int], Any], range], Iterator[Any]]
 
-__all__ = ["Clustering", "Lloyd", "lloyd"]
+__all__ = ["Clustering", "Lloyd", "Packed", "lloyd", "spread"]
 
 _BLOCK = 2048
 """Rows a thread takes at a time, a multiple of every granularity; sums are added in the order of the blocks."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Packed:
+    """Hold a matrix of float32 without ``nan``, and a second, packed copy of it that the kernels read."""
+
+    rows: NDArray[np.float32]
+    form: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, rows: NDArray[np.float32] | Packed) -> Packed:
+        """Pack ``rows``, unless they are."""
+        if isinstance(rows, Packed):
+            return rows
+        matrix = np.ascontiguousarray(rows, dtype=np.float32)
+        return cls(matrix, kernel.pack(matrix))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +59,18 @@ class Clustering:
 class Lloyd:
     """Keep a matrix ready for iterations of k-means: ``rows`` is n x columns, float32, without ``nan``.
 
-    Takes a second, packed copy of the matrix. One iteration is :meth:`assign`, then :meth:`means`.
+    One iteration is :meth:`assign`, then :meth:`means`.
     """
 
-    def __init__(self, rows: NDArray[np.float32], k: int) -> None:
-        self.rows = np.ascontiguousarray(rows, dtype=np.float32)
+    def __init__(self, rows: NDArray[np.float32] | Packed, k: int) -> None:
+        packed = Packed.of(rows)
+        self.rows = packed.rows
+        self._packed = packed.form
         count, columns = self.rows.shape
         self.labels = np.full(count, -1, np.int32)
         self.near = np.empty(count, np.float32)
         self.sums = np.zeros((k, columns))
         self.counts = np.zeros(k, np.int64)
-        self._packed: NDArray[np.float32] = kernel.pack(self.rows)
 
     def _block(self, first: int, centroids: NDArray[np.float32], fresh: NDArray[np.int32]) -> tuple[int, _Part]:
         stop = min(first + _BLOCK, len(self.rows))
@@ -105,8 +122,35 @@ def _sharing(threads: int) -> Iterator[Share]:
         yield pool.map
 
 
+def spread(rows: NDArray[np.float32] | Packed, k: int, random: np.random.Generator, *, threads: int = 1) -> list[int]:
+    """Choose ``k`` different rows far apart by k-means++; the answer does not depend on ``threads``.
+
+    The first is drawn evenly, each further one with a probability that grows with the squared distance to the nearest
+    one chosen; fewer come back when fewer rows differ. A choice takes one pass over the matrix.
+    """
+    packed = Packed.of(rows)
+    count = len(packed.rows)
+    near = np.full(count, np.inf, np.float32)
+    chosen = [int(random.integers(count))]
+
+    def approach(first: int) -> None:
+        stop = min(first + _BLOCK, count)
+        kernel.approach(packed.form, packed.rows.shape, first, stop, packed.rows[chosen[-1]], near)
+
+    with _sharing(threads) as share:
+        while len(chosen) < k:
+            for _ in share(approach, range(0, count, _BLOCK)):
+                pass
+            weights = np.cumsum(near, dtype=np.float64)
+            if not weights[-1] > 0:
+                break
+            place = int(np.searchsorted(weights, random.random() * weights[-1], side="right"))
+            chosen.append(min(place, count - 1))
+    return chosen
+
+
 def lloyd(
-    rows: NDArray[np.float32], start: NDArray[np.float32], *, iterations: int = 300, threads: int = 1
+    rows: NDArray[np.float32] | Packed, start: NDArray[np.float32], *, iterations: int = 300, threads: int = 1
 ) -> Clustering:
     """Run k-means from the centroids ``start`` (k x columns) until no row moves, or for ``iterations``.
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from knickpoint.native.reference_kmeans import assign, move, pack, pack_rows
+from knickpoint.native.reference_kmeans import approach, assign, move, pack, pack_rows
+from knickpoint.native.reference_partition import layer
 from knickpoint.native.reference_student import student
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Note",
     "Region",
+    "approach",
     "assign",
+    "layer",
     "move",
     "pack",
     "pack_rows",

@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["assign", "move", "pack", "pack_rows"]
+__all__ = ["approach", "assign", "move", "pack", "pack_rows"]
 
 
 def pack_rows() -> int:
@@ -43,6 +43,25 @@ def assign(
     chosen = far.argmin(axis=1)
     labels[first:stop] = chosen
     near[first:stop] = np.take_along_axis(far, chosen[:, np.newaxis], axis=1)[:, 0]
+
+
+def approach(
+    packed: NDArray[np.float32],
+    shape: tuple[int, int],
+    first: int,
+    stop: int,
+    centroid: NDArray[np.float32],
+    near: NDArray[np.float32],
+) -> None:
+    """Lower ``near`` of rows ``[first, stop)`` to their squared distance to ``centroid``, where that is less.
+
+    The squares are added column by column in float32, so every machine gives the same bits.
+    """
+    far = np.zeros(stop - first, np.float32)
+    for column, middle in zip(packed.reshape(shape)[first:stop].T, centroid, strict=True):
+        difference = column - middle
+        far += difference * difference
+    np.minimum(near[first:stop], far, out=near[first:stop])
 
 
 def move(

@@ -131,7 +131,8 @@ def _k_means(
         centroids = skia_iterations(shapes, random_start(shapes, k, seed))[-1].centroids
         found = native.lloyd(shapes, centroids, iterations=0, threads=threads)
     else:
-        found = native.lloyd(shapes, spread_start(shapes, k, seed), threads=threads)
+        packed = native.Packed.of(shapes)
+        found = native.lloyd(packed, spread_start(packed, k, seed, threads=threads), threads=threads)
     return found.centroids, found.labels, found.distances
 
 

@@ -8,6 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint import native
+
 __all__ = ["Iteration", "automatic_k", "random_start", "skia_iterations", "spread_start"]
 
 _SKIA_EPSILON: Final = 1.0
@@ -44,24 +46,13 @@ def _squares(rows: Rows, centroid: Rows) -> NDArray[np.float64]:
     return found
 
 
-def spread_start(rows: Rows, k: int, seed: int) -> Rows:
+def spread_start(rows: Rows | native.Packed, k: int, seed: int, *, threads: int = 1) -> Rows:
     """Choose ``k`` different rows as starting centroids by k-means++, the same ones for the same ``seed``.
 
-    The first is drawn evenly, each further one with a probability that grows with the squared distance to
-    the nearest one chosen, so no row is chosen twice; fewer come back when fewer rows differ.
+    Fewer come back when fewer rows differ.
     """
-    random = np.random.default_rng(seed)
-    chosen = [int(random.integers(len(rows)))]
-    nearest = _squares(rows, rows[chosen[0]])
-    while len(chosen) < k:
-        weights = np.cumsum(nearest)
-        if not weights[-1] > 0:
-            break
-        place = int(np.searchsorted(weights, random.random() * weights[-1], side="right"))
-        chosen.append(min(place, len(rows) - 1))
-        nearest = np.minimum(nearest, _squares(rows, rows[chosen[-1]]))
-        nearest[chosen[-1]] = 0.0
-    return rows[chosen]
+    packed = native.Packed.of(rows)
+    return packed.rows[native.spread(packed, k, np.random.default_rng(seed), threads=threads)]
 
 
 def random_start(rows: Rows, k: int, seed: int) -> Rows:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.methods.partition import Partition, best_partitions
 from knickpoint.detect.regions import build_steps
-from knickpoint.detect.series import Series, check_series, read_series
+from knickpoint.detect.series import Series, check_series, power_of_two, read_series
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Check, Detection
 
@@ -25,9 +25,6 @@ _FEWEST_A_MODE = 5
 
 _ROUNDING = 1e-12
 """Spread below this share of the values is rounding."""
-
-_SQUARABLE = 1e100
-"""Values from which on sums of squares may be too large for a float; tools write 1.8e308 for what they lack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +41,10 @@ class Visit:
         return self.last - self.first + 1
 
 
-def _spread(values: NDArray[np.float64], partition: Partition) -> float:
-    """Return the standard deviation within modes, no less than what rounding to a grid makes of it."""
-    freedom = values.size - partition.means.size
-    variance = partition.squares / freedom if freedom > 0 else 0.0
+def _grid(values: NDArray[np.float64]) -> float:
+    """Return the variance that rounding to a grid gives ``values``: the finest step between them stands for it."""
     distinct = np.unique(values)
-    if distinct.size > 2:
-        variance += float(np.diff(distinct).min()) ** 2 / 12
-    return max(math.sqrt(variance), _ROUNDING * float(np.abs(values).max()))
-
-
-def _scale(values: NDArray[np.float64]) -> float:
-    """Return the power of two that brings values whose squares leave the range of floats back into it, else 1."""
-    largest = float(np.abs(values).max())
-    return 1.0 if largest < _SQUARABLE else math.ldexp(1.0, math.frexp(largest)[1] - 1)
+    return float(np.diff(distinct).min()) ** 2 / 12 if distinct.size > 2 else 0.0
 
 
 def find_modes(values: NDArray[np.float64], *, separation: float = 4.5, most: int = 6) -> tuple[Partition, float]:
@@ -67,14 +54,17 @@ def find_modes(values: NDArray[np.float64], *, separation: float = 4.5, most: in
     modes are at least ``separation`` standard deviations apart, and each division is the best there is of
     that many modes. Values on a grid (whole milliseconds) spread at least as much as the grid makes them.
     """
-    scale = _scale(values)
+    scale = power_of_two(values)
     if scale != 1:
         partition, spread = find_modes(values / scale, separation=separation, most=most)
         squares = partition.squares * scale * scale
         return replace(partition, means=partition.means * scale, squares=squares), spread * scale
     chosen, spread = None, 0.0
+    grid, rounding = _grid(values), _ROUNDING * float(np.abs(values).max())
     for partition in best_partitions(values, min(most, max(1, values.size // _FEWEST_A_MODE))):
-        within = _spread(values, partition)
+        freedom = values.size - partition.means.size
+        variance = partition.squares / freedom if freedom > 0 else 0.0
+        within = max(math.sqrt(variance + grid), rounding)
         if chosen is None or np.diff(partition.means).min() >= separation * within:
             chosen, spread = partition, within
     assert chosen is not None
@@ -130,13 +120,20 @@ def _merged(visits: list[Visit]) -> list[Visit]:
     return found
 
 
-def settle(labels: list[int], means: NDArray[np.float64], window: int) -> tuple[list[Visit], list[Visit]]:
+def _visits(labels: NDArray[np.int64]) -> list[Visit]:
+    starts = np.flatnonzero(np.diff(labels, prepend=labels[0] - 1))
+    stops = [*starts[1:].tolist(), labels.size]
+    modes = labels[starts].tolist()
+    return [Visit(mode, first, stop - 1) for mode, first, stop in zip(modes, starts.tolist(), stops, strict=True)]
+
+
+def settle(labels: NDArray[np.int64], means: NDArray[np.float64], window: int) -> tuple[list[Visit], list[Visit]]:
     """Return the visits that last, and those that were ignored, of a row of modes.
 
     A window of ``window`` values sees no visit shorter than ``window - 1``. Those that one mode encloses go
     into it, the shortest first; then the others (at an end, or between two modes) go to a neighbour.
     """
-    visits = _merged([Visit(label, place, place) for place, label in enumerate(labels)])
+    visits = _visits(labels)
     ignored: list[Visit] = []
     for length in range(1, window - 1):
         dropped = [visits[0]]
@@ -166,7 +163,7 @@ def flatten(
     flat = np.full(checked.size, np.nan)
     if series.values.size:
         partition, _ = find_modes(series.values, separation=separation, most=most)
-        for visit in settle(partition.labels.tolist(), partition.means, window)[0]:
+        for visit in settle(partition.labels, partition.means, window)[0]:
             flat[series.rows[visit.first : visit.last + 1]] = partition.means[visit.mode]
     return flat
 
@@ -242,7 +239,7 @@ def detect_modes(
     if not series.values.size:
         return Detection.nothing("modes", parameters)
     partition, spread = find_modes(series.values, separation=separation, most=most)
-    visits, ignored = settle(partition.labels.tolist(), partition.means, window)
+    visits, ignored = settle(partition.labels, partition.means, window)
     moves = [
         _transition(pair, series, partition, spread=spread, minimum_effect=minimum_effect) for pair in pairwise(visits)
     ]
