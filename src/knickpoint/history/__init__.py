@@ -3,14 +3,18 @@
 from knickpoint.history.git import Git, is_url, run_git, web_address
 from knickpoint.history.lines import OrderKey, extend_line, fork_of, merge_orders, order_key
 from knickpoint.history.numbers import NumberPattern
+from knickpoint.history.successors import Authorship, changed_order, match_rewritten
 
 __all__ = [
+    "Authorship",
     "Git",
     "NumberPattern",
     "OrderKey",
+    "changed_order",
     "extend_line",
     "fork_of",
     "is_url",
+    "match_rewritten",
     "merge_orders",
     "order_key",
     "run_git",

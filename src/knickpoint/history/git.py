@@ -356,6 +356,21 @@ class Git:
         listed = "\n".join(sorted(set(known.values()))).encode()
         return {commit.hash: commit for commit in self._log(["--no-walk=unsorted", "--stdin"], listed)}
 
+    def author_times(self, hashes: Iterable[str]) -> dict[str, int]:
+        """Return hash → when its author wrote it, in seconds since 1970, for those that are still here.
+
+        A rewritten commit keeps this date; what no branch holds any more is here until git clears it away.
+        """
+        known = self.resolve(hashes)
+        if not known:
+            return {}
+        listed = "\n".join(sorted(set(known.values()))).encode()
+        where = str(self.directory)
+        command = ["-C", where, "log", "-z", "--format=tformat:%H%x00%at", "--no-walk=unsorted", "--stdin", "--"]
+        with _process(command, where, listed) as output:
+            tokens = _tokens(output, where)
+            return {name.decode(): int(seconds or 0) for name, seconds in zip(tokens, tokens, strict=True)}
+
     def resolve(self, revisions: Iterable[str]) -> dict[str, str]:
         """Return revision → full hash for the hashes and unique prefixes that name a commit here.
 

@@ -10,7 +10,7 @@ from typing import Final
 from knickpoint.ingest.git_book import GitBook
 from knickpoint.ingest.results_book import ResultsBook
 from knickpoint.ingest.settings import Destination, RepositorySettings
-from knickpoint.model.errors import InputError
+from knickpoint.model.errors import HistoryError, InputError
 
 __all__ = ["Books"]
 
@@ -85,11 +85,31 @@ class Books:
                 self._open[name] = ResultsBook.open(self.destination.store, name, settings.branch)
         return self._open[name]
 
-    def sync(self, name: str, *, fetch: bool) -> None:
-        """Bring the repository ``name`` up to date, from its URL too with ``fetch``."""
-        book = self.book(name)
-        if fetch and isinstance(book, GitBook):
-            book.sync(fetch=True)
+    def sync(self, *, fetch: bool) -> dict[str, HistoryError]:
+        """Bring every repository of git up to date, from its URL too with ``fetch``.
+
+        Returns:
+            Why repositories could not be read, by name; the others are up to date all the same.
+        """
+        broken: dict[str, HistoryError] = {}
+        for name, settings in self.destination.repositories.items():
+            if not settings.location:
+                continue
+            try:
+                book = self.book(name)
+                if fetch and isinstance(book, GitBook):
+                    book.sync(fetch=True)
+            except HistoryError as error:
+                broken[name] = error
+        return broken
+
+    def told(self) -> tuple[str, ...]:
+        """Return, once, which lines a rebase or a force-push changed."""
+        lines = [line for book in self._open.values() if isinstance(book, GitBook) for line in book.rewritten]
+        for book in self._open.values():
+            if isinstance(book, GitBook):
+                book.rewritten.clear()
+        return tuple(lines)
 
     def forget(self) -> None:
         """Forget what is open: a transaction was undone, and with it what we believe to be stored."""

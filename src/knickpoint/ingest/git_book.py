@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from knickpoint.history import Git, NumberPattern, extend_line, fork_of, is_url
+from knickpoint.ingest.line_writing import write_line
 from knickpoint.ingest.settings import RepositorySettings
 from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
 from knickpoint.model.errors import HistoryError
@@ -25,7 +26,8 @@ _FEW: int = 8
 class GitBook:
     """The commits of one git repository: what git has, and what the store knows of it.
 
-    Lines follow first parents. A late, inserted or rebased commit rewrites a line, never a slot.
+    Lines follow first parents. A late, inserted or rebased commit rewrites a line, never a slot. ``notes`` say why
+    it may not be up to date, ``rewritten`` which lines a rebase or a force-push changed.
     """
 
     store: Store
@@ -34,6 +36,7 @@ class GitBook:
     settings: RepositorySettings
     branch: str = ""
     notes: list[str] = field(default_factory=list)
+    rewritten: list[str] = field(default_factory=list)
     _fetched: bool = False
     _lines: dict[str, frozenset[int]] = field(default_factory=dict)
 
@@ -74,10 +77,10 @@ class GitBook:
             )
         known = set(self.store.commits.lines(self.repository))
         self._lines.clear()
-        self._update_default(tips[self.branch], known=self.branch in known)
+        self._update_default(tips[self.branch])
         for name, tip in tips.items():
             if name != self.branch and (name in known or self._kept(name)):
-                self._update_branch(name, tip, tips[self.branch], known=name in known)
+                self._update_branch(name, tip, tips[self.branch])
 
     def locate(self, revisions: Iterable[str]) -> dict[str, SlottedCommit]:
         """Return revision → commit for those of ``revisions`` that the repository has.
@@ -109,7 +112,7 @@ class GitBook:
         if not branch:
             branch = self._containing(commit.commit.hash, tips)
         if not branch or branch == self.branch:
-            return (
+            return self._rewritten(commit) or (
                 f"commit {commit.commit.hash[:12]} is not on {self.branch}, nor on a branch that still exists;"
                 " its points show on no line"
             )
@@ -117,10 +120,13 @@ class GitBook:
             return ""
         base = tips.get(self.branch, "")
         if branch in tips:
-            self._update_branch(branch, tips[branch], base, known=False)
-        if commit.slot not in self._slots(branch):
-            self._update_branch(branch, commit.commit.hash, base, known=False)
-        return ""
+            self._update_branch(branch, tips[branch], base)
+        if commit.slot in self._slots(branch):
+            return ""
+        rewritten = self._rewritten(commit)
+        if not rewritten:
+            self._update_branch(branch, commit.commit.hash, base)
+        return rewritten
 
     def merge_base(self, commit: str, branch: str = "") -> SlottedCommit | None:
         """Return the last commit of a line that ``commit`` contains: what a patch is to be compared with."""
@@ -134,6 +140,16 @@ class GitBook:
             read = self.git.commits([base]).get(base)
             base = read.parents[0] if read and read.parents else ""
         return None
+
+    def _rewritten(self, commit: SlottedCommit) -> str:
+        """Return a warning where ``commit`` was rewritten, "" where it was not."""
+        slot = self.store.rewrites.successor(self.repository, commit.slot)
+        if slot is None:
+            return ""
+        return (
+            f"commit {commit.commit.hash[:12]} was rewritten and is {self._hash(slot)[:12]} now;"
+            " points of the old one show on no line"
+        )
 
     def _refreshed(self) -> bool:
         """Fetch a URL, once; tell whether there may be news. Where it does not answer, ``notes`` say so."""
@@ -191,15 +207,13 @@ class GitBook:
         found = self.store.commits.find(self.repository, commits[0].parents[0])
         return found.slot if found else None
 
-    def _update_default(self, tip: str, *, known: bool) -> None:
-        line = (
-            self.store.commits.line(self.repository, self.branch) if known else Line(self.repository, self.branch, ())
-        )
+    def _update_default(self, tip: str) -> None:
+        line = self._line(self.branch)
         last = self._hash(line.slots[-1]) if line.slots else ""
         if line.slots and self._deepened(line.slots[0]):
-            line, last = Line(self.repository, self.branch, ()), ""
+            line, last = replace(line, slots=()), ""
         if last != tip:
-            self.store.commits.set_line(self.repository, self.branch, self._read(line, tip, last))
+            self._write(self._line(self.branch), self._read(line, tip, last))
         if self.store.commits.lines(self.repository)[0] != self.branch:
             self.store.commits.set_default_line(self.repository, self.branch)
 
@@ -225,12 +239,31 @@ class GitBook:
             line.slots, self._add(commits), before, shallow=self.git.shallow, where=str(self.git.directory)
         )
 
-    def _update_branch(self, name: str, tip: str, base_tip: str, *, known: bool) -> None:
-        if known:
-            slots = self.store.commits.line(self.repository, name).slots
-            if slots and self._hash(slots[-1]) == tip:
-                return
+    def _line(self, name: str) -> Line:
+        """Return a line as it is, empty where there is none of that name yet."""
+        known = name in self.store.commits.lines(self.repository)
+        return self.store.commits.line(self.repository, name) if known else Line(self.repository, name, ())
+
+    def _write(self, line: Line, slots: Sequence[int], *, base: str = "", merge_base: int = -1) -> None:
+        """Write a line, which was ``line`` before; note where its history was rewritten."""
+        told = write_line(
+            self.store,
+            self.repository,
+            line,
+            slots,
+            base=base,
+            merge_base=merge_base,
+            author_times=self.git.author_times,
+        )
+        if told:
+            self.rewritten.append(told)
+
+    def _update_branch(self, name: str, tip: str, base_tip: str) -> None:
         base = self.store.commits.line(self.repository, self.branch)
+        line = self._line(name)
+        shared = line.merge_base + 1
+        if line.slots and self._hash(line.slots[-1]) == tip and line.slots[:shared] == base.slots[:shared]:
+            return
         own = self.git.first_parents(tip, without=[base_tip])
         before = self._slot_before(own)
         if before is not None and before in base.positions:
@@ -241,5 +274,5 @@ class GitBook:
             position, names = fork_of(hashes, [commit.hash for commit in chain])
             added = self._add([commit for commit in chain if commit.hash in set(names)])
         slots = (*base.slots[: position + 1], *added)
-        self.store.commits.set_line(self.repository, name, slots, base=self.branch, merge_base=position)
+        self._write(line, slots, base=self.branch, merge_base=position)
         self._lines[name] = frozenset(slots)

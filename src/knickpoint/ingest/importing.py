@@ -88,7 +88,7 @@ def import_files(
             outcomes.append(_renamed(outcome, source, str(path)))
     if progress is not None:
         progress(len(files), len(files))
-    return ImportSummary(tuple(outcomes), tuple(ignored), dry_run)
+    return ImportSummary(tuple(outcomes), tuple(ignored), dry_run, writer.books.told())
 
 
 def import_data(
@@ -109,7 +109,8 @@ def import_data(
         dry_run: do everything, then undo it.
     """
     writer = Writer(destination, Books(destination), dry_run)
-    return ImportSummary((writer.take(Arrival(source, data, Context(told or Sidecar()))),), dry_run=dry_run)
+    outcome = writer.take(Arrival(source, data, Context(told or Sidecar())))
+    return ImportSummary((outcome,), dry_run=dry_run, notes=writer.books.told())
 
 
 def mapping_of(format: str) -> tuple[str, str]:  # noqa: A002 - the word of the command line

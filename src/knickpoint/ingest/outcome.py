@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 from knickpoint.model.report import Problem
@@ -102,19 +102,21 @@ def _count(number: int, noun: str) -> str:
 class ImportSummary:
     """What became of every file, in the order of the import.
 
-    ``ignored`` names the files that were found in folders and left alone: no format fits them.
+    ``ignored`` names the files that were found in folders and left alone: no format fits them. ``notes`` tell which
+    lines a rebase or a force-push changed, ``unread`` why repositories or places could not be read.
     """
 
     files: tuple[FileOutcome, ...] = ()
     ignored: tuple[str, ...] = ()
     dry_run: bool = False
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
         """Whether anything was refused, could not be read, or waits."""
         good = {ImportState.IMPORTED, ImportState.UNCHANGED}
-        return any(outcome.state not in good for outcome in self.files)
+        return bool(self.unread) or any(outcome.state not in good for outcome in self.files)
 
     @property
     def changed(self) -> bool:
@@ -137,7 +139,7 @@ class ImportSummary:
 
     def lines(self) -> list[str]:
         """Return what to print: the lines of every file, and a total where there are several."""
-        lines = [line for outcome in self.files for line in outcome.lines()] + list(self.notes)
+        lines = [line for outcome in self.files for line in outcome.lines()] + [*self.notes, *self.unread]
         if len(self.files) != 1:
             counts = {state.value: self.count(state) for state in ImportState if self.count(state)}
             told = ", ".join(f"{count:,} {state}" for state, count in counts.items()) or "no results files found"

@@ -15,7 +15,7 @@ from knickpoint.ingest.outcome import FileOutcome, ImportState, ImportSummary
 from knickpoint.ingest.settings import Destination
 from knickpoint.ingest.sources import ANNOUNCEMENT, keep_announcement, take_arrivals
 from knickpoint.ingest.writing import Writer, give_up
-from knickpoint.model.errors import InputError
+from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.report import Problem
 from knickpoint.store import FileEntry, FileState, Quarantined, Waiting
 
@@ -80,20 +80,18 @@ def retry_waiting(
 ) -> ImportSummary:
     """Bring repositories up to date and take in what waited for commits that are known now.
 
-    What has waited for longer than ``waiting_days`` goes into quarantine.
-
-    Raises:
-        HistoryError: a repository cannot be read.
+    What has waited for longer than ``waiting_days`` goes into quarantine. A repository that cannot be read is
+    ``unread``; the others are not kept waiting for it.
     """
     books = Books(destination)
-    for name, settings in destination.repositories.items():
-        if settings.location:
-            books.sync(name, fetch=fetch)
+    broken = books.sync(fetch=fetch)
     ledger = destination.store.ledger
     names = {repository.id: repository.name for repository in destination.store.commits.repositories()}
     held = ledger.waiting(payloads=False)
-    known = _known_revisions(books, names, held)
-    ready = [one for one in held if not known[one.repository_id].isdisjoint(_unknown(one))]
+    asked = [one for one in held if names.get(one.repository_id) not in broken]
+    known, silent = _known_revisions(books, names, asked)
+    broken |= silent
+    ready = [one for one in held if not known.get(one.repository_id, set()).isdisjoint(_unknown(one))]
     writer = Writer(destination, books)
     outcomes: list[FileOutcome] = []
     for done, one in enumerate(ready):
@@ -107,7 +105,8 @@ def retry_waiting(
     for one in ledger.waiting(payloads=False):
         if one.created < oldest:
             give_up(destination.store, one.id, f"for {destination.ingest.waiting_days:g} days")
-    return ImportSummary(tuple(outcomes))
+    unread = tuple(f"repository {name}: {error}" for name, error in sorted(broken.items()))
+    return ImportSummary(tuple(outcomes), notes=books.told(), unread=unread)
 
 
 def retry_refused(
@@ -172,13 +171,19 @@ def _unknown(held: Waiting) -> tuple[str, ...]:
     return tuple(str(revision) for revision in unknown) if isinstance(unknown, list) else (held.revision,)
 
 
-def _known_revisions(books: Books, names: dict[int, str], held: Sequence[Waiting]) -> dict[int, set[str]]:
-    """Return repository → the revisions among those waited for that it knows now."""
+def _known_revisions(
+    books: Books, names: dict[int, str], held: Sequence[Waiting]
+) -> tuple[dict[int, set[str]], dict[str, HistoryError]]:
+    """Return repository → the revisions among those waited for that it knows now, and why others cannot be asked."""
     wanted: dict[int, set[str]] = {}
     for one in held:
         wanted.setdefault(one.repository_id, set()).update(_unknown(one))
     known: dict[int, set[str]] = {}
+    broken: dict[str, HistoryError] = {}
     for number, revisions in wanted.items():
-        book = books.book(names[number]) if number in names else None
-        known[number] = set(book.locate(revisions)) if isinstance(book, GitBook) else revisions
-    return known
+        try:
+            book = books.book(names[number]) if number in names else None
+            known[number] = set(book.locate(revisions)) if isinstance(book, GitBook) else revisions
+        except HistoryError as error:
+            broken[names[number]] = error
+    return known, broken

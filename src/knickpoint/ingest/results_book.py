@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.history import OrderKey, merge_orders, order_key
-from knickpoint.model.commit import Commit, Repository, SlottedCommit
+from knickpoint.ingest.line_writing import write_line
+from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
 
 if TYPE_CHECKING:
     from knickpoint.store import Store
@@ -89,17 +90,19 @@ class ResultsBook:
         if not moved and _all_later(new.values(), latest) and all(after in new for _, after in new_pairs):
             order, knot = merge_orders(new, [pair for pair in new_pairs if pair[0] in new])
             self.store.commits.append_line(self.repository, name, order)
+            self.store.rewrites.announce(self.repository, order)
             return bool(knot)
         return self._sort_default(name, new)
 
     def _sort_default(self, name: str, new: Iterable[int]) -> bool:
         """Put ``new`` slots onto the default line at their places, and branches that left it before to theirs."""
         names = self._names()
-        line = self.store.commits.line(self.repository, name).slots if name in names else ()
+        known = self._line(name)
+        line = known.slots
         order, knot = self._ordered({*line, *new})
         if tuple(order) == line:
             return bool(knot)
-        self.store.commits.set_line(self.repository, name, order)
+        write_line(self.store, self.repository, known, order)
         first = next(
             (place for place, pair in enumerate(zip(order, line, strict=False)) if pair[0] != pair[1]), len(line)
         )
@@ -109,22 +112,23 @@ class ResultsBook:
         return bool(knot)
 
     def _extend_branch(self, name: str, default: str, slots: Iterable[int]) -> bool:
-        names = self._names()
-        base = self.store.commits.line(self.repository, default).slots if default in names else ()
-        old = self.store.commits.line(self.repository, name) if name in names else None
-        before = set(old.slots[old.merge_base + 1 :]) if old else set()
+        base, old = self._line(default).slots, self._line(name)
+        before = set(old.slots[old.merge_base + 1 :])
         own = (before | set(slots)) - set(base)
         order, knot = self._ordered(own)
         keys = self._keys({*own, *base})
         first = min((keys[slot] for slot in own), default=None)
         fork = max((place for place, slot in enumerate(base) if first is None or keys[slot] < first), default=-1)
-        self.store.commits.set_line(
-            self.repository, name, (*base[: fork + 1], *order), base=default if default != name else "", merge_base=fork
-        )
+        slots = (*base[: fork + 1], *order)
+        write_line(self.store, self.repository, old, slots, base=default if default != name else "", merge_base=fork)
         return bool(knot)
 
     def _names(self) -> tuple[str, ...]:
         return self.store.commits.lines(self.repository)
+
+    def _line(self, name: str) -> Line:
+        known = name in self._names()
+        return self.store.commits.line(self.repository, name) if known else Line(self.repository, name, ())
 
     def _keys(self, slots: Iterable[int]) -> dict[int, OrderKey]:
         return {one.slot: order_key(one.commit) for one in self.store.commits.get(self.repository, sorted(slots))}

@@ -19,7 +19,7 @@ from knickpoint.ingest.places import Folder, Place, open_place, takes_name
 from knickpoint.ingest.settings import Destination, SourceSettings
 from knickpoint.ingest.sidecar import SIDECAR, SIDECAR_SUFFIX, Sidecar, read_sidecar
 from knickpoint.ingest.writing import Writer, keep_refused
-from knickpoint.model.errors import InputError
+from knickpoint.model.errors import HistoryError, InputError, KnickpointError, ServiceError
 from knickpoint.model.report import Problem
 
 __all__ = ["ANNOUNCEMENT", "Watched", "arrived_names", "keep_announcement", "take_arrivals"]
@@ -30,6 +30,9 @@ ANNOUNCEMENT: Final = "announcement"
 _SETTLE_SECONDS: Final = 2.0
 """A file in a folder that changed later than this may still be being written."""
 
+_MOST_UNREAD: Final = 5
+"""So many files in a row that cannot be read mean that their place, or the repository, does not answer at all."""
+
 
 @dataclass
 class Watched:
@@ -39,9 +42,13 @@ class Watched:
     name: str
     settings: SourceSettings
     _seen: dict[str, str] = field(default_factory=dict)
+    _failed: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def poll(self) -> ImportSummary:
         """Take in what is new or changed since the last poll; after a start, what the ledger does not know.
+
+        A file that cannot be read does not keep the others from coming in: it is told once, and tried again at
+        every poll. Where five in a row cannot be read, the rest is left for the next poll.
 
         Raises:
             ServiceError: the place cannot be listed.
@@ -57,38 +64,65 @@ class Watched:
             and not (isinstance(place, Folder) and any(map(_still_written, version.split("\n"))))
         ]
         writer = Writer(self.destination, Books(self.destination))
-        outcomes = []
+        outcomes: list[FileOutcome] = []
         names = set(listing)
-        for name in changed:
+        unread = 0
+        for name in sorted(changed, key=lambda one: one in self._failed):
             outcome = _take(writer, place, name, self.settings, names)
+            if outcome is None or outcome.state is not ImportState.UNREADABLE:
+                unread = 0
+                self._seen[name] = versions[name]
+                self._failed.pop(name, None)
+            elif self._is_news(name, versions[name], outcome):
+                unread += 1
+            else:
+                unread, outcome = unread + 1, None
             if outcome is not None:
                 outcomes.append(outcome)
-            self._seen[name] = versions[name]
-        for name in self._seen.keys() - versions.keys():
-            del self._seen[name]
-        return ImportSummary(tuple(outcomes))
+            if unread >= _MOST_UNREAD:
+                break
+        for known in (self._seen, self._failed):
+            for name in known.keys() - versions.keys():
+                del known[name]
+        return ImportSummary(tuple(outcomes), notes=writer.books.told())
+
+    def _is_news(self, name: str, version: str, outcome: FileOutcome) -> bool:
+        """Note why a file cannot be read; tell whether that is not known yet."""
+        reason = version, outcome.problems[0].message
+        news = self._failed.get(name) != reason
+        self._failed[name] = reason
+        return news
 
 
 def take_arrivals(destination: Destination, body: bytes) -> ImportSummary:
     """Take in the files that a bucket's notification names; a second delivery changes nothing.
 
     Read are the events of S3 and of what speaks like it, of Google Cloud Storage (Pub/Sub push, or
-    CloudEvents), and ``{"url": "…"}``. Only files of configured sources are taken.
+    CloudEvents), and ``{"url": "…"}``. Only files of configured sources are taken, each by itself: those that can
+    be taken are in when this raises because of others.
 
     Raises:
         InputError: the event cannot be read, or names a file of no source.
-        ServiceError: a file cannot be fetched; deliver the event again.
+        ServiceError: a file cannot be fetched, or a repository cannot be read; deliver the event again.
     """
-    outcomes = []
+    outcomes: list[FileOutcome] = []
+    failures: list[InputError | ServiceError] = []
     writer = Writer(destination, Books(destination))
     for url in arrived_names(body):
-        settings, name = _source_of(destination, url)
-        if not takes_name(name, settings.pattern):
-            continue
-        outcome = _take(writer, open_place(settings, destination.directory), name, settings, None)
-        if outcome is not None:
-            outcomes.append(outcome)
-    return ImportSummary(tuple(outcomes))
+        try:
+            settings, name = _source_of(destination, url)
+            if not takes_name(name, settings.pattern):
+                continue
+            outcome = _taken(writer, open_place(settings, destination.directory), name, settings, None)
+        except (InputError, ServiceError) as error:
+            failures.append(error)
+        except HistoryError as error:
+            failures.append(ServiceError(error.message, where=error.where, remedy=error.remedy))
+        else:
+            outcomes += [outcome] if outcome is not None else []
+    if failures:
+        raise min(failures, key=lambda error: isinstance(error, InputError))
+    return ImportSummary(tuple(outcomes), notes=writer.books.told())
 
 
 def keep_announcement(destination: Destination, body: bytes, source: str, problem: Problem) -> FileOutcome:
@@ -171,9 +205,28 @@ def _source_of(destination: Destination, url: str) -> tuple[SourceSettings, str]
 def _take(
     writer: Writer, place: Place, name: str, settings: SourceSettings, names: set[str] | None
 ) -> FileOutcome | None:
+    """Take one file in as :func:`_taken` does; one that cannot be fetched or placed just now is unreadable."""
+    try:
+        return _taken(writer, place, name, settings, names)
+    except (ServiceError, HistoryError) as error:
+        return _unreadable(place.source(name), error)
+
+
+def _unreadable(source: str, error: KnickpointError) -> FileOutcome:
+    problem = Problem(error.message, error.where, error.remedy)
+    return FileOutcome(source, ImportState.UNREADABLE, problems=(problem,))
+
+
+def _taken(
+    writer: Writer, place: Place, name: str, settings: SourceSettings, names: set[str] | None
+) -> FileOutcome | None:
     """Take one file in with what stands beside it; None where it is gone again, or is nobody's results.
 
     ``names`` are those of all files.
+
+    Raises:
+        ServiceError: the place does not give it.
+        HistoryError: its repository cannot be read.
     """
     source = place.source(name)
     given = Sidecar(
@@ -189,8 +242,7 @@ def _take(
             name, lambda beside: place.read(beside, limit) if names is None or beside in names else None
         )
     except InputError as error:
-        problem = Problem(error.message, error.where, error.remedy)
-        return FileOutcome(source, ImportState.UNREADABLE, problems=(problem,))
+        return _unreadable(source, error)
     return writer.take_found(Arrival(source, data, Context(told), companions))
 
 

@@ -225,6 +225,8 @@ class Worker:
         for outcome in summary.files:
             for line in outcome.lines():
                 self.announce(line)
+        for line in (*summary.notes, *summary.unread):
+            self.announce(line)
         return bool(summary.files)
 
 

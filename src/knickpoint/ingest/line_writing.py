@@ -1,0 +1,79 @@
+"""Write the line of a branch: commits that were rewritten are recognised, and what stands elsewhere now is announced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from knickpoint.history import Authorship, changed_order, match_rewritten
+from knickpoint.model.commit import Line, Repository, SlottedCommit
+
+if TYPE_CHECKING:
+    from knickpoint.store import Store
+
+__all__ = ["AuthorTimes", "write_line"]
+
+AuthorTimes = Callable[[Sequence[str]], dict[str, int]]
+"""Return hash → author date, in seconds since 1970, for those commits of which it is known."""
+
+
+def write_line(
+    store: Store,
+    repository: Repository,
+    line: Line,
+    slots: Sequence[int],
+    *,
+    base: str = "",
+    merge_base: int = -1,
+    author_times: AuthorTimes | None = None,
+) -> str:
+    """Set the order of ``line``, which is as it was before, to ``slots``, all in one transaction.
+
+    Where commits left it and others came (a rebase, an inserted commit, a force-push), those that are the same
+    are recognised, and findings move along. Traces with results at commits that left, came, or changed places are
+    announced at once. Returns a line for people where history was rewritten, "" otherwise.
+
+    Args:
+        store: where the line is kept.
+        repository: whose line it is.
+        line: the line before, empty where it is new.
+        slots: its commits now, oldest first.
+        base: the line that it leaves, "" for none.
+        merge_base: the last position that it shares with ``base``.
+        author_times: tells author dates; None where commits are never rewritten.
+    """
+    told = ""
+    with store.transaction():
+        store.commits.set_line(repository, line.name, slots, base=base, merge_base=merge_base)
+        changed = changed_order(line.slots, slots)
+        gone, fresh = changed.difference(slots), changed.difference(line.slots)
+        left, joined = ([slot for slot in line.slots if slot in gone], [slot for slot in slots if slot in fresh])
+        if left and joined and author_times is not None:
+            successors = _successors(store, repository, left, joined, author_times)
+            store.rewrites.record(repository, line.name, successors, joined=joined)
+            told = (
+                f"history of {repository.name}, branch {line.name}, was rewritten: {_commits(len(left))} left it,"
+                f" {len(successors):,} of them recognised under new hashes; findings there moved along"
+            )
+        if changed:
+            store.rewrites.announce(repository, changed)
+    return told
+
+
+def _successors(
+    store: Store, repository: Repository, left: Sequence[int], joined: Sequence[int], author_times: AuthorTimes
+) -> dict[int, int]:
+    commits = store.commits.get(repository, [*left, *joined])
+    times = author_times([one.commit.hash for one in commits])
+    old, new = commits[: len(left)], commits[len(left) :]
+    pairs = match_rewritten([_authorship(one, times) for one in old], [_authorship(one, times) for one in new])
+    return {old[before].slot: new[after].slot for before, after in pairs.items()}
+
+
+def _authorship(one: SlottedCommit, times: dict[str, int]) -> Authorship:
+    commit = one.commit
+    return Authorship(commit.author, commit.email, commit.subject, times.get(commit.hash))
+
+
+def _commits(count: int) -> str:
+    return "1 commit" if count == 1 else f"{count:,} commits"
