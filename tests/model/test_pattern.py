@@ -4,15 +4,33 @@ import re
 import warnings
 
 import pytest
-from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from knickpoint.model.errors import QueryError
 from knickpoint.model.pattern import Pattern, compile_pattern
 from knickpoint.model.query import parse_query
 
-ATOMS = ["a", "b", "c", ".", "[ab]", "[^a]", r"\w", r"\d", r"\b", "^", "$", "_", "[a-c1]", r"\.", r"[\d_]", r"\W", "é"]
-COUNTS = ["*", "+", "?", "{2}", "{1,2}", "{,2}", "{1,}", "*?", "+?", "{0}"]
+ATOMS = [
+    "a",
+    "b",
+    "c",
+    ".",
+    "[ab]",
+    "[^a]",
+    r"\w",
+    r"\d",
+    r"\b",
+    "^",
+    "$",
+    "_",
+    "[a-c1]",
+    r"\.",
+    r"[\d_]",
+    r"\W",
+    "[é]",
+]
+COUNTS = ["*", "+", "?", "{2}", "{1,2}", "{1,}", "*?", "+?", "{0}"]
 
 patterns = st.recursive(
     st.sampled_from(ATOMS),
@@ -36,7 +54,7 @@ def theirs(pattern: str) -> re.Pattern[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return re.compile(pattern)
+            return re.compile(pattern, re.ASCII)
         except re.error:
             reject()
 
@@ -46,15 +64,14 @@ def test_a_pattern_occurs_where_the_standard_library_finds_it(pattern: str, text
     assert compiled(pattern).occurs_in(text) is bool(theirs(pattern).search(text))
 
 
-@settings(suppress_health_check=[HealthCheck.filter_too_much])
-@given(pattern=st.text("ab|()[]{}*+?^$.\\dwsbB-,12:P<>i", max_size=12), text=st.text("ab12-,", min_size=1, max_size=6))
-def test_what_is_not_refused_means_what_the_standard_library_says(pattern: str, text: str) -> None:
-    assert compiled(pattern).occurs_in(text) is bool(theirs(pattern).search(text))
-
-
 @given(pattern=st.text(max_size=20), text=st.text(max_size=10))
 def test_any_text_is_a_pattern_or_refused(pattern: str, text: str) -> None:
-    assert compiled(pattern).occurs_in(text) in {True, False}
+    assert compiled(pattern).occurs_in_each([text]) in ([True], [False])
+
+
+@given(text=st.text(max_size=20))
+def test_what_is_escaped_stands_for_itself(text: str) -> None:
+    assert compile_pattern(f"^{re.escape(text)}$").occurs_in(text)
 
 
 @pytest.mark.parametrize("pattern", ["^(a+)+$", "(a|a)*b", "(.*)*x", "((a?){20})(a{20})c", "(x+x+)+y"])
@@ -62,35 +79,25 @@ def test_a_pattern_made_to_take_for_ever_does_not(pattern: str) -> None:
     assert not any(compile_pattern(pattern).occurs_in_each(["a" * 300 + "!", "y" * 300 + "!"]))
 
 
-def test_a_pattern_that_needs_too_much_work_is_refused_in_words() -> None:
-    texts = [f"{7**number:b}".replace("0", "a").replace("1", "b") for number in range(400, 500)]
-    with pytest.raises(QueryError, match="takes too much work"):
-        compile_pattern("(a|b)*a(a|b){90}[^ab]").occurs_in_each(texts)
-
-
 @pytest.mark.parametrize(
     ("pattern", "told"),
     [
-        (r"(a)\1", r"\\1 is not available \(character 5\)"),
-        ("(?=a)", "looking around"),
-        ("(?<!a)b", "looking around"),
-        ("a**", "a repetition is repeated"),
-        ("*a", "nothing to repeat"),
-        ("(a", "a bracket is not closed"),
-        ("a)", "a bracket is closed"),
-        ("[a", r"a bracket \[ is not closed"),
-        ("[b-a]", "ends before it begins"),
-        ("a{3,2}", "at most fewer than at least"),
-        ("(a{99}){99}", "too large"),
-        ("(" * 60 + ")" * 60, "nested too deeply"),
+        (r"(a)\1", r"invalid escape sequence: \1"),
+        ("(?=a)", "invalid perl operator"),
+        ("a**", "bad repetition operator"),
+        ("(a", "missing"),
+        ("[b-a]", "invalid character class range"),
+        ("(a{99}){99}", "invalid repetition size"),
+        ("((a{30}){30}|(b{30}){30}|(c{30}){30}|[^a]{900}|\\w{900}){1}" * 15, "too large"),
         ("a" * 2000, "2,000 characters"),
-        ("a\\", "backslash"),
-        (r"\xg1", "2 hex digits"),
+        ("a\\", "trailing"),
+        ("\ud800", "surrogate"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_the_reason(pattern: str, told: str) -> None:
-    with pytest.raises(QueryError, match=told):
+    with pytest.raises(QueryError) as refused:
         compile_pattern(pattern)
+    assert told in str(refused.value)
 
 
 def test_capitals_count_unless_the_pattern_says_otherwise() -> None:

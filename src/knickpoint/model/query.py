@@ -34,8 +34,7 @@ class Condition:
     Attributes:
         name: of the param.
         values: wanted, literally.
-        patterns: wanted, as regular expressions that may match anywhere in the value; which ones there are says
-            :mod:`knickpoint.model.pattern`.
+        patterns: wanted, as regular expressions (RE2) that may match anywhere in the value.
         refused: values that must not be.
         refused_patterns: regular expressions that must not match.
         present: wanted whatever its value (``name=*``).
@@ -59,11 +58,7 @@ class Condition:
         return self.accepts_each((value,))[0]
 
     def accepts_each(self, values: Sequence[str]) -> list[bool]:
-        """Say of each of ``values`` of the param whether it passes.
-
-        Raises:
-            QueryError: a regular expression takes too much work.
-        """
+        """Say of each of ``values`` of the param whether it passes."""
         wanted, refused = frozenset(self.values), frozenset(self.refused)
         found = [not self._wants or self.present or value in wanted for value in values]
         for pattern in self.patterns:
