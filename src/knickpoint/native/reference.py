@@ -234,7 +234,7 @@ def _compare(values: NDArray[np.float64], a: int, b: int, c: int, *, population:
     """Return p and magnitude of ``values[a:b]`` against ``values[b:c]``, by a pooled t-test."""
     before, after = values[a:b], values[b:c]
     n, m = before.size, after.size
-    one, two = float(before.sum() / n), float(after.sum() / m)
+    one, two = (float(part[0] + (part - part[0]).sum() / part.size) for part in (before, after))
     magnitude = max(abs(two / one - 1) if one else 0.0, abs(one / two - 1) if two else 0.0)
     if n + m <= 2:
         return 1.0, magnitude

@@ -84,17 +84,20 @@ static double apart(double base, double other)
     return base == 0.0 ? 0.0 : fabs(other / base - 1.0);
 }
 
+/* The mean of x[a..b), by distances from x[a]: exact where all are equal, and with all digits far from 0. */
+static double mean_of(const double *x, int64_t a, int64_t b)
+{
+    double sum = 0.0;
+    for (int64_t i = a; i < b; i++)
+        sum += x[i] - x[a];
+    return x[a] + sum / (double)(b - a);
+}
+
 /* Pooled t-test of x[a..b) against x[b..c). p is 1 where two constants are equal or nothing is left to estimate by. */
 static struct levels compare(const double *x, int64_t a, int64_t b, int64_t c, int population)
 {
-    double n = (double)(b - a), m = (double)(c - b), sum = 0.0, squares = 0.0, others = 0.0;
-    for (int64_t i = a; i < b; i++)
-        sum += x[i];
-    double before = sum / n;
-    sum = 0.0;
-    for (int64_t i = b; i < c; i++)
-        sum += x[i];
-    double after = sum / m;
+    double n = (double)(b - a), m = (double)(c - b), squares = 0.0, others = 0.0;
+    double before = mean_of(x, a, b), after = mean_of(x, b, c);
     for (int64_t i = a; i < b; i++)
         squares += (x[i] - before) * (x[i] - before);
     for (int64_t i = b; i < c; i++)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["split_by_t"]
 
-_SPLIT, _REFUSED, _TOO_LIKELY, _TOO_SMALL, _STAYS = range(5)
+_SPLIT, _REFUSED, _TOO_LIKELY, _, _STAYS = range(5)
 
 
 def _first_p(p: float) -> float:
@@ -60,17 +60,16 @@ def split_by_t(
         if kind == _SPLIT or (kind != _STAYS and not refused):
             continue
         strength = Check("q_hat", q)
-        large = Check("magnitude", magnitude, ">", least_magnitude, passed=kind != _TOO_SMALL)
+        large = Check("magnitude", magnitude, ">", least_magnitude, passed=magnitude > least_magnitude)
         if kind == _STAYS:
             likely = Check("p of the t-test", p, "<", search.p, passed=p < search.p)
-            fresh = replace(large, passed=magnitude > least_magnitude)
-            kept.append(Found(index, q, None, accepted=True, checks=(strength, likely, fresh), reason=""))
+            kept.append(Found(index, q, None, accepted=True, checks=(strength, likely, large), reason=""))
         elif kind == _REFUSED:
             likely = Check("p of the t-test", p, "<=", first_p, passed=False)
             reason = f"the t-test at the split gives p {p:.3g}, more than {first_p:g}"
             gone.append(Found(index, q, None, accepted=False, checks=(strength, likely), reason=reason))
         else:
-            likely = Check("p of the t-test", p, "<", search.p, passed=kind != _TOO_LIKELY)
+            likely = Check("p of the t-test", p, "<", search.p, passed=p < search.p)
             if kind == _TOO_LIKELY:
                 reason = f"merged: between its neighbours the t-test gives p {p:.3g}, not below {search.p:g}"
             else:

@@ -188,8 +188,11 @@ def _candidates(
         elif wanted[window] == 0:
             reason = "the change has the other direction"
             checks += (Check("the wanted direction, 1 where it has it", 0.0, ">=", 1.0, passed=False),)
+        elif window in outcome.reasons:
+            reason = outcome.reasons[window]
         else:
-            reason = outcome.reasons.get(window, "")
+            reason = _OPEN
+            checks += (Check("calm windows on both sides", 0.0, ">=", 1.0, passed=False),)
         found.append(Candidate(int(rows[window + turning]), accepted, checks, reason))
     return tuple(found)
 
