@@ -102,6 +102,34 @@ def test_a_url_that_does_not_answer_lets_results_wait(lab: Lab, new_repository: 
     assert "cannot be fetched" in summary.lines()[1]
 
 
+def test_a_repository_that_is_gone_keeps_no_other_waiting(lab: Lab, made: GitRepository) -> None:
+    lab.configure('[repositories.gone]\nlocation = "../gone"\n[repositories.lib]\nlocation = "../lib"\n')
+    commit, arrive = ahead(made)
+    lab.take(lab.skia("a.json", commit, sort=1), repository="lib")
+    arrive()
+    summary = retry_waiting(lab.instance)
+    assert [outcome.state for outcome in summary.files] == [ImportState.IMPORTED]
+    assert [line.partition(": ")[0] for line in summary.unread] == ["repository gone"]
+    assert summary.failed
+
+
+def test_a_url_that_is_gone_keeps_no_other_waiting(
+    lab: Lab, made: GitRepository, new_repository: NewRepository
+) -> None:
+    far = new_repository("far")
+    known = far.commit()
+    url = far.directory.as_uri()
+    lab.configure(f'[repositories.far]\nlocation = "{url}"\n[repositories.lib]\nlocation = "../lib"\n')
+    commit, arrive = ahead(made)
+    lab.take(lab.skia("far.json", known, sort=1), repository="far")
+    lab.take(lab.skia("a.json", commit, sort=1), repository="lib")
+    arrive()
+    far.directory.rename(lab.directory / "gone")
+    summary = retry_waiting(lab.instance)
+    assert [outcome.state for outcome in summary.files] == [ImportState.IMPORTED]
+    assert [line.partition(": ")[0] for line in summary.unread] == ["repository far"]
+
+
 def test_a_refused_file_comes_in_under_better_rules(lab: Lab) -> None:
     lab.configure('[ingest]\nrefuse_params = ["pid"]\n')
     lab.take(lab.write("a.csv", "commit,benchmark,pid,value\n" + "a" * 40 + ",sort,17,1\n"))

@@ -2,20 +2,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.ingest.conftest import Lab
+from tests.repositories import GitRepository
 
 from knickpoint.ingest import ImportState, retry_refused
-from knickpoint.ingest.places import takes_name
+from knickpoint.ingest.places import Bucket, takes_name
 from knickpoint.ingest.sources import Watched, arrived_names, keep_announcement, take_arrivals
 from knickpoint.model.errors import InputError, ServiceError
 from knickpoint.model.report import Problem
 
 A, B = "a" * 40, "b" * 40
+
+NewRepository = Callable[[str], GitRepository]
 
 
 def old(path: Path) -> Path:
@@ -113,6 +117,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     client.create_bucket(Bucket="bench")
     yield client
     client.close()
+    urllib.request.urlopen(f"http://{host}:{port}/moto-api/reset", data=b"").close()
     server.stop()
 
 
@@ -136,6 +141,75 @@ def test_a_bucket_is_read_once_and_then_for_what_is_new(lab: Lab, bucket: Any) -
     bucket.put_object(Bucket="bench", Key="nightly/2026/a.json", Body=skia(A, 3))
     assert source.poll().files[0].corrected == 1
     assert lab.values() == {A: {"sort": 3}}
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
+    """Let the bucket fail to give the objects called so, until the list that is returned is emptied."""
+    broken = list(names)
+    read = Bucket.read
+
+    def fail(bucket: Bucket, name: str, limit: int) -> bytes | None:
+        if name in broken:
+            raise ServiceError("the bucket does not answer as it should: 500", where=name)
+        return read(bucket, name, limit)
+
+    monkeypatch.setattr(Bucket, "read", fail)
+    return broken
+
+
+def test_an_object_that_cannot_be_read_does_not_keep_others_from_coming_in(
+    lab: Lab, bucket: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = in_bucket(lab, bucket)
+    bucket.put_object(Bucket="bench", Key="nightly/a.json", Body=skia(A, 1))
+    bucket.put_object(Bucket="bench", Key="nightly/b.json", Body=skia(B, 2))
+    broken = failing(monkeypatch, "a.json")
+    assert [outcome.state for outcome in source.poll().files] == [ImportState.UNREADABLE, ImportState.IMPORTED]
+    assert source.poll().files == ()
+    broken.clear()
+    assert [outcome.state for outcome in source.poll().files] == [ImportState.IMPORTED]
+
+
+def test_a_place_that_stops_answering_is_left_for_the_next_poll(
+    lab: Lab, bucket: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = in_bucket(lab, bucket)
+    names = [f"{number}.json" for number in range(8)]
+    for number, name in enumerate(names):
+        bucket.put_object(Bucket="bench", Key=f"nightly/{name}", Body=skia(f"{number}" * 40, 1))
+    broken = failing(monkeypatch, *names)
+    assert len(source.poll().files) == 5
+    broken.clear()
+    assert [outcome.state for outcome in source.poll().files] == [ImportState.IMPORTED] * 8
+
+
+def test_an_event_with_a_file_that_cannot_be_read_brings_the_others_in(
+    lab: Lab, bucket: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_bucket(lab, bucket)
+    bucket.put_object(Bucket="bench", Key="nightly/a.json", Body=skia(A, 1))
+    bucket.put_object(Bucket="bench", Key="nightly/b.json", Body=skia(B, 2))
+    failing(monkeypatch, "a.json")
+    records = [json.loads(s3_event(f"nightly/{name}.json"))["Records"][0] for name in "ab"]
+    with pytest.raises(ServiceError, match="does not answer"):
+        take_arrivals(lab.instance, json.dumps({"Records": records}).encode())
+    assert lab.values() == {B: {"sort": 2}}
+
+
+def test_a_repository_that_cannot_be_read_does_not_stop_a_poll(lab: Lab, new_repository: NewRepository) -> None:
+    made = new_repository("good")
+    commit = made.commit()
+    lab.configure(
+        '[repositories.good]\nlocation = "../good"\n[repositories.gone]\nlocation = "../gone"\n'
+        '[ingest.sources.a]\nlocation = "../results"\n'
+    )
+    source = Watched(lab.instance, "a", lab.instance.ingest.sources["a"])
+    for number, repository in enumerate(("gone", "good")):
+        old(lab.skia(f"results/{number}/a.json", commit, sort=1))
+        old(lab.write(f"results/{number}/knick.sidecar.json", {"repository": repository}))
+    found = {outcome.state: outcome.lines()[0] for outcome in source.poll().files}
+    assert found.keys() == {ImportState.UNREADABLE, ImportState.IMPORTED}
+    assert "there is no such directory" in found[ImportState.UNREADABLE]
 
 
 def test_a_notification_brings_a_file_in_and_a_second_delivery_changes_nothing(lab: Lab, bucket: Any) -> None:

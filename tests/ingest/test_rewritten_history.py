@@ -1,0 +1,235 @@
+"""Rebases, inserted commits and force-pushes, in real git repositories, under findings that people decided about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pytest
+from tests.ingest.conftest import Lab
+from tests.repositories import GitRepository
+
+from knickpoint.ingest import retry_waiting
+from knickpoint.model.alert import Alert
+from knickpoint.model.regression import ChangePoint, Condition, Status
+from knickpoint.store import unpack_ids
+from knickpoint.store.findings import Ticket
+from knickpoint.watch.run import RunSummary, run_alerts
+from knickpoint.watch.triage import Targets, decide, undo
+
+_ALERTS = (Alert("quick", method="threshold"),)
+
+
+@dataclass
+class Story:
+    """A repository with twelve measured commits, of which the seventh (number 6) made sorting slower."""
+
+    lab: Lab
+    git: GitRepository
+    hashes: list[str]
+
+    def measure(self, hashes: Sequence[str], value: Callable[[int], float]) -> None:
+        """Import a result for each of ``hashes``."""
+        self.lab.take(
+            *(self.lab.skia(f"{one}.json", one, sort=value(place)) for place, one in enumerate(hashes)),
+        )
+
+    def run(self) -> RunSummary:
+        """Run the alerts over everything."""
+        return run_alerts(self.lab.instance.store, _ALERTS)
+
+    @property
+    def points(self) -> list[ChangePoint]:
+        """The change points of the one trace, gone ones too."""
+        store = self.lab.instance.store
+        (trace,) = store.traces.find(store.commits.repository("lib"), ",benchmark=sort,unit=ms,")
+        return store.findings.change_points(trace.id, gone=True)
+
+    def hash_of(self, slot: int) -> str:
+        """Return the hash of the commit at ``slot``."""
+        commits = self.lab.instance.store.commits
+        return commits.get(commits.repository("lib"), [slot])[0].commit.hash
+
+    def slot_of(self, revision: str) -> int:
+        """Return the slot of a commit."""
+        commits = self.lab.instance.store.commits
+        found = commits.find(commits.repository("lib"), revision)
+        assert found is not None
+        return found.slot
+
+    def insert_below(self, number: int) -> list[str]:
+        """Put a commit before commit ``number`` and rebase the rest onto it; return the hashes of the line now."""
+        self.git.git("checkout", "--quiet", "-b", "insertion", f"{self.hashes[number]}~1")
+        inserted = self.git.commit("Put in between")
+        self.git.git("rebase", "--quiet", "--onto", inserted, f"{self.hashes[number]}~1", "main")
+        self.git.git("branch", "--quiet", "-D", "insertion")
+        return self.git.git("rev-list", "--first-parent", "--reverse", "main").splitlines()
+
+
+def slower_from(number: int) -> Callable[[int], float]:
+    return lambda place: (10.0 if place < number else 20.0) + 0.01 * (place % 3)
+
+
+@pytest.fixture
+def story(lab: Lab, new_repository: Callable[[str], GitRepository]) -> Story:
+    repository = new_repository("lib")
+    lab.configure('[repositories.lib]\nlocation = "../lib"\n')
+    made = Story(lab, repository, repository.commits(12))
+    made.measure(made.hashes, slower_from(6))
+    made.run()
+    return made
+
+
+def hide(story: Story) -> ChangePoint:
+    (point,) = story.points
+    decide(story.lab.instance.store, Targets(points=(point.id,)), who="ada", status=Status.HIDDEN, note="known")
+    return point
+
+
+def test_a_triaged_finding_stays_triaged_over_a_rebase_of_its_commit(story: Story) -> None:
+    point = hide(story)
+    hashes = story.insert_below(4)
+    story.measure(hashes, slower_from(7))
+    summary = story.run()
+    (after,) = story.points
+    assert (after.id, after.status, after.note, after.condition) == (
+        point.id,
+        Status.HIDDEN,
+        "known",
+        Condition.PRESENT,
+    )
+    assert story.hash_of(after.place.slot) == hashes[7] != story.hashes[6]
+    assert (summary.new, summary.new_regressions) == (0, ())
+
+
+def test_a_run_between_the_rebase_and_the_new_results_loses_nothing(story: Story) -> None:
+    point = hide(story)
+    hashes = story.insert_below(4)
+    retry_waiting(story.lab.instance)
+    story.run()
+    assert [one.condition for one in story.points] == [Condition.GONE]
+    story.measure(hashes, slower_from(7))
+    assert story.run().new == 0
+    assert [(one.id, one.status) for one in story.points] == [(point.id, Status.HIDDEN)]
+
+
+def test_a_finding_stays_over_one_rebase_after_another(story: Story) -> None:
+    point = hide(story)
+    for number in (4, 2):
+        hashes = story.insert_below(number)
+        story.hashes = hashes
+        retry_waiting(story.lab.instance)
+    story.measure(hashes, slower_from(8))
+    story.run()
+    assert [(one.id, one.status) for one in story.points] == [(point.id, Status.HIDDEN)]
+
+
+def test_a_force_push_back_to_the_former_commits_brings_all_back(story: Story) -> None:
+    point = hide(story)
+    tip = story.hashes[-1]
+    story.insert_below(4)
+    retry_waiting(story.lab.instance)
+    story.run()
+    story.git.git("reset", "--quiet", "--hard", tip)
+    retry_waiting(story.lab.instance)
+    assert story.run().new == 0
+    (after,) = story.points
+    assert (after.id, after.status, after.condition) == (point.id, Status.HIDDEN, Condition.PRESENT)
+    assert story.hash_of(after.place.slot) == story.hashes[6]
+
+
+def test_a_reworded_commit_keeps_its_finding(story: Story) -> None:
+    point = hide(story)
+    story.git.git("reset", "--quiet", "--hard", story.hashes[6])
+    date = story.git.git("log", "-1", "--format=%ad", "--date=raw")
+    story.git.git("commit", "--quiet", "--amend", "--allow-empty", "-m", "Said better", f"--date={date}")
+    hashes = [*story.hashes[:6], story.git.git("rev-parse", "HEAD")]
+    story.measure(hashes, slower_from(6))
+    story.run()
+    assert [(one.id, one.status) for one in story.points] == [(point.id, Status.HIDDEN)]
+
+
+def test_a_checkout_that_never_had_the_old_commits_knows_them_by_what_they_say(story: Story) -> None:
+    point = hide(story)
+    hashes = story.insert_below(4)
+    fresh = story.lab.directory / "fresh"
+    story.git.git("clone", "--quiet", "--no-local", str(story.git.directory), str(fresh))
+    story.lab.configure('[repositories.lib]\nlocation = "../fresh"\n')
+    story.measure(hashes, slower_from(7))
+    story.run()
+    assert [(one.id, one.status) for one in story.points] == [(point.id, Status.HIDDEN)]
+
+
+def test_a_decision_can_be_taken_back_after_a_rebase(story: Story) -> None:
+    point = hide(story)
+    hashes = story.insert_below(4)
+    story.measure(hashes, slower_from(7))
+    story.run()
+    undo(story.lab.instance.store, Targets(points=(point.id,)), who="ada")
+    story.run()
+    assert [(one.id, one.status) for one in story.points] == [(point.id, Status.NEW)]
+
+
+def test_another_commit_in_the_place_of_an_old_one_takes_nothing_over(story: Story) -> None:
+    point = hide(story)
+    story.git.git("reset", "--quiet", "--hard", story.hashes[5])
+    others = [story.git.commit(f"Something else {number}") for number in range(8)]
+    story.measure([*story.hashes[:6], *others], lambda place: 10.0 if place < 11 else 20.0)
+    story.run()
+    found = {one.id: (one.status, one.condition) for one in story.points}
+    assert found.pop(point.id) == (Status.HIDDEN, Condition.GONE)
+    assert list(found.values()) == [(Status.NEW, Condition.PRESENT)]
+
+
+def test_a_ticket_follows_its_commit(story: Story) -> None:
+    store = story.lab.instance.store
+    repository = store.commits.repository("lib")
+    store.findings.tickets.put(repository, [Ticket("PERF-1", "benchmark=sort", story.slot_of(story.hashes[6]))])
+    hashes = story.insert_below(4)
+    retry_waiting(story.lab.instance)
+    assert [ticket.slot for ticket in store.findings.tickets.all(repository)] == [story.slot_of(hashes[7])]
+
+
+def test_a_rebase_is_announced_at_once_for_the_traces_it_concerns(story: Story) -> None:
+    store = story.lab.instance.store
+    story.lab.take(story.lab.skia("old.json", story.hashes[0], search=1))
+    for event in store.outbox.claim(["traces-changed"], "test", 60, 1000):
+        store.outbox.done(event)
+    story.insert_below(4)
+    notes = retry_waiting(story.lab.instance).notes
+    (event,) = store.outbox.claim(["traces-changed"], "test", 60, 10)
+    (trace,) = store.traces.find(store.commits.repository("lib"), ",benchmark=sort,unit=ms,")
+    assert unpack_ids(event.payload).tolist() == [trace.id]
+    assert [note.split(": ")[1] for note in notes] == [
+        "8 commits left it, 8 of them recognised under new hashes; findings there moved along"
+    ]
+
+
+def test_commits_that_only_come_to_the_end_of_a_line_are_no_news(story: Story) -> None:
+    store = story.lab.instance.store
+    for event in store.outbox.claim(["traces-changed"], "test", 60, 1000):
+        store.outbox.done(event)
+    story.git.commits(2)
+    assert retry_waiting(story.lab.instance).notes == ()
+    assert store.outbox.claim(["traces-changed"], "test", 60, 10) == []
+
+
+def test_results_of_a_rewritten_commit_say_what_it_is_now(story: Story) -> None:
+    hashes = story.insert_below(4)
+    retry_waiting(story.lab.instance)
+    summary = story.lab.take(story.lab.skia("late.json", story.hashes[6], search=1))
+    told = f"commit {story.hashes[6][:12]} was rewritten and is {hashes[7][:12]} now"
+    assert any(told in line for line in summary.lines())
+
+
+def test_a_branch_follows_its_base_when_that_is_rewritten(story: Story) -> None:
+    story.git.git("checkout", "--quiet", "-b", "feature", story.hashes[8])
+    own = story.git.commit("Own")
+    story.lab.take(story.lab.skia("own.json", own, sort=20.0), branch="feature")
+    story.insert_below(4)
+    retry_waiting(story.lab.instance)
+    commits = story.lab.instance.store.commits
+    repository = commits.repository("lib")
+    line, base = commits.line(repository, "feature"), commits.line(repository)
+    assert (line.merge_base, story.lab.line("lib", "feature")) == (3, [*story.hashes[:9], own])
+    assert line.slots[:4] == base.slots[:4]
