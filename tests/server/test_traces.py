@@ -118,6 +118,12 @@ def test_thinning_keeps_order_and_extremes_within_its_budget(values: list[float]
         assert {array[kept].min(), array[kept].max()} == {array.min(), array.max()}
 
 
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=200), st.integers(4, 50))
+def test_thinning_keeps_the_first_and_the_newest_value(values: list[float], points: int) -> None:
+    kept = thin(np.array(values, dtype=np.float64), points)
+    assert (kept[0], kept[-1]) == (0, len(values) - 1)
+
+
 @pytest.mark.parametrize("traces", ["", "x", "1,-2", "9" * 20])
 def test_ids_that_are_none_are_refused(reader: Client, traces: str) -> None:
     assert reader.get("/api/v1/values", params={"traces": traces}).status_code == 400

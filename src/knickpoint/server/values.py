@@ -17,6 +17,9 @@ __all__ = ["MOST_TRACES", "pack_values", "thin", "window"]
 MOST_TRACES: Final = 256
 """Traces in one answer."""
 
+_WITH_ENDS: Final = 4
+"""Points from which on there is room for the first and the last value beside the extremes."""
+
 
 def window(line: Line, first: int | None, last: int | None) -> tuple[int, int]:
     """Return the positions ``first`` to ``last`` as far as ``line`` has them, both inclusive.
@@ -37,17 +40,18 @@ def window(line: Line, first: int | None, last: int | None) -> tuple[int, int]:
 def thin(values: NDArray[np.float64], points: int) -> NDArray[np.int64]:
     """Return the indices of at most ``points`` of ``values`` that look the same when drawn.
 
-    The values are cut into ``points / 2`` runs, and the least and the greatest of each are kept, so that no
-    spike is lost. Needs ``points >= 2`` and finite values.
+    The values are cut into runs, and the least and the greatest of each are kept, so that no spike is lost; the
+    first and the last value as well where ``points >= 4``. Needs ``points >= 2`` and finite values.
     """
     if len(values) <= points:
         return np.arange(len(values), dtype=np.int64)
-    runs = max(1, points // 2)
+    ends_kept = np.array([0, len(values) - 1] if points >= _WITH_ENDS else [], dtype=np.int64)
+    runs = (points - len(ends_kept)) // 2
     begins = np.arange(runs, dtype=np.int64) * len(values) // runs
     run = np.repeat(np.arange(runs), np.diff(np.append(begins, len(values))))
     order = np.lexsort((values, run))
     ends = np.append(begins[1:], len(values)) - 1
-    return np.unique(np.concatenate([order[begins], order[ends]]))
+    return np.unique(np.concatenate([ends_kept, order[begins], order[ends]]))
 
 
 def pack_values(store: Store, line: Line, traces: Sequence[int], *, first: int, last: int, points: int) -> bytes:

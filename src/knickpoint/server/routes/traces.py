@@ -87,7 +87,7 @@ def get_values(
 
     One trace after the other, in the order asked for: the number n of points, the number of measured commits,
     n positions on the line, n values in the unit of the trace. Where more commits were measured than points
-    asked for, the least and the greatest value of each stretch are kept.
+    asked for, the first and the last value and the least and the greatest of each stretch are kept.
     """
     ids = _numbers(traces)
     found = store.commits.line(repository_of(store, find_traces(store, ids)), line)
