@@ -146,3 +146,21 @@ def test_outliers_agree_with_the_published_examples(reference: Path) -> None:
         if "critical" in case:
             assert np.allclose(found.critical, case["critical"], rtol=1e-3)
             assert np.allclose(found.statistics, case["test_statistics_abs"], rtol=1e-3)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e300])
+def test_levels_at_the_ends_of_the_range_of_floats_are_judged_alike(scale: float) -> None:
+    history = np.random.default_rng(4).normal(10, 0.1, 40)
+    for new in (12.0, 10.02, [12.1, 12.0, 11.9]):
+        ours, theirs = judge(history, new), judge(history * scale, np.array(new) * scale)
+        assert (ours.verdict, ours.conditional) == (theirs.verdict, theirs.conditional)
+        assert theirs.detectable_relative == pytest.approx(ours.detectable_relative)
+        assert theirs.size == pytest.approx(ours.size * scale)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-300])
+def test_a_sample_that_stands_for_a_failure_is_far_off_and_nothing_else(scale: float) -> None:
+    history = np.random.default_rng(4).normal(10, 0.1, 40) * scale
+    judged = judge(history, 1.797e308)
+    assert (judged.verdict, judged.conditional) == (Verdict.REGRESSED, True)
+    assert judged.detectable_relative == pytest.approx(judge(history, history[-1]).detectable_relative)

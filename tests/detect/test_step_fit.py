@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -176,6 +178,18 @@ def test_the_exact_rank_test_with_ties_counts_every_split() -> None:
         (one, other), lambda a, b: mann_whitney_u(a, b).u, permutation_type="independent", n_resamples=np.inf
     )
     assert found.p_value == pytest.approx(permuted.pvalue)
+
+
+def test_samples_with_more_splits_than_are_listed_have_the_same_law() -> None:
+    one, other = np.random.default_rng(2).integers(0, 5, (2, 8)).astype(np.float64)
+    one[:3] += 2
+    both = np.concatenate([one, other])
+    ways = np.array(list(itertools.combinations(range(16), 8)))
+    ranks = stats.rankdata(both)
+    sums = ranks[ways].sum(axis=1)
+    own = ranks[:8].sum()
+    expected = 2 * min((sums <= own).mean(), (sums >= own).mean())
+    assert mann_whitney_u(one, other).p_value == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

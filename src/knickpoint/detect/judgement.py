@@ -18,7 +18,7 @@ from knickpoint import native
 from knickpoint.detect.methods.default import FALSE_ALARMS, detect_default
 from knickpoint.detect.outliers import critical_value, find_outliers, student_quantile
 from knickpoint.detect.regions import stable_region
-from knickpoint.detect.series import check_series
+from knickpoint.detect.series import check_series, power_of_two
 from knickpoint.model.errors import InputError
 from knickpoint.model.judgement import Judgement
 from knickpoint.model.step import Check, StableRegion, Verdict
@@ -187,8 +187,11 @@ def judge(
         reason = f"the region has fewer than {FEWEST} values" if fresh.size else "no new sample was given"
         return _nothing(reason, region, int(fresh.size), evidence)
     part = past[region.first : region.last + 1]
-    noise = _study(part[~np.isnan(part)])
-    samples, level = int(fresh.size), float(np.median(fresh))
+    measured = part[~np.isnan(part)]
+    unit = power_of_two(measured)
+    noise = _study(measured / unit)
+    with np.errstate(over="ignore"):
+        samples, level = int(fresh.size), float(np.median(fresh / unit))
     size = level - noise.centre
     error, freedom = noise.error(samples), noise.freedom - 1
     wide = student_quantile(1 - alpha / 2, freedom)
@@ -197,11 +200,11 @@ def judge(
     detectable = bar + student_quantile(POWER, freedom) * error
     checks = [
         *evidence,
-        Check("noise (standard deviation)", noise.scale),
+        Check("noise (standard deviation)", noise.scale * unit),
         Check("autocorrelation at lag 1", noise.phi),
         Check("outliers of the region, set aside", float(noise.outliers)),
-        Check("standard error of the difference", error),
-        _check("distance from the level", abs(size), ">", wide * error),
+        Check("standard error of the difference", error * unit),
+        _check("distance from the level", abs(size) * unit, ">", wide * error * unit),
         _check("distance over the level", abs(_relative(size, noise.centre)), ">=", minimum_effect),
         _check(
             "share of the region's runs that stray as far", strays / runs, "<=", RARE + 1 / runs if runs < 50 else RARE
@@ -223,13 +226,13 @@ def judge(
         reason=_reason(verdict, tuple(checks), direction, conditional=conditional),
         region=region,
         samples=samples,
-        level=level,
-        centre=noise.centre,
-        size=size,
+        level=level * unit,
+        centre=noise.centre * unit,
+        size=size * unit,
         relative_size=_relative(size, noise.centre),
-        low=noise.centre - wide * error,
-        high=noise.centre + wide * error,
-        detectable=detectable,
+        low=(noise.centre - wide * error) * unit,
+        high=(noise.centre + wide * error) * unit,
+        detectable=detectable * unit,
         detectable_relative=blind,
         p_value=native.student(size / error, freedom) if error > 0 else float(size == 0),
         evidence=tuple(checks),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -18,6 +19,9 @@ _EXACT_UP_TO: Final = 50
 _EXACT_WITH_TIES_UP_TO: Final = 25
 """The same when values are tied; the law then has to be counted for each pattern of ties."""
 
+_LISTED: Final = 10_000
+"""Up to so many ways to draw the first sample they are listed, which is quicker than counting them."""
+
 
 @dataclass(frozen=True, slots=True)
 class RankTest:
@@ -30,12 +34,14 @@ class RankTest:
     p_value: float
 
 
-@lru_cache(maxsize=512)
-def _law(first: int, ties: tuple[int, ...]) -> tuple[float, ...]:
-    """Return P(2U = k) for ``first`` values drawn from groups of equal values, ``ties`` being their sizes.
+@lru_cache(maxsize=16)
+def _draws(first: int, total: int) -> NDArray[np.int64]:
+    """Return every way to draw ``first`` of ``total`` places, a row each."""
+    return np.array(list(combinations(range(total), first)), dtype=np.int64)
 
-    The groups are ascending in value. Runs in O(first^2 * total * groups) at worst.
-    """
+
+def _counted(first: int, ties: tuple[int, ...]) -> NDArray[np.float64]:
+    """Count the ways to each 2U, group of equal values by group. Runs in O(first^2 * total * groups) at worst."""
     total = sum(ties)
     top = 2 * first * (total - first)
     counts: NDArray[np.float64] = np.zeros((first + 1, top + 1))
@@ -52,8 +58,30 @@ def _law(first: int, ties: tuple[int, ...]) -> tuple[float, ...]:
                     grown[had + taken, gain:] += ways * counts[had, : top + 1 - gain]
         counts = grown
         below += size
-    law = counts[first]
-    return tuple((law / law.sum()).tolist())
+    found: NDArray[np.float64] = counts[first]
+    return found
+
+
+@lru_cache(maxsize=512)
+def _p_values(first: int, ties: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return the two-sided p of each 2U for ``first`` values drawn from groups of equal ones, ``ties`` their sizes.
+
+    The groups are ascending in value. p is twice the smaller tail, 1 at most.
+    """
+    total = sum(ties)
+    top = 2 * first * (total - first)
+    if math.comb(total, first) <= _LISTED:
+        ends = np.cumsum(ties)
+        doubled = np.repeat(2 * ends - np.array(ties) + 1, ties)
+        sums = doubled[_draws(first, total)].sum(axis=1) - first * (first + 1)
+        ways = np.bincount(sums, minlength=top + 1).astype(np.float64)
+    else:
+        ways = _counted(first, ties)
+    whole = ways.sum()
+    low, high = np.cumsum(ways) / whole, np.cumsum(ways[::-1])[::-1] / whole
+    place = np.arange(top + 1)
+    tail = np.where(2 * place < top, low, np.where(2 * place > top, high, 0.5))
+    return np.minimum(2.0 * tail, 1.0)
 
 
 def _normal_tail(z: float) -> float:
@@ -89,22 +117,17 @@ def mann_whitney_u(first: NDArray[np.floating], second: NDArray[np.floating]) ->
     tied = values.size < n + m
     if max(n, m) > (_EXACT_WITH_TIES_UP_TO if tied else _EXACT_UP_TO):
         return RankTest(u, _approximate(u, n, m, counts.astype(np.int64)))
-    smaller = min(u, n * m - u)
-    if smaller * 2 == n * m:
-        return RankTest(u, 1.0)
-    law = _law(n, tuple(counts.tolist()))
-    if u > smaller:
-        law = law[::-1]
-    return RankTest(u, min(1.0, 2.0 * math.fsum(law[: round(2 * smaller) + 1])))
+    return RankTest(u, float(_p_values(n, tuple(counts.tolist()))[round(2 * u)]))
 
 
-@lru_cache(maxsize=64)
-def _untied_p_values(n: int, m: int) -> NDArray[np.float64]:
-    """Return the p-value of each U = 0 .. n m of samples without ties."""
-    tail = np.cumsum(np.array(_law(n, (1,) * (n + m)))[::2])
-    smaller = np.minimum(np.arange(n * m + 1), n * m - np.arange(n * m + 1))
-    doubled = np.where(2 * smaller == n * m, 1.0, 2.0 * tail[smaller])
-    return np.minimum(doubled, 1.0)
+@lru_cache(maxsize=8192)
+def _p_values_of(first: int, total: int, pattern: bytes) -> NDArray[np.float64]:
+    """Return the p of each 2U for sorted values whose bit of ``pattern`` is set where one differs from the one before."""
+    new = np.unpackbits(np.frombuffer(pattern, np.uint8), count=total - 1)
+    sizes = np.diff(np.flatnonzero(np.r_[1, new, 1]))
+    if sizes.size < 2:
+        return np.full(2 * first * (total - first) + 1, np.nan)
+    return _p_values(first, tuple(sizes.tolist()))
 
 
 def mann_whitney_rows(
@@ -117,14 +140,19 @@ def mann_whitney_rows(
     n, m = first.shape[1], second.shape[1]
     u, p_values = np.full(len(first), np.nan), np.full(len(first), np.nan)
     both = np.sort(np.concatenate([first, second], axis=1), axis=1)
-    tied = (both[:, 1:] == both[:, :-1]).any(axis=1)
-    if min(n, m) > 0 and max(n, m) <= _EXACT_UP_TO:
-        free = np.flatnonzero(~tied)
-        u[free] = (first[free, :, None] > second[free, None, :]).sum(axis=(1, 2))
-        p_values[free] = _untied_p_values(n, m)[u[free].astype(np.int64)]
-    else:
-        tied[:] = True
-    for row in np.flatnonzero(tied):
+    new = both[:, 1:] != both[:, :-1]
+    tied = ~new.all(axis=1)
+    exact = np.where(tied, max(n, m) <= _EXACT_WITH_TIES_UP_TO, max(n, m) <= _EXACT_UP_TO) & (min(n, m) > 0)
+    rows = np.flatnonzero(exact)
+    if rows.size:
+        left, right = first[rows, :, None], second[rows, None, :]
+        doubled = 2 * (left > right).sum(axis=(1, 2)) + (left == right).sum(axis=(1, 2))
+        u[rows] = doubled / 2
+        patterns, of_row = np.unique(np.packbits(new[rows], axis=1), axis=0, return_inverse=True)
+        members = np.split(np.argsort(of_row, axis=None, kind="stable"), np.cumsum(np.bincount(of_row.ravel()))[:-1])
+        for pattern, own in zip(patterns, members, strict=True):
+            p_values[rows[own]] = _p_values_of(n, n + m, pattern.tobytes())[doubled[own]]
+    for row in np.flatnonzero(~exact):
         test = mann_whitney_u(first[row], second[row])
         u[row], p_values[row] = test.u, test.p_value
     return u, p_values
