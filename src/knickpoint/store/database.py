@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,12 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    Delete,
     FromClause,
+    Insert,
+    Select,
     Table,
+    Update,
     bindparam,
     create_engine,
     event,
@@ -43,6 +48,12 @@ _MAPPED_BYTES: Final = 2**31 - 2**16
 
 _WRITE_LOCK: Final = 0x6B6E69636B
 """Key of the advisory lock that makes writers of a PostgreSQL store take turns, as they do in SQLite."""
+
+_SAVEPOINT: Final = "SAVEPOINT within"
+_RELEASE: Final = "RELEASE SAVEPOINT within"
+_UNDO: Final = "ROLLBACK TO SAVEPOINT within"
+
+Statement = Select[Any] | Insert | Update | Delete
 
 _REMEDIES: Final = (
     ("disk is full", "The disk is full", "Make room on the disk that holds the store, then try again."),
@@ -93,6 +104,9 @@ class Database:
         self.embedded = self.url.get_backend_name() == "sqlite"
         self._current = threading.local()
         self._undone: list[Callable[[], None]] = []
+        self._texts: WeakKeyDictionary[Statement, tuple[str, Mapping[str, Any], Sequence[str] | None]] = (
+            WeakKeyDictionary()
+        )
         if self.embedded:
             self.engine = create_engine(self.url, connect_args={"timeout": _BUSY_SECONDS})
             event.listen(self.engine, "connect", _prepare_sqlite)
@@ -127,18 +141,15 @@ class Database:
             if outer is not None:
                 if getattr(self._current, "only_reading", False):
                     raise StoreError("a write was asked for inside of a snapshot for reading", where=self.where)
-                try:
-                    with outer.begin_nested():
-                        yield outer
-                except BaseException:
-                    self._forget()
-                    raise
+                with self._within(outer):
+                    yield outer
                 return
             with self.engine.connect() as connection:
                 self._begin(connection, alone=alone)
                 self._current.connection = connection
                 try:
                     yield connection
+                    self._check_whole(connection)
                     connection.commit()
                 except BaseException:
                     self._current.connection = None
@@ -157,7 +168,45 @@ class Database:
                 yield connection
             return
         with self._told():
-            yield outer
+            try:
+                yield outer
+            except BaseException:
+                self._keep_whole(outer)
+                raise
+
+    @contextmanager
+    def _within(self, outer: Connection) -> Iterator[None]:
+        """Undo what the block wrote if it fails, and nothing else."""
+        driver = _driver(outer)
+        driver.execute(_SAVEPOINT)
+        try:
+            yield
+        except BaseException:
+            self._forget()
+            with suppress(self.engine.dialect.loaded_dbapi.Error):  # why the block failed is what counts
+                driver.execute(_UNDO)
+                driver.execute(_RELEASE)
+            self._keep_whole(outer)
+            raise
+        driver.execute(_RELEASE)
+
+    def _keep_whole(self, connection: Connection) -> None:
+        """See to it that nothing more is written where the database has undone the whole transaction by itself.
+
+        SQLite does that when the disk is full; what came after would take place statement by statement.
+        """
+        if self.embedded and not _driver(connection).in_transaction:
+            _driver(connection).execute("BEGIN")
+            self._current.lost = connection
+
+    def _check_whole(self, connection: Connection) -> None:
+        lost, self._current.lost = getattr(self._current, "lost", None), None
+        if lost is connection or (self.embedded and not _driver(connection).in_transaction):
+            raise StoreError(
+                "an error in the middle undid the whole transaction, so nothing of it was written",
+                where=self.where,
+                remedy="Remove the cause of the first error, then try again.",
+            )
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -187,6 +236,24 @@ class Database:
             return func.json_each(bindparam(name)).table_valued("value", name=f"{name}_list")
         array = bindparam(name, type_=ARRAY(BigInteger))
         return func.unnest(array).table_valued("value", name=f"{name}_list").render_derived()
+
+    def quick(self, connection: Connection, statement: Statement, values: Mapping[str, object]) -> Any:
+        """Execute a statement that a module keeps, past the layer that would look at it each time.
+
+        Returns the driver's cursor: rows are plain tuples. For what is done with every file; a statement given
+        here lives as long as the process, and a value is one that the driver knows. Where an INSERT leaves a
+        column out, ``values`` of the first call say which.
+        """
+        known = self._texts.get(statement)
+        if known is None:
+            keys = list(values) if isinstance(statement, Insert) else None
+            compiled = statement.compile(dialect=self.engine.dialect, column_keys=keys)
+            names = getattr(compiled, "positiontup", None)
+            known = self._texts[statement] = str(compiled), compiled.params, names
+        text_, preset, names = known
+        if names is None:
+            return _driver(connection).execute(text_, {**preset, **values})
+        return _driver(connection).execute(text_, [values[name] if name in values else preset[name] for name in names])
 
     def insert_rows(
         self, connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[tuple[object, ...]]
@@ -242,6 +309,8 @@ class Database:
             raise BusyError("all connections are in use", where=self.where, remedy="Try again.") from error
         except DBAPIError as error:
             raise self._explained(str(error.orig)) from error
+        except self.engine.dialect.loaded_dbapi.Error as error:
+            raise self._explained(str(error)) from error
         except SQLAlchemyError as error:
             raise StoreError(f"the database layer failed: {error}", where=self.where) from error
 
@@ -257,6 +326,11 @@ class Database:
             if sign in lowered:
                 return StoreError(f"{what} ({reason.strip()})", where=self.where, remedy=remedy)
         return StoreError(f"the database says: {reason.strip()}", where=self.where)
+
+
+def _driver(connection: Connection) -> Any:
+    """Return the connection of the driver below."""
+    return connection.connection.driver_connection
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:

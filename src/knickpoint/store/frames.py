@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, select
+from sqlalchemy import BigInteger, Connection, bindparam, select
 
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Frame
+from knickpoint.native.points import PointTiles, lay
 from knickpoint.store.database import Database
 from knickpoint.store.tables.tiles import hot, sealed, segment
-from knickpoint.store.tiles import POINTS, dense_of, floats, segment_of
+from knickpoint.store.tiles import dense_of, floats, segment_of
 from knickpoint.store.traces import CHUNK, Traces
 
 __all__ = ["Frames"]
@@ -26,6 +27,26 @@ _WORTH_TRACKING: Final = 64
 """Rows a chunk from which on it is cheaper to fill what is missing than all."""
 
 Ids = Sequence[int] | NDArray[np.int64]
+
+
+class _Sealed(NamedTuple):
+    """A row of the table of sealed tiles."""
+
+    chunk: int
+    first: int
+    span: int
+    width: int
+    sparse: int
+    data: bytes
+
+
+class _Hot(NamedTuple):
+    """A row of the table of hot tiles."""
+
+    chunk: int
+    slot: int
+    width: int
+    data: bytes
 
 
 class _Matrix:
@@ -40,15 +61,23 @@ class _Matrix:
         self.column_of = dict(zip(slots.tolist(), range(len(slots)), strict=True))
         self.chunks, self.begins = np.unique(self.ids // CHUNK, return_index=True)
         self.tracked = len(ids) >= _WORTH_TRACKING * len(self.chunks)
-        shape = (len(ids), len(slots))
-        self.values: NDArray[np.floating[Any]] = (
-            np.empty(shape, dtype=np.float32) if self.tracked else np.full(shape, np.nan, dtype=np.float32)
-        )
+        self._values: NDArray[np.floating[Any]] | None = None
         self.covered = np.zeros((len(self.chunks) if self.tracked else 0, len(slots)), dtype=np.bool_)
         self.ends = np.append(self.begins[1:], len(self.ids))
         self._number = {chunk: number for number, chunk in enumerate(self.chunks.tolist())}
         self._places: dict[int, slice | NDArray[np.int64]] = {}
         self._columns: dict[tuple[int, int], tuple[Any, Any]] = {}
+
+    @property
+    def values(self) -> NDArray[np.floating[Any]]:
+        """The matrix, made when it is first asked for."""
+        if self._values is None:
+            self._values = self._empty(np.float32)
+        return self._values
+
+    def _empty(self, kind: type[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+        shape = (len(self.ids), len(self.slots))
+        return np.empty(shape, dtype=kind) if self.tracked else np.full(shape, np.nan, dtype=kind)
 
     def places(self, chunk: int) -> slice | NDArray[np.int64]:
         """Return the places of the wanted traces of a chunk, as a slice where they are equally far apart."""
@@ -79,9 +108,11 @@ class _Matrix:
 
     def widen(self, width: int) -> None:
         """Make room for values of ``width`` bytes."""
-        if width > self.values.itemsize:
+        if self._values is None:
+            self._values = self._empty(np.float32 if width == np.dtype(np.float32).itemsize else np.float64)
+        elif width > self._values.itemsize:
             with np.errstate(invalid="ignore"):  # what nothing was stored for yet may be any bits
-                self.values = self.values.astype(np.float64)
+                self._values = self._values.astype(np.float64)
 
     def put(self, chunk: int, columns: Any, block: NDArray[np.floating[Any]]) -> None:
         """Store the values of a chunk in some columns; rows beyond ``block`` have none there."""
@@ -105,14 +136,6 @@ class _Matrix:
         some = stored[int(own[0]) - lowest : int(own[-1]) - lowest + 1]
         self.values[begin:end, column] = some if whole else some[own - own[0]]
 
-    def clear(self, chunk: int, first: int, span: int) -> None:
-        """Take what is there out of the columns of some slots, before single points are stored."""
-        if self.tracked:
-            columns, _ = self.columns(first, span)
-            number = self._number[chunk]
-            self.values[int(self.begins[number]) : int(self.ends[number]), columns] = np.nan
-            self.covered[number, columns] = True
-
     def complete(self) -> None:
         """Mark as missing what nothing was stored for."""
         if not self.tracked or self.covered.all():
@@ -121,24 +144,28 @@ class _Matrix:
             rows = slice(int(self.begins[number]), int(self.ends[number]))
             self.values[rows, ~self.covered[number]] = np.nan
 
-    def scatter(self, tiles: Sequence[Any], width: int) -> None:
-        """Store the points of sparse sealed tiles of one ``width``."""
-        self.widen(width)
-        points = np.frombuffer(b"".join([tile.data for tile in tiles]), dtype=POINTS[width])
-        counts = [len(tile.data) // POINTS[width].itemsize for tile in tiles]
-        row_of = np.full(len(self.chunks) * CHUNK, -1, dtype=np.int32)
-        row_of[np.repeat(np.arange(len(self.chunks)), self.ends - self.begins) * CHUNK + self.ids % CHUNK] = np.arange(
-            len(self.ids), dtype=np.int32
-        )
-        bases = np.array([self._number[tile.chunk] * CHUNK for tile in tiles], dtype=np.int32)
-        rows = row_of[np.repeat(bases, counts) + points["place"]]
-        wanted = np.flatnonzero(rows >= 0)
-        firsts = np.array([tile.first for tile in tiles], dtype=np.int64)
-        slots = np.repeat(firsts, counts)[wanted] + points["slot"][wanted]
-        place = np.minimum(np.searchsorted(self.ordered, slots), len(self.ordered) - 1)
-        here = self.ordered[place] == slots
-        wanted = wanted[here]
-        self.values[rows[wanted], self.sorted_slots[place[here]]] = points["value"][wanted]
+    def scatter(self, tiles: Sequence[_Sealed]) -> None:
+        """Store the points of sparse sealed tiles."""
+        if not tiles:
+            return
+        _, firsts, spans, widths = np.array([tile[:4] for tile in tiles], dtype=np.int64).T
+        numbers = np.searchsorted(self.chunks, np.array([tile.chunk for tile in tiles]))
+        self.widen(int(widths.max()))
+        low, high = int(self.ordered[0]), int(self.ordered[-1])
+        place = np.full(high - low + 1, -1, dtype=np.int32)
+        place[self.slots - low] = np.arange(len(self.slots))
+        lefts, rights = np.zeros((2, len(tiles)), dtype=np.int64)
+        if self.tracked:
+            for row, (number, first, span) in enumerate(zip(numbers, firsts.tolist(), spans.tolist(), strict=True)):
+                columns, _ = self.columns(first, span)
+                self.covered[number, columns] = True
+                if isinstance(columns, slice):
+                    lefts[row], rights[row] = columns.start, columns.stop
+                else:
+                    self.values[int(self.begins[number]) : int(self.ends[number]), columns] = np.nan
+        begins, ends = self.begins[numbers], self.ends[numbers]
+        listed = PointTiles([tile.data for tile in tiles], widths, firsts, begins, ends, lefts, rights)
+        lay(listed, self.ids, CHUNK, place, low, self.values)
 
     def result(self) -> NDArray[np.floating[Any]]:
         """Return the values in the order in which the ids were given."""
@@ -155,6 +182,10 @@ class Frames:
     def __init__(self, database: Database, traces: Traces) -> None:
         self._database = database
         self._traces = traces
+        low, high = bindparam("low", type_=BigInteger), bindparam("high", type_=BigInteger)
+        within = (sealed.c.first <= high) & (sealed.c.first + sealed.c.span > low)
+        self._sealed = select(sealed).where(database.among(sealed.c.chunk), within)
+        self._hot = select(hot).where(database.among(hot.c.chunk), hot.c.slot >= low, hot.c.slot <= high)
 
     def read(
         self, line: Line, trace_ids: Ids, *, first: int = 0, last: int | None = None, measured: int | None = None
@@ -229,26 +260,20 @@ class Frames:
         if not len(ids) or not len(slots):
             return matrix.result()
         low, high = int(slots.min()), int(slots.max())
-        listed = {"numbers": self._database.listed(matrix.chunks)}
-        query = select(sealed).where(self._database.among(sealed.c.chunk))
-        query = query.where(sealed.c.first <= high, sealed.c.first + sealed.c.span > low)
-        scattered: dict[int, list[Any]] = {}
-        for row in connection.execute(query, listed):
+        asked = {"numbers": self._database.listed(matrix.chunks), "low": low, "high": high}
+        sparse = []
+        for row in map(_Sealed._make, self._database.quick(connection, self._sealed, asked)):
             if row.sparse:
-                matrix.clear(row.chunk, row.first, row.span)
-                scattered.setdefault(row.width, []).append(row)
+                sparse.append(row)
                 continue
             columns, places = matrix.columns(row.first, row.span)
             tile = dense_of(row)
             matrix.put(row.chunk, columns, _taken(tile, matrix.places(row.chunk))[:, places])
-        for width, sparse in scattered.items():
-            matrix.scatter(sparse, width)
-        query = select(hot).where(self._database.among(hot.c.chunk))
-        query = query.where(hot.c.slot >= low, hot.c.slot <= high)
-        for row in connection.execute(query, listed):
-            column = matrix.column_of.get(row.slot)
+        matrix.scatter(sparse)
+        for hot_row in map(_Hot._make, self._database.quick(connection, self._hot, asked)):
+            column = matrix.column_of.get(hot_row.slot)
             if column is not None:
-                matrix.put(row.chunk, column, _taken(floats(row), matrix.places(row.chunk)))
+                matrix.put(hot_row.chunk, column, _taken(floats(hot_row), matrix.places(hot_row.chunk)))
         matrix.complete()
         self._overlay(connection, repository_id, matrix, low, high)
         return matrix.result()

@@ -68,6 +68,6 @@ class JudgedBook:
 def _chunks(ids: NDArray[np.int64]) -> Iterator[tuple[int, slice]]:
     """Yield each chunk, and the part of ``ids`` that lies in it."""
     chunks, begins = np.unique(ids // _CHUNK, return_index=True)
-    ends = [*begins[1:].tolist(), len(ids)]
+    ends = np.append(begins[1:], len(ids))[: len(chunks)].tolist()
     for chunk, begin, end in zip(chunks.tolist(), begins.tolist(), ends, strict=True):
         yield chunk, slice(begin, end)

@@ -158,6 +158,6 @@ class Layouts:
 
 def _shortened(codes: NDArray[Any]) -> bytes:
     """Return what stands for the bytes of ``codes`` in a digest; mostly they are all the same."""
-    whole = codes.tobytes()
-    one = whole[: codes.itemsize]
-    return b"%d*" % len(codes) + one if whole == one * len(codes) else whole
+    if len(codes) and (codes == codes[0]).all():
+        return b"%d*" % len(codes) + codes[:1].tobytes()
+    return codes.tobytes()

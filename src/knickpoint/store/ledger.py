@@ -169,7 +169,7 @@ class Ledger:
             "changed": time.time(),
         }
         with self._database.joined() as connection:
-            connection.execute(self._record, [values])
+            self._database.quick(connection, self._record, values)
 
     def files(self, state: FileState | None = None, *, limit: int = 100) -> list[FileEntry]:
         """Return the newest entries first."""

@@ -31,6 +31,7 @@ _CHUNK: Final = 1024
 
 _LISTENING: Final = select(consumers.c.name).where(consumers.c.kind == bindparam("named"))
 _WRITE: Final = table.insert()
+_JSON: Final = json.JSONEncoder(separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +119,10 @@ class Outbox:
         """Write an event for every consumer, in the transaction of the caller."""
         now = time.time()
         with self._database.joined() as connection:
-            names = connection.execute(_LISTENING, {"named": kind}).scalars()
+            names = [name for (name,) in self._database.quick(connection, _LISTENING, {"named": kind}).fetchall()]
             row = {
                 "kind": kind,
-                "payload": json.dumps(payload, separators=(",", ":")),
+                "payload": _JSON.encode(payload),
                 "created": now,
                 "due": now,
                 "worker": "",
@@ -129,7 +130,8 @@ class Outbox:
                 "state": "ready",
                 "reason": "",
             }
-            connection.execute(_WRITE, [{"consumer": name, **row} for name in (MAIN, *names)])
+            for name in (MAIN, *names):
+                self._database.quick(connection, _WRITE, {"consumer": name, **row})
 
     def claim(
         self,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.errors import StoreError
+from knickpoint.native.points import narrowed
 
 __all__ = ["narrow", "pack", "unpack"]
 
@@ -21,12 +22,8 @@ _RAW, _CONSTANT, _RANGE = range(3)
 
 def narrow(values: NDArray[np.float64]) -> NDArray[np.floating[Any]]:
     """Return ``values`` as float32 where that loses nothing, else as they are; NaN stays NaN."""
-    with np.errstate(over="ignore"):
-        small = values.astype(np.float32)
-    same = small == values
-    if same.all() or bool((same | np.isnan(values)).all()):
-        return small
-    return values
+    small, exact, _ = narrowed(values)
+    return small if exact else values
 
 
 def _smallest(array: NDArray[Any]) -> NDArray[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ _STRIP_CHUNKS: Final = 4
 
 
 _AT_SLOT: Final = (
-    select(table)
+    select(table.c.chunk, table.c.run_id, table.c.data)
     .where(
         table.c.slot == bindparam("at"),
         or_(table.c.chunk == bindparam("own"), table.c.chunk.between(bindparam("low"), bindparam("high"))),
@@ -61,6 +61,14 @@ class Added:
 
     chunks: NDArray[np.int64]
     joined: bool
+
+
+class _Row(NamedTuple):
+    """A part as it is stored."""
+
+    chunk: int
+    run_id: int
+    data: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +126,15 @@ class Points:
             seal_full(connection, chunks, slot)
         return Added(written, joined)
 
-    @staticmethod
-    def _write(connection: Connection, slot: int, run_id: int, parts: Sequence[tuple[int, Part]]) -> None:
+    def _write(self, connection: Connection, slot: int, run_id: int, parts: Sequence[tuple[int, Part]]) -> None:
         """Keep the parts of a run, by chunk."""
-        Points._insert(connection, slot, run_id, [(chunk, part.pack()) for chunk, part in parts])
+        self._insert(connection, slot, run_id, [(chunk, part.pack()) for chunk, part in parts])
 
-    @staticmethod
-    def _insert(connection: Connection, slot: int, run_id: int, parts: Sequence[tuple[int, bytes]]) -> None:
+    def _insert(self, connection: Connection, slot: int, run_id: int, parts: Sequence[tuple[int, bytes]]) -> None:
         records = [{"slot": slot, "chunk": chunk, "run_id": run_id, "data": data} for chunk, data in parts]
-        if records:
+        if len(records) == 1:
+            self._database.quick(connection, _PART, records[0])
+        elif records:
             connection.execute(_PART, records)
 
     def _packed(self, part: Part) -> bytes:
@@ -174,13 +182,13 @@ class Points:
                 piece = replace(piece, value=value, samples=(value,))
             yield row.run_id, piece
 
-    def _rows(self, connection: Connection, repository_id: int, slot: int, chunks: NDArray[np.int64]) -> list[Row[Any]]:
+    def _rows(self, connection: Connection, repository_id: int, slot: int, chunks: NDArray[np.int64]) -> list[_Row]:
         """Return the parts at ``slot`` that may hold traces of ``chunks``."""
         low, high = (int(chunks[0]), int(chunks[-1])) if len(chunks) else (0, -1)
         asked = {"at": slot, "own": -repository_id, "low": low, "high": high}
-        rows = connection.execute(_AT_SLOT, asked).all()
+        rows = [_Row(*row) for row in self._database.quick(connection, _AT_SLOT, asked).fetchall()]
         if not rows:
-            return []
+            return rows
         wanted = {*chunks.tolist(), -repository_id}
         return [row for row in rows if row.chunk in wanted]
 
@@ -189,7 +197,7 @@ class Points:
         connection: Connection,
         repository_id: int,
         slot: int,
-        rows: Sequence[Row[Any]],
+        rows: Sequence[_Row],
         ids: NDArray[np.int64],
     ) -> list[_Other]:
         """Return the parts that share traces with ``ids``; those whose values the points told, tell their own now."""
@@ -201,7 +209,7 @@ class Points:
         return self._told(connection, repository_id, slot, shared, keep=True)
 
     def _told(
-        self, connection: Connection, repository_id: int, slot: int, rows: Sequence[Row[Any]], *, keep: bool = False
+        self, connection: Connection, repository_id: int, slot: int, rows: Sequence[_Row], *, keep: bool = False
     ) -> list[_Other]:
         told = []
         for row in rows:
@@ -223,7 +231,7 @@ def _meet(some: NDArray[np.int64], others: NDArray[np.int64]) -> bool:
     return bool(np.isin(some, others, assume_unique=True).any())
 
 
-def _chunks_with_parts(rows: Sequence[Row[Any]]) -> NDArray[np.int64]:
+def _chunks_with_parts(rows: Sequence[_Row]) -> NDArray[np.int64]:
     """Return the chunks that parts have values in."""
     found = [
         chunks_of(Part.unpack(row.data).places) if row.chunk < 0 else np.array([row.chunk], dtype=np.int64)

@@ -38,10 +38,10 @@ _IDS_IN_EVENT: Final = 40_000
 """Traces that one event names unless they are neighbours; so it stays below 256 KiB, whichever they are."""
 
 
-_KNOWN: Final = select(tables.run).where(
+_KNOWN: Final = select(tables.run.c.id).where(
     tables.run.c.repository_id == bindparam("own"), tables.run.c.identity == bindparam("named")
 )
-_INSERT: Final = tables.run.insert()
+_INSERT: Final = tables.run.insert().returning(tables.run.c.id)
 _UPDATE: Final = update(tables.run).where(tables.run.c.id == bindparam("written"))
 
 
@@ -158,7 +158,9 @@ class Runs:
             raise StoreError("a run needs an identity", where=source, remedy="Give its CI run id or its content hash.")
         measured = measured_of(run.results)
         with self._database.transaction() as connection:
-            old = connection.execute(_KNOWN, {"own": repository.id, "named": identity}).first()
+            known = self._database.quick(connection, _KNOWN, {"own": repository.id, "named": identity}).fetchone()
+            query = select(tables.run).where(tables.run.c.id == known[0]) if known is not None else None
+            old = connection.execute(query).one() if query is not None else None
             if old is not None and old.content_hash == content_hash and old.slot == slot:
                 nothing = np.empty(0, dtype=np.int64)
                 return Receipt(Put.SAME, old.id, nothing, nothing, Changes())
@@ -170,9 +172,8 @@ class Runs:
             if old is None:
                 usual = _everywhere(repository.id)
                 values |= {"created": time.time(), "corrections": 0, "chunks": usual}
-                key = connection.execute(_INSERT, values).inserted_primary_key
-                assert key is not None
-                run_id, values = int(key[0]), {"chunks": usual}
+                run_id = int(self._database.quick(connection, _INSERT, values).fetchone()[0])
+                values = {"chunks": usual}
             else:
                 run_id = old.id
                 values["corrections"] = old.corrections + 1

@@ -308,10 +308,10 @@ def _seal_chunk(connection: Connection, chunk: int, first: int, last: int, more:
     if not hots and not more:
         return 0
     over = (sealed.c.chunk == chunk) & (sealed.c.first < last) & (sealed.c.first + sealed.c.span > first)
-    before = _neighbour(connection, chunk, first) if not _is_dense(hots, more, first, last) else None
-    olds = connection.execute(select(sealed).where(over)).all()
-    if before is not None:
-        olds = [before, *(old for old in olds if old.first != before.first)]
+    olds = list(connection.execute(select(sealed).where(over)))
+    if not _is_dense(hots, more, first, last):
+        known = {old.first for old in olds}
+        olds += [old for old in _neighbours(connection, chunk, first, last) if old.first not in known]
     if not olds and not more and last - first == SPAN and _is_dense(hots, more, first, last):
         tiles = [_dense_tile(chunk, first, hots)]
     else:
@@ -324,13 +324,15 @@ def _seal_chunk(connection: Connection, chunk: int, first: int, last: int, more:
     return len(hots)
 
 
-def _neighbour(connection: Connection, chunk: int, first: int) -> Row[Any] | None:
-    """Return the sparse tile just before ``first`` if more can still be added to it."""
-    query = select(sealed).where(sealed.c.chunk == chunk, sealed.c.first < first).order_by(sealed.c.first.desc())
-    row = connection.execute(query.limit(1)).first()
-    if row is None or not row.sparse or len(row.data) // POINTS[row.width].itemsize > _SPARSE_POINTS // 2:
-        return None
-    return row
+def _neighbours(connection: Connection, chunk: int, first: int, last: int) -> Iterator[Row[Any]]:
+    """Return the sparse tiles just before ``first`` and from ``last`` on if more can still be added to them."""
+    own = select(sealed).where(sealed.c.chunk == chunk).limit(1)
+    before = own.where(sealed.c.first < first).order_by(sealed.c.first.desc())
+    after = own.where(sealed.c.first >= last).order_by(sealed.c.first)
+    for query in (before, after):
+        row = connection.execute(query).first()
+        if row is not None and row.sparse and len(row.data) // POINTS[row.width].itemsize <= _SPARSE_POINTS // 2:
+            yield row
 
 
 def _is_dense(hots: Sequence[Row[Any]], more: Sequence[NDArray[Any]], first: int, last: int) -> bool:

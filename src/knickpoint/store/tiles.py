@@ -180,20 +180,22 @@ class Tiles:
         if over.any():
             self.write_segment(connection, repository_id, slot, ids[over], values[over])
 
-    @staticmethod
-    def has_segments(connection: Connection, repository_id: int, slot: int, ids: NDArray[np.int64]) -> bool:
+    def has_segments(self, connection: Connection, repository_id: int, slot: int, ids: NDArray[np.int64]) -> bool:
         """Whether segments may stand before what tiles say of sorted ``ids`` at ``slot``."""
         if not len(ids):
             return False
-        return connection.execute(_SEGMENT_AT, _asked(repository_id, slot, ids)).first() is not None
+        asked = _asked(repository_id, slot, ids)
+        return self._database.quick(connection, _SEGMENT_AT, asked).fetchone() is not None
 
     def write_rows(self, connection: Connection, rows: list[dict[str, Any]]) -> None:
         """Store hot tiles as rows of their table."""
-        if rows:
+        if len(rows) == 1:
+            self._database.quick(connection, self._write, rows[0])
+        elif rows:
             connection.execute(self._write, rows)
 
-    @staticmethod
     def write_segment(  # noqa: PLR0917  # one row
+        self,
         connection: Connection,
         repository_id: int,
         slot: int,
@@ -215,7 +217,7 @@ class Tiles:
             "ids": listed_ids(ids) if listed is None else listed,
             "data": stored.tobytes(),
         }
-        connection.execute(_SEGMENT, [row])
+        self._database.quick(connection, _SEGMENT, row)
 
     def points(
         self, connection: Connection, repository_id: int, ids: NDArray[np.int64], slot: int
