@@ -10,9 +10,9 @@ import { applyTheme } from "./state/theme";
 import "./parts/decide";
 import "./parts/help";
 import "./parts/toast";
-import "./views/explore";
-import "./views/trace";
-import "./views/triage";
+import "./views/explore/view";
+import "./views/trace/view";
+import "./views/triage/view";
 import "./views/app";
 
 applyTheme();

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Group, Member } from "../src/api/client";
-import { aimOf, cursorOf, groupsOf, layRows, move, nextAfter, tickedOf, toggle } from "../src/state/rows";
+import { aimOf, cursorOf, groupsOf, layRows, move, nextAfter, tickedOf, toggle, withoutFindings } from "../src/state/rows";
 
 const member = (id: number): Member => ({ id }) as Member;
 const group = (id: number, ids: number[]): Group => ({ id, ids, members: ids.map(member) }) as unknown as Group;
@@ -50,4 +50,9 @@ test("after a decision the keyboard is on the next row that stays, or on the one
   expect(nextAfter(rows, "c1", new Set([11, 12]))).toBe("c2");
   expect(nextAfter(rows, "c2", new Set([21]))).toBe("12");
   expect(nextAfter(rows, "c1", new Set([11, 12, 21]))).toBe("");
+});
+
+test("what is decided leaves its group, and a group without findings leaves the list", () => {
+  const left = withoutFindings(GROUPS, new Set([11, 21]));
+  expect(left.map((own) => [own.id, own.ids, own.members.map((each) => each.id)])).toEqual([[1, [12], [12]]]);
 });

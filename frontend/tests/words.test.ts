@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { changeInWords, commonBeginning, count, hazardText, percent, traceName, traceText } from "../src/text/words";
+import { changeInWords, comparison, count, hazardText, percent, sigmas, sigmaText, signedPercent } from "../src/text/words";
 
 const change = (size: number, relative_size: number | null, dimension = "time") =>
   changeInWords({ size, relative_size, trace: { dimension } });
@@ -50,17 +50,35 @@ test("one finding, two findings", () => {
   expect([count(1, "finding"), count(2, "finding"), count(1200, "match", "matches")]).toEqual(["1 finding", "2 findings", "1,200 matches"]);
 });
 
-test("a trace is called by its benchmark, the other params follow", () => {
-  expect(traceName({ arch: "arm", benchmark: "parse" })).toEqual({ name: "parse", rest: [["arch", "arm"]] });
-  expect(traceText({ arch: "arm", benchmark: "parse" })).toBe("parse arch=arm");
+test.each([
+  [0.228, "+22.8 %"],
+  [-0.0341, "−3.41 %"],
+  [0.0999, "+9.99 %"],
+  [11.7, "+1,170 %"],
+  [0, "0.00 %"],
+])("%d is %s with its sign", (fraction, text) => {
+  expect(signedPercent(fraction)).toBe(text);
 });
 
-test("a trace without a usual name is called by its first param", () => {
-  expect(traceName({ arch: "arm", os: "linux" }).name).toBe("arm");
+const level = (count: number, mean: number, variance: number) => ({ count, mean, variance, minimum: 0, maximum: 0, median: mean });
+
+test("levels lie so many standard deviations of single values apart", () => {
+  expect(sigmas(level(11, 10, 4), level(11, 16, 4))).toBeCloseTo(3);
+  expect(sigmas(level(21, 10, 1), level(1, 7, 0))).toBeCloseTo(3);
 });
 
-test("a long common beginning is cut at a boundary between words", () => {
-  expect(commonBeginning(["Company.Project.ReadFast", "Company.Project.ReadSlow"])).toBe("Company.Project.".length);
-  expect(commonBeginning(["read_a", "read_b"])).toBe(0);
-  expect(commonBeginning(["Company.Project.Only"])).toBe(0);
+test("levels that do not vary are no number of deviations apart", () => {
+  expect(sigmas(level(5, 10, 0), level(5, 16, 0))).toBeUndefined();
+  expect(sigmas(level(1, 10, 0), level(1, 16, 0))).toBeUndefined();
+});
+
+test("deviations are told as closely as they matter", () => {
+  expect([sigmaText(6.42), sigmaText(31.4), sigmaText(5000), sigmaText(undefined)]).toEqual(["6.4 σ", "31 σ", "over 100 σ", ""]);
+});
+
+test("a comparison tells both levels, their difference and how it compares with the noise", () => {
+  const member = { before: level(20, 12.3, 0.2), after: level(20, 15.1, 0.2), relative_size: 0.2276, trace: { unit: "ms" } };
+  expect(comparison(member)).toBe("12.3\u00a0ms → 15.1\u00a0ms, +22.8\u00a0%, 6.3\u00a0σ");
+  expect(comparison({ ...member, before: level(1, 0, 0), after: level(1, 3, 0), relative_size: null })).toBe("0\u00a0ms → 3\u00a0ms");
+  expect(comparison({ ...member, relative_size: 1169 })).toContain(", 1,170×,");
 });

@@ -95,9 +95,12 @@ export interface RegressionsRequest {
   repository: string;
   filter: string;
   direction: string;
+  status: string;
+  minimum_hazard: number | undefined;
   sort: string;
   page: number;
-  members?: number;
+  size: number;
+  members: number;
 }
 
 export interface Decided {

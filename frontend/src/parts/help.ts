@@ -14,7 +14,7 @@ export class HelpPart extends Part {
     return html`<dialog class="dialog" aria-labelledby="help-title">
       <h2 id="help-title">Keyboard</h2>
       <div class="help-columns">
-        ${shortcuts().reverse().map(
+        ${shortcuts().map(
           (some) => html`<section>
             <h3>${some.title}</h3>
             <dl class="keys">

@@ -1,20 +1,23 @@
 /** Small pieces that several views show alike. */
 
 import { html, nothing, type TemplateResult } from "lit";
-import type { ApiError, Commit, Direction, Member, Status, Trace } from "../api/client";
+import type { ApiError, Commit, Member, Status, Trace } from "../api/client";
+import { headAndTail, pieces, traceName } from "../text/names";
 import { ago, day, moment } from "../text/numbers";
-import { changeInWords, directionWord, hazardText, statusWord, traceName } from "../text/words";
+import { changeInWords, comparison, directionWord, hazardText, saysItself, statusWord } from "../text/words";
 
-/** "▲ 12 % slower": the arrow says where the values went, the word and the colour whether that is bad. */
+/** "▲ 12 % slower": the arrow says where the values went, a word whether that is bad, and the colour says it again. */
 export function change(member: Member): TemplateResult {
+  const judged = member.direction === "unknown" || saysItself(member.trace.dimension);
   return html`<span class="change ${member.direction}">
     <span class="arrow" aria-hidden="true">${member.size > 0 ? "▲" : "▼"}</span
-    ><span class="amount">${changeInWords(member)}</span>
+    ><span class="amount">${changeInWords(member)}${judged ? nothing : html`, ${directionWord[member.direction]}`}</span>
   </span>`;
 }
 
-export function directionTag(direction: Direction): TemplateResult {
-  return html`<span class="tag ${direction}">${directionWord[direction]}</span>`;
+/** "12.3 ms → 15.1 ms, +22.8 %, 6.4 σ", with what it means for those who ask. */
+export function compared(member: Member): TemplateResult {
+  return html`<span class="figure" title="Mean before → mean after, their difference, and how many standard deviations of single values (σ) it is.">${comparison(member)}</span>`;
 }
 
 export function hazard(value: number | null): TemplateResult {
@@ -36,12 +39,28 @@ export function stateShape(status: Status): TemplateResult {
   return shapes[status];
 }
 
+/** A long name that may break where its parts meet; what others have in common with it may be `faded`. */
+export function longName(name: string, faded = 0): TemplateResult {
+  const broken = (text: string): TemplateResult[] => pieces(text).map((piece) => html`${piece}<wbr>`);
+  return html`${faded > 0 ? html`<span class="common">${broken(name.slice(0, faded))}</span>` : nothing}${broken(name.slice(faded))}`;
+}
+
+/** A name on one line, cut in its middle where there is little room. */
+export function cutName(name: string): TemplateResult {
+  const [head, tail] = headAndTail(name);
+  return html`<span class="cut" title=${name}><span class="cut-head">${head}</span>${tail ? html`<span class="cut-tail">${tail}</span>` : nothing}</span>`;
+}
+
 /** The name of a trace, the params that are not in the name after it. */
-export function traceLabel(trace: Trace): TemplateResult {
+export function traceLabel(trace: Trace, faded = 0): TemplateResult {
   const { name, rest } = traceName(trace.params);
-  return html`<span class="trace-name">${name}</span>${rest.map(
+  return html`<span class="trace-name">${longName(name, faded)}</span>${rest.map(
       ([key, value]) => html` <span class="param"><span class="param-key">${key}</span>${value}</span>`,
     )}`;
+}
+
+export function ticketLink(ticket: string): TemplateResult {
+  return /^https?:\/\//.test(ticket) ? html`<a href=${ticket} target="_blank" rel="noreferrer">${ticket}</a>` : html`${ticket}`;
 }
 
 export function hash(commit: Commit): TemplateResult {

@@ -9,8 +9,14 @@ export interface TriageAddress {
   repository: string;
   filter: string;
   direction: string;
+  /** Only this triage state; all of them for "". */
+  status: string;
+  /** Changes of at least so many percent. */
+  least: number;
   sort: string;
   page: number;
+  /** Commits on a page. */
+  size: number;
   /** Ids of the groups that are opened. */
   open: readonly string[];
   /** The row that the keyboard is on. */
@@ -26,6 +32,10 @@ export interface TraceAddress {
   scale: Scale;
   /** Position of the commit that is pinned. */
   commit: number | undefined;
+  /** Whether the changes that later data no longer show are shown. */
+  gone: boolean;
+  /** Whether it is told why. */
+  why: boolean;
 }
 
 export interface ExploreAddress {
@@ -36,6 +46,8 @@ export interface ExploreAddress {
   formulas: readonly string[];
   /** A short id that stands for traces and formulas; it is used instead of them. */
   keys: string;
+  /** How many traces are listed. */
+  listed: number;
   first: number | undefined;
   last: number | undefined;
   scale: Scale;
@@ -52,6 +64,10 @@ export type Scale = "auto" | "zero" | "log" | "ratio";
 const TABS: readonly Tab[] = ["unprocessed", "processed", "gone"];
 const SCALES: readonly Scale[] = ["auto", "zero", "log", "ratio"];
 export const DEFAULT_SORT = "-hazard";
+const PAGE_SIZE = 50;
+const LARGEST_PAGE = 500;
+const LISTED = 100;
+const MOST_LISTED = 1000;
 
 export const triage: TriageAddress = {
   view: "triage",
@@ -59,11 +75,19 @@ export const triage: TriageAddress = {
   repository: "",
   filter: "",
   direction: "",
+  status: "",
+  least: 0,
   sort: DEFAULT_SORT,
   page: 1,
+  size: PAGE_SIZE,
   open: [],
   at: "",
 };
+
+/** The whole line of a trace, with nothing pinned. */
+export function traceAt(id: number, more: Partial<Omit<TraceAddress, "view" | "id">> = {}): TraceAddress {
+  return { view: "trace", id, line: "", first: undefined, last: undefined, scale: "auto", commit: undefined, gone: false, why: false, ...more };
+}
 
 export const explore: ExploreAddress = {
   view: "explore",
@@ -72,6 +96,7 @@ export const explore: ExploreAddress = {
   traces: [],
   formulas: [],
   keys: "",
+  listed: LISTED,
   first: undefined,
   last: undefined,
   scale: "auto",
@@ -79,6 +104,10 @@ export const explore: ExploreAddress = {
 
 function whole(text: string | null): number | undefined {
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+function between(number: number | undefined, standard: number, most: number): number {
+  return number === undefined || number < 1 ? standard : Math.min(number, most);
 }
 
 function list(text: string | null): string[] {
@@ -96,11 +125,12 @@ export function readAddress(url: URL): Address {
   const scale = scaleOf(url.searchParams.get("y"));
   const trace = /^\/trace\/(\d{1,15})\/?$/.exec(url.pathname);
   if (trace) {
-    return { view: "trace", id: Number(trace[1]), line: get("line"), ...window, scale, commit: whole(get("commit")) };
+    return { view: "trace", id: Number(trace[1]), line: get("line"), ...window, scale, commit: whole(get("commit")), gone: get("gone") === "1", why: get("why") === "1" };
   }
   if (/^\/explore\/?$/.test(url.pathname)) {
     const traces = list(get("traces")).flatMap((text) => whole(text) ?? []);
-    return { view: "explore", repository: get("repository"), query: get("q"), traces, formulas: url.searchParams.getAll("f"), keys: get("keys"), ...window, scale };
+    const listed = between(whole(get("list")), LISTED, MOST_LISTED);
+    return { view: "explore", repository: get("repository"), query: get("q"), traces, formulas: url.searchParams.getAll("f"), keys: get("keys"), listed, ...window, scale };
   }
   if (/^\/(triage\/?)?$/.test(url.pathname)) {
     return {
@@ -109,8 +139,11 @@ export function readAddress(url: URL): Address {
       repository: get("repository"),
       filter: get("q"),
       direction: get("direction"),
+      status: get("status"),
+      least: whole(get("least")) ?? 0,
       sort: get("sort") || DEFAULT_SORT,
       page: whole(get("page")) ?? 1,
+      size: between(whole(get("size")), PAGE_SIZE, LARGEST_PAGE),
       open: list(get("open")),
       at: get("at"),
     };
@@ -127,8 +160,11 @@ export function writeAddress(address: Address): string {
         ["repository", address.repository],
         ["q", address.filter],
         ["direction", address.direction],
+        ["status", address.status],
+        ["least", address.least > 0 ? address.least : ""],
         ["sort", address.sort === DEFAULT_SORT ? "" : address.sort],
         ["page", address.page > 1 ? address.page : ""],
+        ["size", address.size === PAGE_SIZE ? "" : address.size],
         ["open", address.open.map(encodeURIComponent).join(",")],
         ["at", address.at],
       ]);
@@ -139,6 +175,8 @@ export function writeAddress(address: Address): string {
         ["last", address.last],
         ["y", address.scale === "auto" ? "" : address.scale],
         ["commit", address.commit],
+        ["gone", address.gone ? 1 : ""],
+        ["why", address.why ? 1 : ""],
       ]);
     case "explore":
       return join("/explore", [
@@ -147,6 +185,7 @@ export function writeAddress(address: Address): string {
         ["traces", address.traces.join(",")],
         ...address.formulas.map((formula) => ["f", formula] as const),
         ["keys", address.keys],
+        ["list", address.listed === LISTED ? "" : address.listed],
         ["first", address.first],
         ["last", address.last],
         ["y", address.scale === "auto" ? "" : address.scale],

@@ -9,10 +9,10 @@ function changed(): void {
   window.dispatchEvent(new Event("kp-decided"));
 }
 
-/** Record a decision. Answers whether it was recorded; a failure is shown. */
-export async function decide(decided: Decided): Promise<boolean> {
+/** Record a decision. Answers whether it was recorded; a failure is shown. `answered` runs before anybody is told. */
+export async function decide(decided: Decided, answered: () => void = () => undefined): Promise<boolean> {
   try {
-    await api.triage(decided);
+    await api.triage(decided).finally(answered);
   } catch (thrown) {
     const error = shown(thrown);
     toast({ text: `Nothing was changed. ${error.message} ${error.remedy}`, failure: true });
@@ -61,4 +61,17 @@ export async function undoLast(): Promise<void> {
   changed();
 }
 
-export const STATUS_KEYS: Record<string, Status> = { a: "acknowledged", h: "hidden" };
+/** Take back the newest decision about one finding, whoever made it. */
+export async function undoOne(finding: number): Promise<void> {
+  try {
+    const { changed: number } = await api.undo([finding]);
+    toast({ text: number > 0 ? "Undone: the last decision about this finding." : "Nothing to undo: nobody has decided anything about this finding." });
+  } catch (thrown) {
+    const error = shown(thrown);
+    toast({ text: `Nothing was undone. ${error.message} ${error.remedy}`, failure: true });
+    return;
+  }
+  changed();
+}
+
+export const STATUS_KEYS: Record<string, Status> = { a: "acknowledged", h: "hidden", r: "new" };

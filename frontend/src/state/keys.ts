@@ -13,17 +13,17 @@ export interface Shortcuts {
   list: readonly Shortcut[];
 }
 
-const sources = new Set<() => Shortcuts>();
+const sources = new Set<() => readonly Shortcuts[]>();
 
 /** Add the shortcuts of a view for as long as it is shown; call the answer to take them away. */
-export function addShortcuts(source: () => Shortcuts): () => void {
+export function addShortcuts(source: () => readonly Shortcuts[]): () => void {
   sources.add(source);
   return () => sources.delete(source);
 }
 
-/** All shortcuts that work now. */
+/** All shortcuts that work now, those of the view before those of every page. */
 export function shortcuts(): Shortcuts[] {
-  return [...sources].map((source) => source());
+  return [...sources].reverse().flatMap((source) => source());
 }
 
 function typing(target: EventTarget | null): boolean {

@@ -97,3 +97,14 @@ export function aimOf(rows: readonly Row[], at: string, selected: ReadonlySet<nu
   const row = rows[cursorOf(rows, at)];
   return row ? findingsOf(row) : [];
 }
+
+/** The groups without some findings, and without the groups that have no others. */
+export function withoutFindings(groups: readonly Group[], left: ReadonlySet<number>): Group[] {
+  return groups.flatMap((group) => {
+    if (!group.ids.some((id) => left.has(id))) return [group];
+    const ids = group.ids.filter((id) => !left.has(id));
+    if (ids.length === 0) return [];
+    const members = group.members.filter((member) => !left.has(member.id));
+    return [{ ...group, ids, members, traces: ids.length, lead: ids.includes(group.lead) ? group.lead : (ids[0] ?? group.lead) }];
+  });
+}

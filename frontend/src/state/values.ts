@@ -1,7 +1,7 @@
 /** Fetch values for a chart: the whole line thinned out first, a part of it again when looked at closely. */
 
 import { api } from "../api/client";
-import type { ChartRange } from "../parts/chart";
+import type { ChartRange } from "../parts/chart/model";
 import type { Series } from "../api/series";
 
 const POINTS = 2400;

@@ -1,6 +1,6 @@
 /** Look closer, further, to the left, to the right: ranges of positions. */
 
-import type { ChartRange } from "../parts/chart";
+import type { ChartRange } from "../parts/chart/model";
 
 const NARROWEST = 4;
 

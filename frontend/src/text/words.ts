@@ -1,6 +1,7 @@
 /** Say changes, hazards and states in words. */
 
 import type { Better, Direction, Member, Status, Trace } from "../api/client";
+import { fromTo } from "./numbers";
 
 interface Words {
   rise: string;
@@ -18,6 +19,11 @@ const KINDS: readonly [RegExp, Words][] = [
 export function movementWords(dimension: string): Words {
   for (const [pattern, words] of KINDS) if (pattern.test(dimension)) return words;
   return { rise: "higher", fall: "lower", noun: "value" };
+}
+
+/** Whether the words for a movement say by themselves whether it is bad, as slower does and larger does not. */
+export function saysItself(dimension: string): boolean {
+  return /^(slow|fast)er$/.test(movementWords(dimension).rise);
 }
 
 /** A relative size as percent: whole above ten, more digits the smaller it is. */
@@ -43,6 +49,43 @@ export function changeInWords(member: Change): string {
 /** How many times as much, with a digit after the point where that says something. */
 export function times(ratio: number): string {
   return ratio.toLocaleString("en", { maximumFractionDigits: ratio < 100 ? 1 : 0 });
+}
+
+/** A relative size with its sign and three digits: "+22.8 %"; "+1,170 %" where it is large. */
+export function signedPercent(fraction: number): string {
+  const size = Math.abs(fraction) * 100;
+  const digits = size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
+  const text = size.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
+  return `${fraction > 0 ? "+" : fraction < 0 ? "−" : ""}${text} %`;
+}
+
+type Level = Pick<Member["before"], "count" | "mean" | "variance">;
+
+/** How many standard deviations of single values lie between two levels; undefined where they do not vary. */
+export function sigmas(before: Level, after: Level): number | undefined {
+  const freedom = before.count + after.count - 2;
+  if (freedom <= 0) return undefined;
+  const within = (level: Level): number => Math.max(level.count - 1, 0) * level.variance;
+  const deviation = Math.sqrt((within(before) + within(after)) / freedom);
+  return deviation > 0 ? Math.abs(after.mean - before.mean) / deviation : undefined;
+}
+
+const MANY_SIGMAS = 100;
+const MANY_TIMES = 10;
+
+/** "6.4 σ"; nothing where the values do not vary. */
+export function sigmaText(found: number | undefined): string {
+  if (found === undefined) return "";
+  if (found > MANY_SIGMAS) return `over ${MANY_SIGMAS} σ`;
+  return `${found.toFixed(found < 9.95 ? 1 : 0)} σ`;
+}
+
+/** "12.3 ms → 15.1 ms, +22.8 %, 6.4 σ": the levels, their difference, and how it compares with the noise. */
+export function comparison(member: Pick<Member, "before" | "after" | "relative_size"> & { trace: Pick<Trace, "unit"> }): string {
+  const { before, after, relative_size: relative } = member;
+  const signed = relative === null ? "" : relative >= MANY_TIMES ? `${times(1 + relative)}×` : signedPercent(relative);
+  const parts = [signed, sigmaText(sigmas(before, after))].map((part) => part.replaceAll(" ", "\u00a0"));
+  return [fromTo(before.mean, after.mean, member.trace.unit), ...parts].filter(Boolean).join(", ");
 }
 
 /** The hazard level with its sign. */
@@ -79,35 +122,4 @@ export function betterWord(better: Better): string {
 /** "1 finding", "6 findings". */
 export function count(number: number, one: string, many = `${one}s`): string {
   return `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
-}
-
-const BOUNDARY = /[./:_-]/;
-const WORTH_CUTTING = 12;
-
-/** How much of the beginning all texts have in common, up to a boundary between words; 0 where it is short. */
-export function commonBeginning(texts: readonly string[]): number {
-  const [first = "", ...others] = texts;
-  if (others.length === 0) return 0;
-  let length = first.length;
-  for (const text of others) while (!text.startsWith(first.slice(0, length))) length--;
-  while (length > 0 && !BOUNDARY.test(first.charAt(length - 1))) length--;
-  return length >= WORTH_CUTTING && texts.every((text) => text.length > length) ? length : 0;
-}
-
-const NAMES = ["benchmark", "test", "bench", "name", "test_name"];
-
-/** Split the params of a trace into the name people know it by and the rest. */
-export function traceName(params: Record<string, string>): { name: string; rest: [string, string][] } {
-  const pairs = Object.entries(params);
-  const key = NAMES.find((candidate) => candidate in params) ?? pairs[0]?.[0];
-  return {
-    name: key === undefined ? "" : (params[key] ?? ""),
-    rest: pairs.filter(([own]) => own !== key),
-  };
-}
-
-/** A trace in one line of text. */
-export function traceText(params: Record<string, string>): string {
-  const { name, rest } = traceName(params);
-  return [name, ...rest.map(([key, value]) => `${key}=${value}`)].join(" ");
 }

@@ -3,7 +3,7 @@ import { api, shown, type ApiError, type Repository } from "../api/client";
 import { Part } from "../parts/element";
 import type { HelpPart } from "../parts/help";
 import { failed, waiting } from "../parts/pieces";
-import { followLink, readAddress, type Address } from "../state/address";
+import { explore, followLink, go, readAddress, triage, type Address } from "../state/address";
 import { addShortcuts, onKey } from "../state/keys";
 import { nextTheme, setTheme, theme } from "../state/theme";
 
@@ -22,8 +22,9 @@ class App extends Part {
   declare version: string;
 
   private readonly onAddress = (): void => {
+    const before = this.address as Address | undefined;
     this.address = readAddress(new URL(location.href));
-    document.title = `${TITLES[this.address.view]} · Knickpoint`;
+    if (before?.view !== this.address.view) document.title = `${TITLES[this.address.view]} · Knickpoint`; // a trace adds its name
   };
 
   constructor() {
@@ -38,13 +39,17 @@ class App extends Part {
     window.addEventListener("kp-address", this.onAddress);
     document.addEventListener("click", followLink);
     document.addEventListener("keydown", onKey);
-    addShortcuts(() => ({
-      title: "Everywhere",
-      list: [
-        { keys: ["?"], does: "this help", run: () => this.querySelector<HelpPart>("kp-help")?.show() },
-        { keys: ["D"], does: "light, dark, or as the system", run: () => this.changeTheme() },
-      ],
-    }));
+    addShortcuts(() => [
+      {
+        title: "Everywhere",
+        list: [
+          { keys: ["?"], does: "this help", run: () => this.querySelector<HelpPart>("kp-help")?.show() },
+          { keys: ["T"], does: "to triage", run: () => go(triage) },
+          { keys: ["E"], does: "to explore", run: () => go(explore) },
+          { keys: ["D"], does: "light, dark, or as the system", run: () => this.changeTheme() },
+        ],
+      },
+    ]);
     void this.load();
   }
 

@@ -1,6 +1,6 @@
 /** Read colours of the style sheet for the canvas, and draw what uPlot does not. */
 
-import type { Direction, Status } from "../api/client";
+import type { Direction, Status } from "../../api/client";
 
 /** The colour that a custom property has now, in the theme that is on. */
 export function colour(name: string, host: HTMLElement): string {

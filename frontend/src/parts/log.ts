@@ -1,0 +1,78 @@
+/** What was decided about a finding, by whom and when; the last of it can be taken back. */
+
+import { html, nothing, type PropertyValues } from "lit";
+import { api, shown, type ApiError, type Decision } from "../api/client";
+import { undoOne } from "../state/decide";
+import { moment } from "../text/numbers";
+import { Part } from "./element";
+import { failed, state, ticketLink, waiting } from "./pieces";
+
+const DONE: Record<Decision["action"], string> = { decide: "", split: "set apart,", merge: "merged,", undo: "undone, back to" };
+
+export class LogPart extends Part {
+  static override properties = { finding: { type: Number }, entries: { state: true }, error: { state: true } };
+  declare finding: number;
+  declare entries: readonly Decision[] | undefined;
+  declare error: ApiError | undefined;
+
+  private opened = false;
+  private readonly refresh = (): void => {
+    if (this.opened) void this.load();
+    else this.entries = undefined;
+  };
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    window.addEventListener("kp-decided", this.refresh);
+  }
+
+  override disconnectedCallback(): void {
+    window.removeEventListener("kp-decided", this.refresh);
+    super.disconnectedCallback();
+  }
+
+  override willUpdate(changed: PropertyValues<this>): void {
+    if (changed.has("finding")) this.refresh();
+  }
+
+  private async load(): Promise<void> {
+    const { finding } = this;
+    try {
+      const entries = await api.decisions(finding);
+      if (this.finding !== finding) return;
+      this.entries = entries;
+      this.error = undefined;
+    } catch (thrown) {
+      this.error = shown(thrown);
+    }
+  }
+
+  private onToggle(event: Event): void {
+    this.opened = (event.target as HTMLDetailsElement).open;
+    if (this.opened && !this.entries) void this.load();
+  }
+
+  override render() {
+    return html`<details class="log" @toggle=${(event: Event) => this.onToggle(event)}>
+      <summary>History</summary>
+      ${this.error ? failed(this.error, () => void this.load()) : this.entries ? this.renderEntries(this.entries) : waiting("Reading the log")}
+    </details>`;
+  }
+
+  private renderEntries(entries: readonly Decision[]) {
+    if (entries.length === 0) return html`<p class="faint">Nobody has decided anything yet.</p>`;
+    return html`<ol>
+        ${[...entries].reverse().map(
+          (own) => html`<li>
+            ${DONE[own.action]} ${state(own.status)}
+            <span class="second"><span>${own.who}</span><time datetime=${own.time}>${moment(own.time)}</time></span>
+            ${own.ticket ? html`<div class="second">${ticketLink(own.ticket)}</div>` : nothing}
+            ${own.note ? html`<div class="second wide-note">${own.note}</div>` : nothing}
+          </li>`,
+        )}
+      </ol>
+      <button class="link" @click=${() => void undoOne(this.finding)}>Undo the last</button>`;
+  }
+}
+
+customElements.define("kp-log", LogPart);

@@ -1,0 +1,39 @@
+/** What the parts of the explore page know of it, and what they may ask it to do. */
+
+import type { ApiError, Facets, Repository, Trace, Traces } from "../../api/client";
+import type { Series } from "../../api/series";
+import type { ChartRange } from "../../parts/chart/model";
+import type { ExploreAddress } from "../../state/address";
+import type { CommitCache } from "../../state/commits";
+import type { Chosen, PlottedLine } from "../../state/plotted";
+
+export interface Desk {
+  readonly address: ExploreAddress;
+  readonly repositories: readonly Repository[];
+  readonly repository: Repository | undefined;
+  readonly found: Traces | undefined;
+  readonly facets: Facets | undefined;
+  readonly sparks: ReadonlyMap<number, Series>;
+  readonly lines: readonly PlottedLine[];
+  readonly times: Float64Array;
+  readonly commits: CommitCache | undefined;
+  readonly chosen: Chosen;
+  readonly range: ChartRange | undefined;
+  readonly queryError: ApiError | undefined;
+  readonly failing: boolean;
+  readonly cursor: number;
+  readonly unfolded: ReadonlySet<string>;
+  change: (part: Partial<ExploreAddress>, how?: "push" | "replace") => void;
+  look: (range: ChartRange | undefined, how?: "push" | "replace") => void;
+  typeQuery: (text: string) => void;
+  toggleTrace: (id: number) => void;
+  dropFormula: (formula: string) => void;
+  pick: (position: number) => void;
+  keep: () => Promise<void>;
+  clear: () => void;
+  plotFirst: () => void;
+  unfold: (facet: string) => void;
+  hint: (id: number | undefined) => void;
+  refreshTip: () => void;
+  openTrace: (trace: Trace) => void;
+}

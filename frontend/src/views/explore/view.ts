@@ -1,0 +1,332 @@
+/** Explore: find traces by a query, plot them together, calculate with them. */
+
+import { html, nothing, type PropertyValues } from "lit";
+import { abandoned, api, shown, type ApiError, type Facets, type Repository, type Trace, type Traces } from "../../api/client";
+import type { Series } from "../../api/series";
+import "../../parts/chart/element";
+import type { ChartPart } from "../../parts/chart/element";
+import type { ChartRange } from "../../parts/chart/model";
+import { Part } from "../../parts/element";
+import "../../parts/formula";
+import type { FormulaPart } from "../../parts/formula";
+import { failed } from "../../parts/pieces";
+import { toast } from "../../parts/toast";
+import { go, traceAt, type ExploreAddress } from "../../state/address";
+import { CommitCache } from "../../state/commits";
+import { addShortcuts } from "../../state/keys";
+import { MOST_LINES, PlotSource, type Chosen, type PlottedLine } from "../../state/plotted";
+import { count } from "../../text/words";
+import type { Desk } from "./desk";
+import { renderFacets } from "./facets";
+import { renderList } from "./list";
+import { renderPlot } from "./plot";
+import { shortcutsOf, type Keyboard } from "./shortcuts";
+
+const SPARKS = 60;
+const SPARKS_AT_ONCE = 100;
+const DELAY = 250;
+
+class ExploreView extends Part implements Desk, Keyboard {
+  static override properties = {
+    address: { attribute: false },
+    repositories: { attribute: false },
+    found: { state: true },
+    facets: { state: true },
+    sparks: { state: true },
+    lines: { state: true },
+    times: { state: true },
+    error: { state: true },
+    queryError: { state: true },
+    formulaError: { state: true },
+    cursor: { state: true },
+    unfolded: { state: true },
+  };
+  declare address: ExploreAddress;
+  declare repositories: readonly Repository[];
+  declare found: Traces | undefined;
+  declare facets: Facets | undefined;
+  declare sparks: ReadonlyMap<number, Series>;
+  declare lines: readonly PlottedLine[];
+  declare times: Float64Array;
+  declare error: ApiError | undefined;
+  declare queryError: ApiError | undefined;
+  declare formulaError: { formula: string; error: ApiError } | undefined;
+  declare cursor: number;
+  declare unfolded: ReadonlySet<string>;
+
+  commits: CommitCache | undefined;
+  private search: AbortController | undefined;
+  private draw: AbortController | undefined;
+  private readonly source = new PlotSource();
+  private timer = 0;
+  private removeShortcuts: (() => void) | undefined;
+  readonly refreshTip = (): void => this.chart?.refreshTip();
+
+  constructor() {
+    super();
+    this.sparks = new Map();
+    this.lines = [];
+    this.times = new Float64Array();
+    this.cursor = 0;
+    this.unfolded = new Set();
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.removeShortcuts = addShortcuts(() => shortcutsOf(this));
+  }
+
+  override disconnectedCallback(): void {
+    this.removeShortcuts?.();
+    this.search?.abort();
+    this.draw?.abort();
+    super.disconnectedCallback();
+  }
+
+  get repository(): Repository | undefined {
+    return this.repositories.find((own) => own.name === this.address.repository) ?? this.repositories[0];
+  }
+
+  get chosen(): Chosen {
+    return this.source.chosen(this.address);
+  }
+
+  get range(): ChartRange | undefined {
+    const { first, last } = this.address;
+    return first === undefined || last === undefined ? undefined : { first, last };
+  }
+
+  get failing(): boolean {
+    return this.error !== undefined || this.formulaError !== undefined;
+  }
+
+  private get chart(): ChartPart | null {
+    return this.querySelector<ChartPart>("kp-chart");
+  }
+
+  override willUpdate(changed: PropertyValues<this>): void {
+    if (!changed.has("address")) return;
+    const before = changed.get("address");
+    const { address } = this;
+    const other = before?.query !== address.query || before.repository !== address.repository;
+    if (other || before.listed !== address.listed) void this.find(other);
+    const drawn = (own: ExploreAddress | undefined): string => JSON.stringify([own?.traces, own?.formulas, own?.keys, own?.first, own?.last, own?.repository]);
+    if (!before || drawn(before) !== drawn(address)) void this.plot();
+  }
+
+  /** Find the traces of the query; `fresh` where they are others than before, and not only more of them. */
+  private async find(fresh: boolean): Promise<void> {
+    const { repository } = this;
+    if (!repository) return;
+    this.search?.abort();
+    const request = (this.search = new AbortController());
+    const { query, listed } = this.address;
+    try {
+      const [found, facets] = await Promise.all([
+        api.traces(repository.name, query, listed, request.signal),
+        fresh || !this.facets ? api.facets(repository.name, query, request.signal) : this.facets,
+      ]);
+      this.found = found;
+      this.facets = facets;
+      this.error = this.queryError = undefined;
+      if (fresh) this.cursor = 0;
+      await this.drawSparks(found.traces, request.signal);
+    } catch (thrown) {
+      if (abandoned(thrown)) return;
+      const error = shown(thrown);
+      if (error.code === 400 || error.code === 422) this.queryError = error;
+      else this.error = error;
+    }
+  }
+
+  private async drawSparks(traces: readonly Trace[], signal: AbortSignal): Promise<void> {
+    const listed = new Set(traces.map((trace) => trace.id));
+    this.sparks = new Map([...this.sparks].filter(([id]) => listed.has(id)));
+    const wanted = [...listed].filter((id) => !this.sparks.has(id));
+    for (let from = 0; from < wanted.length; from += SPARKS_AT_ONCE) {
+      const ids = wanted.slice(from, from + SPARKS_AT_ONCE);
+      const series = await api.values(ids, { points: SPARKS }, signal);
+      this.sparks = new Map([...this.sparks, ...ids.flatMap((id, index) => (series[index] ? [[id, series[index]] as const] : []))]);
+    }
+  }
+
+  private async plot(): Promise<void> {
+    this.draw?.abort();
+    const request = (this.draw = new AbortController());
+    const repository = this.repository?.name ?? "";
+    try {
+      await this.source.open(repository, this.address.keys, request.signal);
+      const { chosen } = this;
+      if (chosen.traces.length + chosen.formulas.length === 0) {
+        this.lines = [];
+        return;
+      }
+      const known = [...this.lines.flatMap((line) => line.trace ?? []), ...(this.found?.traces ?? [])];
+      const plotted = await this.source.fetch(repository, chosen, known, this.range, request.signal);
+      const own = plotted.lines[0]?.trace?.repository ?? repository;
+      if (this.commits?.repository !== own) {
+        this.commits = new CommitCache(own, "");
+        this.times = await api.times(own, "");
+      }
+      if (this.draw !== request) return;
+      this.lines = plotted.lines;
+      if (plotted.failures[0]) [this.formulaError] = plotted.failures;
+      this.error = undefined;
+    } catch (thrown) {
+      if (!abandoned(thrown)) this.error = shown(thrown);
+    }
+  }
+
+  // ---- what keys and buttons do
+
+  change(part: Partial<ExploreAddress>, how: "push" | "replace" = "push"): void {
+    go({ ...this.address, ...part }, how);
+  }
+
+  look(range: ChartRange | undefined, how: "push" | "replace" = "replace"): void {
+    this.change({ first: range?.first, last: range?.last }, how);
+  }
+
+  step(by: number): void {
+    const most = (this.found?.traces.length ?? 0) - 1;
+    this.cursor = Math.max(0, Math.min(this.cursor + by, most));
+    void this.updateComplete.then(() => {
+      const row = this.querySelectorAll<HTMLElement>("tr[data-trace]")[this.cursor];
+      row?.focus({ preventScroll: true });
+      row?.scrollIntoView({ block: "nearest" });
+    });
+  }
+
+  openTrace(trace: Trace): void {
+    go(traceAt(trace.id));
+  }
+
+  toggleTrace(id: number): void {
+    const { traces, formulas } = this.chosen;
+    const next = traces.includes(id) ? traces.filter((own) => own !== id) : [...traces, id].slice(-MOST_LINES);
+    this.change({ traces: next, formulas, keys: "" }, "replace");
+  }
+
+  dropFormula(formula: string): void {
+    const { traces, formulas } = this.chosen;
+    this.change({ traces, formulas: formulas.filter((own) => own !== formula), keys: "" }, "replace");
+  }
+
+  private async addFormula(formula: string): Promise<void> {
+    this.formulaError = undefined;
+    const { traces, formulas } = this.chosen;
+    try {
+      const answer = await api.formula(this.repository?.name ?? "", formula, MOST_LINES);
+      if (answer.total === 0) toast({ text: "The formula gives no traces: none match its query." });
+      if (answer.total > MOST_LINES) toast({ text: `The formula gives ${count(answer.total, "trace")}; the first ${MOST_LINES} are plotted.` });
+    } catch (thrown) {
+      this.formulaError = { formula, error: shown(thrown) };
+      return;
+    }
+    this.field?.clear();
+    if (!formulas.includes(formula)) this.change({ traces, formulas: [...formulas, formula], keys: "" });
+  }
+
+  get field(): FormulaPart | null {
+    return this.querySelector<FormulaPart>("kp-formula");
+  }
+
+  clear(): void {
+    this.change({ traces: [], formulas: [], keys: "", first: undefined, last: undefined });
+  }
+
+  async keep(): Promise<void> {
+    const { formulas } = this.chosen;
+    const keys = this.lines.flatMap((line) => line.trace?.key ?? []);
+    if (keys.length + formulas.length === 0) return;
+    try {
+      const { id } = await api.keep(keys, [...formulas]);
+      this.change({ traces: [], formulas: [], keys: id, query: "" }, "replace");
+      toast({ text: "The address of this page is short now, and stands for these traces for good." });
+    } catch (thrown) {
+      const error = shown(thrown);
+      toast({ text: `${error.message} ${error.remedy}`, failure: true });
+    }
+  }
+
+  plotFirst(): void {
+    const ids = (this.found?.traces ?? []).slice(0, MOST_LINES).map((trace) => trace.id);
+    this.change({ traces: ids, keys: "" });
+  }
+
+  pick(position: number): void {
+    const [only, ...others] = this.lines;
+    if (only?.trace && others.length === 0) go(traceAt(only.id, { commit: position }));
+  }
+
+  hint(id: number | undefined): void {
+    this.chart?.focusLine(id);
+  }
+
+  unfold(facet: string): void {
+    this.unfolded = new Set([...this.unfolded, facet]);
+  }
+
+  typeQuery(text: string): void {
+    window.clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.change({ query: text.trim() }, "replace"), DELAY);
+  }
+
+  // ---- what is shown
+
+  override render() {
+    if (!this.repository) {
+      return html`<div class="notice">
+        <h2>No results yet</h2>
+        <p>Import the results of a benchmark to see them here:</p>
+        <pre class="commands">knick import results.json</pre>
+      </div>`;
+    }
+    return html`
+      <h1 class="sr-only">Explore</h1>
+      ${this.renderTools()}
+      <kp-formula
+        .error=${this.formulaError?.error}
+        .formula=${this.formulaError?.formula ?? ""}
+        @kp-formula=${(event: CustomEvent<string>) => void this.addFormula(event.detail)}
+      ></kp-formula>
+      ${this.error ? failed(this.error, () => void this.find(true)) : nothing} ${renderPlot(this)}
+      <div class="explore-columns">
+        <aside class="facets" aria-label="Params">${renderFacets(this)}</aside>
+        <section aria-label="Traces">${renderList(this)}</section>
+      </div>
+    `;
+  }
+
+  private renderTools() {
+    const { query } = this.address;
+    const leave = (event: KeyboardEvent): void => {
+      if (event.key === "Escape" || event.key === "Enter") (event.target as HTMLInputElement).blur();
+    };
+    return html`<div class="tools">
+      ${this.repositories.length > 1
+        ? html`<label class="select"><span class="sr-only">Repository</span>
+            <select @change=${(event: Event) => this.change({ repository: (event.target as HTMLSelectElement).value, query: "", traces: [], formulas: [], keys: "" })}>
+              ${this.repositories.map((own) => html`<option value=${own.name} ?selected=${own === this.repository}>${own.name}</option>`)}
+            </select></label>`
+        : nothing}
+      <label class="search wide"><span class="sr-only">Query</span>
+        <input
+          id="query"
+          type="search"
+          placeholder="benchmark=parse|print os!=windows name~^json_  …"
+          .value=${query}
+          autocomplete="off"
+          spellcheck="false"
+          aria-invalid=${this.queryError ? "true" : "false"}
+          aria-describedby="query-error"
+          @input=${(event: InputEvent) => this.typeQuery((event.target as HTMLInputElement).value)}
+          @keydown=${leave}
+        /><kbd aria-hidden="true">/</kbd></label>
+      <span class="figure faint" role="status">${this.found ? count(this.found.total, "trace") : ""}</span>
+      <span id="query-error" class="field-error" role="alert">${this.queryError ? `${this.queryError.message} ${this.queryError.remedy}` : ""}</span>
+    </div>`;
+  }
+}
+
+customElements.define("kp-explore", ExploreView);

@@ -1,0 +1,51 @@
+/** What is shown where there is no finding to show, and what to do next. */
+
+import { html } from "lit";
+import type { Regressions } from "../../api/client";
+import { count } from "../../text/words";
+import type { Desk } from "./desk";
+
+export function renderEmpty(desk: Desk, data: Regressions) {
+  const { filter, direction, status, least, tab, repository } = desk.address;
+  if (filter || direction || repository || status || least > 0) {
+    return html`<div class="notice">
+      <h2>No finding matches the filter</h2>
+      <p>Try fewer words, or look at everything.</p>
+      <button class="button" @click=${() => desk.change({ filter: "", direction: "", repository: "", status: "", least: 0, page: 1 })}>Clear the filter</button>
+    </div>`;
+  }
+  if (tab === "gone") {
+    return html`<div class="notice">
+      <h2>Nothing is gone</h2>
+      <p>Findings that later data no longer show are kept here, with what was decided about them.</p>
+      <a class="button" href="/triage">Go to the unprocessed findings</a>
+    </div>`;
+  }
+  if (tab === "processed") {
+    return html`<div class="notice">
+      <h2>Nothing has been processed yet</h2>
+      <p>What you acknowledge, hide or link to a ticket appears here, and can be put back.</p>
+      <a class="button" href="/triage">Go to the unprocessed findings</a>
+    </div>`;
+  }
+  if (data.processed > 0) {
+    return html`<div class="notice">
+      <h2>All done</h2>
+      <p>Every finding has been processed. New ones appear here after the next run.</p>
+      <a class="button" href="/triage?tab=processed">See the ${count(data.processed, "processed finding")}</a>
+    </div>`;
+  }
+  const traces = desk.repositories.reduce((sum, own) => sum + own.traces, 0);
+  return traces === 0
+    ? html`<div class="notice">
+        <h2>No results yet</h2>
+        <p>Import the results of a benchmark, then look for changes:</p>
+        <pre class="commands">knick import results.json\nknick run</pre>
+      </div>`
+    : html`<div class="notice">
+        <h2>No changes found</h2>
+        <p>There are ${count(traces, "trace")}. Run the alerts to look for changes, or look at the values yourself:</p>
+        <pre class="commands">knick run</pre>
+        <a class="button" href="/explore">Explore the traces</a>
+      </div>`;
+}

@@ -1,0 +1,210 @@
+/** The list of findings: a row a commit, and below an opened one a row a trace. */
+
+import { html, nothing, type TemplateResult } from "lit";
+import type { Group, Member, Regressions, Status } from "../../api/client";
+import { change, compared, cutName, date, hash, hazard, key, state, ticketLink, traceLabel } from "../../parts/pieces";
+import { sparkline } from "../../parts/sparkline";
+import { writeAddress, type Tab } from "../../state/address";
+import { cursorOf, tickedOf, type GroupRow, type MemberRow, type Row } from "../../state/rows";
+import { commonBeginning, traceName, traceText } from "../../text/names";
+import { count, directionWord, statusWord } from "../../text/words";
+import { memberAddress, type Desk } from "./desk";
+
+interface Column {
+  place: string;
+  sorts: readonly { by: string; label: string; first: string }[];
+}
+
+const COLUMNS: readonly Column[] = [
+  { place: "hazard", sorts: [{ by: "hazard", label: "Change", first: "-" }] },
+  {
+    place: "subject",
+    sorts: [
+      { by: "subject", label: "Commit", first: "" },
+      { by: "author", label: "Author", first: "" },
+      { by: "date", label: "Date", first: "-" },
+    ],
+  },
+  { place: "date", sorts: [{ by: "date", label: "Date", first: "-" }] },
+  { place: "traces", sorts: [{ by: "traces", label: "Traces", first: "-" }] },
+];
+const CAPTIONS: Record<Tab, string> = { unprocessed: "Unprocessed", processed: "Processed", gone: "Gone" };
+const FOOT: Record<Tab, TemplateResult> = {
+  unprocessed: html`${key("x")} select · ${key("a")} acknowledge · ${key("h")} hide · ${key("u")} undo ·`,
+  processed: html`${key("x")} select · ${key("r")} put back · ${key("u")} undo ·`,
+  gone: html`${key("p")} back ·`,
+};
+
+export function renderTable(desk: Desk, data: Regressions, rows: readonly Row[]) {
+  const { tab, at } = desk.address;
+  const cursor = cursorOf(rows, at);
+  return html`<table class="findings">
+      <caption class="sr-only">${CAPTIONS[tab]} findings, grouped by commit</caption>
+      <thead>
+        <tr>
+          <th class="c-tick" scope="col">
+            ${tab === "gone"
+              ? html`<span class="sr-only">Selection</span>`
+              : html`<input
+                  type="checkbox"
+                  aria-label="Select all findings on this page"
+                  .checked=${rows.length > 0 && rows.every((row) => tickedOf(row, desk.selected) === "all")}
+                  .indeterminate=${desk.selected.size > 0 && rows.some((row) => tickedOf(row, desk.selected) !== "all")}
+                  @click=${() => desk.select(rows)}
+                />`}
+          </th>
+          ${COLUMNS.map((column) => renderHead(desk, column))}
+          <th class="c-lead" scope="col">Strongest in</th>
+          <th class="c-spark" scope="col">Values</th>
+          <th class="c-act" scope="col"><span class="sr-only">Decide</span></th>
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map((row, index) => (row.kind === "group" ? renderGroup(desk, row, index === cursor) : renderMember(desk, row, index === cursor)))}
+      </tbody>
+    </table>
+    <p class="foot">
+      ${key("j")} ${key("k")} move · ${FOOT[tab]} ${key("Enter")} open · ${key("w")} why · ${key("?")} all keys
+      ${data.groups_total > 1 ? html`<span class="spring"></span>${count(data.groups_total, "commit")}` : nothing}
+    </p>`;
+}
+
+function renderHead(desk: Desk, column: Column) {
+  const { sort } = desk.address;
+  const by = sort.replace("-", "");
+  const falling = sort.startsWith("-");
+  const on = column.sorts.some((own) => own.by === by) && (by !== "date" || column.place === "date");
+  return html`<th class="c-${column.place}" scope="col" aria-sort=${on ? (falling ? "descending" : "ascending") : "none"}>
+    ${column.sorts.map(
+      (own, index) => html`<button class="sort ${index > 0 ? "faint" : ""} ${own.by === "date" && column.place !== "date" ? "when-narrow" : ""}" @click=${() => desk.sortBy(own.by, own.first)}>
+        ${own.label}<span class="sort-mark" aria-hidden="true">${own.by === by ? (falling ? "↓" : "↑") : ""}</span>
+      </button>`,
+    )}
+  </th>`;
+}
+
+function renderTick(desk: Desk, row: Row, label: string) {
+  if (desk.address.tab === "gone") return html`<td class="c-tick"></td>`;
+  const ticked = tickedOf(row, desk.selected);
+  return html`<td class="c-tick">
+    <input
+      type="checkbox"
+      aria-label=${label}
+      .checked=${ticked === "all"}
+      .indeterminate=${ticked === "some"}
+      @click=${(event: MouseEvent) => desk.tickRow(row, event.shiftKey)}
+    />
+  </td>`;
+}
+
+function renderActions(desk: Desk, ids: number[], about: string) {
+  const { tab } = desk.address;
+  if (tab === "gone") return html`<td class="c-act"></td>`;
+  const button = (label: string, status: Status, letter: string) => html`<button
+    class="button small"
+    title="${label} ${about} (${letter})"
+    @click=${() => void desk.decideAbout(ids, status)}
+  >${label}</button>`;
+  return html`<td class="c-act"><div class="actions">
+    ${tab === "processed" ? button("Put back", "new", "r") : html`${button("Acknowledge", "acknowledged", "a")}${button("Hide", "hidden", "h")}`}
+  </div></td>`;
+}
+
+function renderGroup(desk: Desk, row: GroupRow, current: boolean) {
+  const { group } = row;
+  const lead = group.members.find((member) => member.id === group.lead) ?? group.members[0];
+  if (!lead) return nothing;
+  const { commit } = group;
+  return html`<tr
+    class="group"
+    data-row=${row.id}
+    data-hash=${commit.hash}
+    tabindex=${current ? 0 : -1}
+    aria-current=${current ? "true" : "false"}
+    @click=${(event: MouseEvent) => onRow(event, () => desk.fold(row, !row.opened))}
+  >
+    ${renderTick(desk, row, `Select ${count(group.ids.length, "finding")} at ${commit.short} ${commit.subject}`)}
+    <td class="c-hazard">${change(lead)}<div class="second">${hazard(group.hazard)}</div></td>
+    <td class="c-subject">
+      <div class="subject-line">
+        <button class="twist" aria-expanded=${row.opened} aria-label="Traces of ${commit.short}" @click=${() => desk.fold(row, !row.opened)}>
+          <span aria-hidden="true">›</span>
+        </button>
+        <span class="subject" title=${commit.subject}>${commit.subject}</span>
+      </div>
+      <div class="second indent facts-line">
+        ${hash(commit)}<span class="clip">${commit.author}</span><span class="when-narrow">${date(commit.time)}</span>
+        ${desk.repositories.length > 1 ? html`<span class="clip least" title=${group.repository}>${group.repository}</span>` : nothing}
+        ${group.place.suspects > 1
+          ? html`<span class="range" title="Not every commit was measured: the change lies somewhere in these.">one of ${group.place.suspects} commits</span>`
+          : nothing}
+        ${desk.address.tab === "unprocessed" ? nothing : renderStates(group)}
+      </div>
+      <div class="when-small second indent">${cutName(traceName(lead.trace.params).name)}${compared(lead)}</div>
+    </td>
+    <td class="c-date">${date(commit.time)}</td>
+    <td class="c-traces figure">${group.traces.toLocaleString("en")}${renderMix(group, lead)}</td>
+    <td class="c-lead">${renderLead(lead)}</td>
+    <td class="c-spark">${sparkline(lead)}</td>
+    ${renderActions(desk, group.ids, `all of ${commit.short}`)}
+  </tr>`;
+}
+
+function renderLead(lead: Member) {
+  const { name, rest } = traceName(lead.trace.params);
+  return html`<a class="trace-link" href=${writeAddress(memberAddress(lead))} title=${[name, ...rest.map(([own, value]) => `${own}=${value}`)].join("\n")}>${cutName(name)}</a>
+    <div class="second">${compared(lead)}</div>`;
+}
+
+/** How many traces went the other way than the strongest. */
+function renderMix(group: Group, lead: Member): TemplateResult {
+  const others = Object.entries(group.directions).filter(([name, number]) => number > 0 && name !== lead.direction);
+  return html`${others.map(([name, number]) => html`<div class="second">${number} ${directionWord[name as keyof typeof directionWord]}</div>`)}`;
+}
+
+function renderStates(group: Group) {
+  return Object.entries(group.statuses)
+    .filter(([, number]) => number > 0)
+    .map(([name, number]) => html`<span title="${number} ${statusWord[name as Status]}">${state(name as Status)}${group.ids.length > 1 ? ` ${number}` : ""}</span>`);
+}
+
+function renderMember(desk: Desk, row: MemberRow, current: boolean) {
+  const { member, group } = row;
+  const last = group.members.at(-1)?.id === member.id;
+  const faded = commonBeginning(group.members.map((own) => traceName(own.trace.params).name));
+  return html`<tr
+      class="member"
+      data-row=${row.id}
+      tabindex=${current ? 0 : -1}
+      aria-current=${current ? "true" : "false"}
+      @click=${(event: MouseEvent) => onRow(event, () => desk.change({ at: row.id }, "replace"))}
+    >
+      ${renderTick(desk, row, `Select ${traceText(member.trace.params)}`)}
+      <td class="c-hazard">${change(member)}<div class="second">${hazard(member.hazard)}</div></td>
+      <td class="c-subject" colspan="4">
+        <a class="trace-link indent" href=${writeAddress(memberAddress(member))}>${traceLabel(member.trace, faded)}</a>
+        <div class="second indent">
+          ${compared(member)}
+          <a href=${writeAddress(memberAddress(member, { why: true }))} title="Why this is a finding, and what was rejected (w)">why</a>
+          ${member.commit.hash === group.commit.hash ? nothing : html`<span class="at">at ${hash(member.commit)}</span>`}
+          ${member.condition === "present" ? nothing : html`<span class="tag">${member.condition}</span>`}
+          ${member.status === "new" ? nothing : html`<span>${state(member.status)}</span>`}
+          ${member.ticket || member.matched_ticket ? html`<span>${ticketLink(member.ticket || member.matched_ticket)}</span>` : nothing}
+          ${member.note ? html`<span class="note" title=${member.note}>${member.note}</span>` : nothing}
+        </div>
+      </td>
+      <td class="c-spark">${sparkline(member)}</td>
+      ${renderActions(desk, [member.id], "this trace")}
+    </tr>
+    ${last && group.members.length < group.ids.length
+      ? html`<tr class="more"><td></td><td colspan="7">
+          <button class="link" @click=${() => desk.showAll()}>Show all ${count(group.ids.length, "finding")} of this commit</button>
+        </td></tr>`
+      : nothing}`;
+}
+
+function onRow(event: MouseEvent, run: () => void): void {
+  if ((event.target as Element).closest("a, button, input")) return;
+  if (window.getSelection()?.type === "Range") return;
+  run();
+}
