@@ -19,6 +19,7 @@ from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.unit import Better
+from knickpoint.native import lloyd
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +89,54 @@ def test_traces_that_move_together_come_first_with_their_step() -> None:
     assert strongest.step is not None
     assert strongest.step.index == 50
     assert strongest.regression > 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "holds"),
+    [
+        ("cohen >= 3", True),
+        ("cohen >= 3 and stepiness >= 0.5", True),
+        ("absolute >= 1 or cohen >= 1000", True),
+        ("cohen >= 3 and absolute >= 1000", False),
+        ('{"complex_rule": {"op": "AND", "rules": [{"simple_rule": {"step": "cohen", "threshold": 3}}]}}', True),
+    ],
+)
+def test_a_rule_decides_about_the_centroid(rule: str, holds: bool) -> None:  # noqa: FBT001
+    strongest = cluster(_frame(), rule=rule)[0]
+    assert strongest.interesting == holds
+    assert strongest.evidence[0].name == ("absolute" if rule.startswith("absolute") else "cohen")
+    assert strongest.interesting == (holds and strongest.evidence[-1].passed)
+    assert strongest.step is not None
+    assert strongest.step.index == 50
+
+
+def test_a_compatible_rule_judges_the_middle_and_gives_its_own_number() -> None:
+    frame = _frame()
+    frame[:20, 40:50] += 4
+    strongest = cluster(frame, preset="skia", rule="cohen >= 2", k=4, seed=1)[0]
+    assert strongest.interesting
+    assert strongest.regression == pytest.approx(strongest.evidence[0].value)
+    assert strongest.step is not None
+    assert strongest.step.index == 40
+
+
+def test_a_rule_of_percentages_is_refused_for_centroids() -> None:
+    with pytest.raises(InputError, match="percent_median divides by a level"):
+        cluster(_frame(), rule="cohen >= 2 or percent_median >= 0.1")
+
+
+def test_a_frame_too_short_for_a_rule_has_no_interesting_cluster() -> None:
+    assert not any(each.interesting for each in cluster(np.eye(4), rule="cohen >= 0"))
+
+
+def test_centroids_and_distances_are_those_of_skia(vectors: dict[str, Any]) -> None:
+    for case in vectors["distance"]:
+        rows = np.array([case["a"], case["b"]], dtype=np.float32)
+        start = np.ascontiguousarray(rows[1:])
+        assert lloyd(rows, start, iterations=0).distances[0] == pytest.approx(case["distance"], rel=1e-5)
+    for case in vectors["centroid"]:
+        rows = np.array(case["members"], dtype=np.float32)
+        assert lloyd(rows, rows[:1]).centroids[0].tolist() == pytest.approx(case["centroid"], rel=1e-5)
 
 
 def test_noise_has_no_interesting_cluster() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from knickpoint.detect.batch import available_threads
 from knickpoint.detect.methods.fit import fit_steps
 from knickpoint.detect.methods.kmeans import automatic_k, random_start, skia_iterations, spread_start
 from knickpoint.detect.methods.normalise import normalise
+from knickpoint.detect.methods.rules import Rule, explain_window, judge_windows, leaves, read_rule
 from knickpoint.detect.parameters import Value, resolve
 from knickpoint.detect.regions import build_step
 from knickpoint.model.cluster import Cluster, ParamCount
@@ -77,11 +79,52 @@ def _best_step(centroid: NDArray[np.float64], edge: int) -> tuple[int, float]:
     return int(places[best]), float(ratio[best])
 
 
-def _step_of(centroid: NDArray[np.float32], edge: int, floor: float, *, compatible: bool) -> tuple[int, float]:
-    if not compatible:
-        return _best_step(centroid.astype(np.float64), edge)
-    fit = fit_steps(centroid[None, :], "original", 0.0, floor=floor, compatible=True)
-    return (fit.turning, float(fit.value[0])) if fit.judged[0] else (0, 0.0)
+@dataclass(frozen=True, slots=True)
+class _Bar:
+    """Hold what a cluster is measured by."""
+
+    edge: int
+    floor: float
+    interesting: float
+    minimum_members: int
+    rule: Rule | None
+    compatible: bool
+
+    def step(self, centroid: NDArray[np.float32]) -> tuple[int, float]:
+        """Return the place of the step of ``centroid``, 0 for none, and size / error there."""
+        if not self.compatible:
+            return _best_step(centroid.astype(np.float64), self.edge)
+        fit = fit_steps(centroid[None, :], "original", 0.0, floor=self.floor, compatible=True)
+        return (fit.turning, float(fit.value[0])) if fit.judged[0] else (0, 0.0)
+
+    def judge(self, centroid: NDArray[np.float32], place: int, regression: float) -> tuple[float, tuple[Check, ...]]:
+        """Return the strength of the step at ``place``, signed, and the checks that decide about it.
+
+        A rule judges as many commits before ``place`` as after it, or all of them as Skia does.
+        """
+        strength = Check("step / error of the fit", abs(regression))
+        if self.rule is None:
+            passed = abs(regression) >= self.interesting
+            return regression, (replace(strength, relation=">=", bound=self.interesting, passed=passed),)
+        reach = min(place, centroid.size - place)
+        part = centroid if self.compatible else centroid[place - reach : place + reach].astype(np.float64)
+        judged = judge_windows(part[None, :], self.rule, floor=self.floor, compatible=self.compatible)
+        value = judged.value(0) if self.compatible and judged.speaker[0] >= 0 else regression
+        return value, (*explain_window(self.rule, judged, 0), strength)
+
+
+def _rule_of(text: str, *, compatible: bool) -> Rule | None:
+    if not text:
+        return None
+    rule = read_rule(text)
+    shares = [leaf.kind for leaf in leaves(rule) if leaf.kind.startswith("percent")]
+    if shares and not compatible:
+        raise InputError(
+            f"{shares[0]} divides by a level, and that of a centroid is 0",
+            where="rule",
+            remedy="Use cohen, absolute (in standard deviations), stepiness or mann_whitney_u.",
+        )
+    return rule
 
 
 def _assemble(
@@ -89,27 +132,22 @@ def _assemble(
     distances: NDArray[np.float64],
     centroid: NDArray[np.float32],
     keys: Sequence[str],
-    *,
-    edge: int,
-    floor: float,
-    interesting: float,
-    minimum_members: int,
-    compatible: bool,
+    bar: _Bar,
 ) -> Cluster:
     """Build the cluster of ``rows``, which are members at ``distances``."""
     order = np.lexsort((rows, distances))
     members = tuple(rows[order].tolist())
     own_keys = tuple(keys[row] for row in members) if keys else ()
-    place, regression = _step_of(centroid, edge, floor, compatible=compatible)
-    evidence = (
-        Check("step / error of the fit", abs(regression), ">=", interesting, passed=abs(regression) >= interesting),
-        Check("traces", float(len(members)), ">=", float(minimum_members), passed=len(members) >= minimum_members),
-    )
+    place, regression = bar.step(centroid)
+    regression, checks = bar.judge(centroid, place, regression)
+    enough = len(members) >= bar.minimum_members
+    evidence = (*checks, Check("traces", float(len(members)), ">=", float(bar.minimum_members), passed=enough))
     step = None
     if place:
         step = build_step(
             centroid.astype(np.float64), place, method="cluster", score=abs(regression), evidence=evidence
         )
+    holds = enough and (checks[-2].passed if bar.rule is not None else checks[-1].passed)
     return Cluster(
         centroid=centroid,
         members=members,
@@ -118,7 +156,7 @@ def _assemble(
         params=count_params(own_keys),
         step=step,
         regression=regression,
-        interesting=step is not None and all(check.passed for check in evidence),
+        interesting=step is not None and holds,
         evidence=evidence,
     )
 
@@ -152,6 +190,7 @@ def cluster_traces(
     k: int = 0,
     seed: int = 0,
     interesting: float = 4.0,
+    rule: str = "",
     minimum_members: int = 1,
     minimum_measured: float = 0.5,
     edge: int = 5,
@@ -168,6 +207,7 @@ def cluster_traces(
             Fewer come back when fewer shapes differ, or a cluster loses all its members.
         seed: of the start; the same seed gives the same clusters.
         interesting: smallest |step / error of the fit| of the centroid that counts as a step.
+        rule: several kinds of step fit joined by ``and`` and ``or``, that judge the centroid instead of ``interesting``.
         minimum_members: smallest number of traces that have to move together.
         minimum_measured: traces with a smaller share of measured commits belong to no cluster.
         edge: commits on either side in which no step is looked for.
@@ -186,6 +226,7 @@ def cluster_traces(
             f"k is {k}, edge {edge} and minimum_members {minimum_members}",
             remedy="Give k of 0 or more, and edge and minimum_members of 1 or more.",
         )
+    bar = _Bar(edge, floor, interesting, minimum_members, _rule_of(rule, compatible=compatible), compatible)
     values, names = _given(frame, keys)
     shapes = normalise(values, floor=floor, compatible=compatible)
     if not shapes.size:
@@ -202,11 +243,7 @@ def cluster_traces(
             distances[labels == label],
             centroids[label],
             names,
-            edge=edge,
-            floor=floor,
-            interesting=interesting,
-            minimum_members=minimum_members,
-            compatible=compatible,
+            bar,
         )
         for label in np.unique(labels)
     ]

@@ -23,12 +23,14 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.methods.fit import IN_UNIT, KINDS, Fits, Kind, fit_steps
 from knickpoint.model.errors import InputError
+from knickpoint.model.step import Check
 
 __all__ = [
     "Compound",
     "Judged",
     "Rule",
     "Simple",
+    "explain_window",
     "judge_windows",
     "leaves",
     "read_rule",
@@ -306,3 +308,23 @@ def judge_windows(
     up, down = _agree(rule, iter(moves))
     movement = np.where(up & down, spoken, up.astype(np.int8) - down.astype(np.int8)).astype(np.int8)
     return Judged(fits, movement, np.where(movement != 0, _speakers(fits, moves == movement), speaker))
+
+
+def explain_window(rule: Rule, judged: Judged, window: int, *, unit: float = 1.0) -> tuple[Check, ...]:
+    """Say in numbers what ``rule`` made of a window: a check for each leaf, and one for the whole of a compound rule.
+
+    ``judged`` may be of values divided by ``unit``, with the rule scaled along. A leaf that could not judge has the
+    value that says least.
+    """
+    found: list[Check] = []
+    for fit, leaf in zip(judged.fits, leaves(rule), strict=True):
+        ranks = fit.kind == "mann_whitney_u"
+        value = abs(float(fit.value[window])) if fit.judged[window] else float(ranks)
+        if fit.kind in IN_UNIT:
+            value *= unit
+        passed = bool(fit.movement[window])
+        found.append(Check(fit.kind, value, "<=" if ranks else ">=", leaf.bound, passed=passed))
+    if isinstance(rule, Compound):
+        holds = bool(judged.movement[window])
+        found.append(Check("the rule, 1 where it holds", float(holds), ">=", 1.0, passed=holds))
+    return tuple(found)

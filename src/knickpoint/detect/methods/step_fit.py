@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from knickpoint.detect.methods.fit import DEFAULT_BOUNDS, IN_UNIT, Kind
 from knickpoint.detect.methods.refine import Finding, Refiner, confirm, confirmable, find_bounds
 from knickpoint.detect.methods.rules import (
-    Compound,
     Judged,
     Rule,
     Simple,
+    explain_window,
     judge_windows,
     leaves,
     read_rule,
@@ -80,19 +80,8 @@ class _Explain:
     unit: float
 
     def checks(self, window: int) -> tuple[Check, ...]:
-        """Return one check for each leaf of the rule, and one for the whole of a compound rule."""
-        found: list[Check] = []
-        for fit, leaf in zip(self.judged.fits, leaves(self.rule), strict=True):
-            ranks = fit.kind == "mann_whitney_u"
-            value = abs(float(fit.value[window])) if fit.judged[window] else float(ranks)
-            if fit.kind in IN_UNIT:
-                value *= self.unit
-            passed = bool(fit.movement[window])
-            found.append(Check(fit.kind, value, "<=" if ranks else ">=", leaf.bound, passed=passed))
-        if isinstance(self.rule, Compound):
-            holds = bool(self.judged.movement[window])
-            found.append(Check("the rule, 1 where it holds", float(holds), ">=", 1.0, passed=holds))
-        return tuple(found)
+        """Return what the rule compared in a window."""
+        return explain_window(self.rule, self.judged, window, unit=self.unit)
 
 
 def _each(movement: NDArray[np.int8]) -> _Outcome:
