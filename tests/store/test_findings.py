@@ -194,6 +194,8 @@ def test_digests_of_traces_come_back_and_others_are_nothing(store: Store) -> Non
     wanted = np.array([3, 4, 1023, 1024, 5000, 9999], dtype=np.int64)
     assert store.findings.judged.get("a", wanted).tolist() == [1, 0, 7, 3, 2**64 - 1, 0]
     assert not store.findings.judged.get("b", wanted).any()
+    nothing = np.empty(0, dtype=np.int64)
+    assert store.findings.judged.get("a", nothing).size == 0
     store.findings.judged.forget("a")
     assert not store.findings.judged.get("a", wanted).any()
 

@@ -9,9 +9,11 @@ from typing import TypeVar
 import pytest
 
 from knickpoint.model.alert import Alert, AlertDirection
-from knickpoint.model.errors import HistoryError, InputError, QueryError
+from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Condition, Direction, Status
+from knickpoint.model.step import Step
 from knickpoint.store import open_store
+from knickpoint.watch.looking import Shard, detect_shard
 from knickpoint.watch.run import EVENT, default_alert, run_alerts
 from knickpoint.work import Processes
 
@@ -288,14 +290,46 @@ def test_two_alerts_of_one_name_are_refused(world: World) -> None:
         run_alerts(world.store, [QUICK, QUICK])
 
 
-def test_an_alert_over_an_unknown_repository_is_refused(world: World) -> None:
-    with pytest.raises(HistoryError, match="there is no repository 'elsewhere'"):
-        world.run(replace(QUICK, repository="elsewhere"))
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        (Alert("b", repository="elsewhere"), "there is no repository 'elsewhere'"),
+        (Alert("b", repository="project", line="elsewhere"), "elsewhere"),
+        (Alert("b", query="a=~("), "the query cannot be read"),
+        (Alert("b", method="guess"), "there is no method 'guess'"),
+        (Alert("b", method="threshold", parameters={"percent": -1}), "percent"),
+        (Alert("b", method="cluster", parameters={"edge": 0}), "edge 0"),
+        (Alert("b", window=5), "in a window of 5 measured commits"),
+    ],
+    ids=["repository", "line", "query", "method", "parameter", "cluster", "window"],
+)
+def test_an_alert_that_cannot_run_says_so_and_the_others_run(world: World, broken: Alert, told: str) -> None:
+    world.measure({"parse": levels((10, 20.0), (10, 25.0))})
+    summary = world.run(broken, QUICK)
+    assert (summary.new, set(summary.failures)) == (1, {"b"})
+    assert told in summary.failures["b"]
+    (failed,) = world.store.findings.alerts.runs("b")
+    assert (failed.complete, failed.failure) == (False, summary.failures["b"])
 
 
-def test_an_alert_with_a_query_that_cannot_be_read_is_refused(world: World) -> None:
-    with pytest.raises(QueryError):
-        world.run(replace(QUICK, query="a=~("))
+def test_a_defect_of_one_method_stops_no_other_alert(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(shard: Shard) -> list[list[Step]]:
+        if shard.method == "t_test":
+            raise ZeroDivisionError
+        return detect_shard(shard)
+
+    monkeypatch.setattr("knickpoint.watch.looking.detect_shard", broken)
+    world.measure({"parse": levels((10, 20.0), (10, 25.0))})
+    summary = world.run(Alert("b", method="t_test"), QUICK)
+    assert summary.new == 1
+    assert "ZeroDivisionError" in summary.failures["b"]
+
+
+def test_an_alert_that_cannot_run_keeps_what_it_saw(world: World) -> None:
+    world.measure({"parse": levels((10, 20.0), (10, 25.0))})
+    world.run(QUICK)
+    summary = world.run(replace(QUICK, query="a=~("))
+    assert (summary.gone, world.places("parse")) == (0, [10])
 
 
 def test_a_branch_shares_the_findings_of_its_base(world: World) -> None:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
 import numpy as np
 
-from knickpoint.detect import METHODS, parameters_of, presets_of
 from knickpoint.model.alert import Alert
-from knickpoint.model.errors import ConfigError, InputError
+from knickpoint.model.errors import ConfigError
 from knickpoint.model.query import parse_query
 from knickpoint.model.regression import Condition, Status
 from knickpoint.store import Store
 from knickpoint.store.findings import AlertRun
+from knickpoint.watch.checking import check_alert
+from knickpoint.watch.judged import definition_of
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.regroup import regroup
 from knickpoint.watch.settle import Fresh, settle
@@ -83,44 +84,8 @@ class AlertHealth:
     problems: tuple[str, ...]
 
 
-def check_alert(alert: Alert) -> None:
-    """Raise ``ConfigError`` when ``alert`` could not run: its query, method, parameters or bounds."""
-    where = f"alert {alert.name!r}"
-    try:
-        parse_query(alert.query)
-    except InputError as error:
-        raise ConfigError(f"the query cannot be read: {error.message}", where=where, remedy=error.remedy) from error
-    if alert.method.replace("-", "_") not in {*METHODS, "cluster"}:
-        raise ConfigError(
-            f"there is no method {alert.method!r}",
-            where=where,
-            remedy=f"The methods are: {', '.join(sorted({*METHODS, 'cluster'}))}.",
-        )
-    if alert.method != "cluster":
-        known = {*parameters_of(alert.method), *(["preset"] if presets_of(alert.method) else [])}
-        strange = sorted(set(alert.parameters) - known)
-        if strange:
-            raise ConfigError(
-                f"the method {alert.method} has no parameter {strange[0]!r}",
-                where=where,
-                remedy=f"Its parameters are: {', '.join(sorted(known))}.",
-            )
-    for name, least in (("minimum_effect", 0), ("minimum_traces", 1), ("window", 0)):
-        if getattr(alert, name) < least:
-            raise ConfigError(f"{name} is {getattr(alert, name)}", where=where, remedy=f"Give {least} or more.")
-
-
-def _definition(alert: Alert) -> dict[str, Any]:
-    def plain(value: Any) -> Any:
-        if isinstance(value, Enum):
-            return value.value
-        return list(value) if isinstance(value, tuple) else value
-
-    return {name: plain(value) for name, value in asdict(alert).items() if name != "name"}
-
-
 def _text(alert: Alert) -> str:
-    return json.dumps(_definition(alert), sort_keys=True, ensure_ascii=False)
+    return json.dumps(definition_of(alert), sort_keys=True, ensure_ascii=False)
 
 
 def compare_alerts(store: Store, alerts: Sequence[Alert]) -> list[Difference]:

@@ -18,6 +18,7 @@ from knickpoint.model.regression import Sighting
 from knickpoint.model.step import Step
 from knickpoint.store import Store
 from knickpoint.watch.clusters import look_together
+from knickpoint.watch.judged import Digester, fold
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.seeing import sightings_of
 from knickpoint.work import Runner
@@ -33,13 +34,15 @@ class Look:
     """What one alert found in one trace, before its filters.
 
     ``measured`` are the positions on the line at which the trace has a value, ascending, and ``judged`` the
-    first of them that the alert looked at (the length of the line where there is none).
+    first of them that the alert looked at (the length of the line where there is none). ``digest`` stands for
+    everything that this depends on: see :mod:`knickpoint.watch.judged`.
     """
 
     trace: Trace
     measured: NDArray[np.int64]
     judged: int
     sightings: tuple[Sighting, ...]
+    digest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +78,30 @@ def _shards(frame: Frame, alert: Alert, runner: Runner) -> Iterator[tuple[Frame,
         yield frame, first, Shard(values, alert.method, dict(alert.parameters), runner.cores or None)
 
 
-def _looks(
-    frame: Frame, first: int, shard: Shard, found: Sequence[Sequence[Step]], *, name: str, lines: Lines
-) -> Iterator[Look]:
-    held = ~np.isnan(frame.values[first : first + len(found)])
-    for row, steps in enumerate(found):
-        trace = frame.traces[first + row]
-        judged = np.flatnonzero(~np.isnan(shard.values[row]))
-        yield Look(
-            trace,
-            np.flatnonzero(held[row]) + frame.first,
-            frame.first + int(judged[0]) if judged.size else len(frame.line.slots),
-            tuple(sightings_of(name, trace, frame, steps, lines)),
-        )
+@dataclass(frozen=True, slots=True)
+class _Looker:
+    """What is needed to tell what an alert found on a line."""
+
+    alert: Alert
+    lines: Lines
+    digester: Digester
+
+    def looks(self, frame: Frame, first: int, shard: Shard, found: Sequence[Sequence[Step]]) -> Iterator[Look]:
+        values = frame.values[first : first + len(found)]
+        traces = frame.traces[first : first + len(found)]
+        digests = self.digester.rows(traces, frame.slots, values)
+        if self.alert.method == "cluster":
+            digests = fold(self.alert, traces, digests)
+        held = ~np.isnan(values)
+        for row, (trace, steps, digest) in enumerate(zip(traces, found, digests.tolist(), strict=True)):
+            judged = np.flatnonzero(~np.isnan(shard.values[row]))
+            yield Look(
+                trace,
+                np.flatnonzero(held[row]) + frame.first,
+                frame.first + int(judged[0]) if judged.size else len(frame.line.slots),
+                tuple(sightings_of(self.alert.name, trace, frame, steps, self.lines)),
+                digest,
+            )
 
 
 def look(
@@ -97,11 +111,11 @@ def look(
 
     Errors are those of :func:`knickpoint.detect.find_steps_many`.
     """
+    looker = _Looker(alert, lines, Digester(alert, line, lines))
     if alert.method == "cluster":
         for grouped in look_together(store, alert, line, trace_ids):
-            values = grouped.frame.values
-            shard = Shard(values, alert.method, {}, None)
-            yield from _looks(grouped.frame, 0, shard, grouped.steps, name=alert.name, lines=lines)
+            shard = Shard(grouped.frame.values, alert.method, {}, None)
+            yield from looker.looks(grouped.frame, 0, shard, grouped.steps)
         return
     under_way: deque[tuple[Frame, int, Shard]] = deque()
 
@@ -113,4 +127,4 @@ def look(
 
     for found in runner.map(detect_shard, shards()):
         frame, first, shard = under_way.popleft()
-        yield from _looks(frame, first, shard, found, name=alert.name, lines=lines)
+        yield from looker.looks(frame, first, shard, found)

@@ -8,6 +8,7 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
+from knickpoint.cli.program import FAILED
 from knickpoint.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -42,19 +43,26 @@ def summary_lines(summary: RunSummary) -> list[str]:
 
 @click.command("run")
 @click.option("--alert", "names", multiple=True, metavar="NAME", help="Only this alert; repeatable.")
+@click.option("--afresh", is_flag=True, help="Judge everything, also what did not change since the alert looked.")
 @instance_option
 @format_option
-def command(names: tuple[str, ...], instance: str | None, *, output: OutputFormat) -> None:
-    """Run the alerts once over everything they watch. With findings or without, the exit code is 0."""
+def command(*, names: tuple[str, ...], afresh: bool, instance: str | None, output: OutputFormat) -> None:
+    """Run the alerts once over everything they watch.
+
+    The exit code is 0, with findings or without, and 2 when an alert could not run; the others run all the same.
+    """
     from knickpoint.instance import forget_events
     from knickpoint.watch.run import run_alerts
 
     with open_chosen_instance(instance) as opened, Progress("Looking at traces") as progress:
-        summary = run_alerts(opened.store, opened.alerts, names=names, progress=progress)
+        summary = run_alerts(opened.store, opened.alerts, names=names, progress=progress, afresh=afresh)
         forget_events(opened)
+    for name, reason in summary.failures.items():
+        click.echo(f"knick: alert {name!r} could not run: {reason}", err=True)
     if output is OutputFormat.TEXT:
         for line in summary_lines(summary):
             click.echo(line)
-        return
+        raise click.exceptions.Exit(FAILED if summary.failures else 0)
     row = {name: getattr(summary, name) for name in _COUNTS} | {"new_regressions": len(summary.new_regressions)}
     show([Column(name) for name in row], [row], output)
+    raise click.exceptions.Exit(FAILED if summary.failures else 0)
