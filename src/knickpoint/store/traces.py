@@ -62,12 +62,16 @@ class Asked:
         """The digests of the keys, computed at each call."""
         return digest_each(self.keys)
 
-    def facts(self, place: int) -> tuple[int, int, int]:
-        """Return unit, dimension and direction of a trace that begins with result ``place``."""
-        code, unit = int(self.betters[place]), self.units[place]
-        if not self.measured[place]:
-            return 0, 0, code
-        return unit.id, unit.dimension, _BETTERS.index(unit.unit.better) if code == _UNKNOWN else code
+    def facts(self, places: NDArray[np.integer[Any]] | Sequence[int]) -> NDArray[np.int64]:
+        """Return unit, dimension and direction of traces that begin with the results ``places``, a row each."""
+        rows = np.asarray(places, dtype=np.int64)
+        codes = self.betters[rows].astype(np.int64)
+        units = [self.units[place] for place in rows.tolist()]
+        kinds = {id(unit): (unit.id, unit.dimension, _BETTERS.index(unit.unit.better)) for unit in units}
+        found = np.array([kinds[id(unit)] for unit in units], dtype=np.int64).reshape(-1, 3)
+        found[:, 2] = np.where(self.measured[rows] & (codes == _UNKNOWN), found[:, 2], codes)
+        found[~self.measured[rows], :2] = 0
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +235,7 @@ class Traces:
                 found.ids[place] = rows.trace[pending[place]]
                 found.units[place] = asked.units[first].id
         if adopted:
-            facts = np.array([asked.facts(place) for place in adopted.values()], dtype=np.int64)
+            facts = asked.facts(list(adopted.values()))
             changes = {"unit": facts[:, 0], "dimension": facts[:, 1], "better": facts[:, 2]}
             self._change(connection, repository_id, rows, np.array(list(adopted), dtype=np.int64), changes)
 
@@ -273,6 +277,13 @@ class Traces:
     ) -> NDArray[np.int64]:
         """Make the traces of results that have none, and fill in ``found``; return the new ids."""
         missing = np.flatnonzero(found.ids < 0)
+        names = [asked.keys[place] for place in missing.tolist()]
+        if asked.measured[missing].all() and len(set(names)) == len(names):
+            facts = asked.facts(missing)
+            new = self._append(connection, repository_id, names, facts)
+            self._identify(connection, repository_id, digests[missing], facts, new)
+            found.ids[missing], found.units[missing] = new, facts[:, 0]
+            return new
         made: dict[tuple[str, int], int] = {}
         oldest: dict[str, int] = {}
         firsts: list[int] = []
@@ -286,7 +297,7 @@ class Traces:
                 made[identity] = len(firsts)
                 oldest.setdefault(key, len(firsts))
                 firsts.append(place)
-        facts = np.array([asked.facts(place) for place in firsts], dtype=np.int64)
+        facts = asked.facts(firsts)
         names = [asked.keys[place] for place in firsts]
         new = self._append(connection, repository_id, names, facts)
         self._identify(connection, repository_id, digests[firsts], facts, new)

@@ -18,6 +18,7 @@ from knickpoint.store.tables.traces import param_name, param_value
 __all__ = ["Coded", "Vocabulary"]
 
 _KEPT_PAIRS: Final = 1_000_000
+_CODE_BITS: Final = 32
 
 
 class Coded:
@@ -35,7 +36,7 @@ class Vocabulary:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._names: dict[str, int] = {}
-        self._pairs: dict[str, tuple[int, int]] = {}
+        self._pairs: dict[str, int] = {}
         database.on_rollback(self.forget)
 
     def forget(self) -> None:
@@ -55,15 +56,15 @@ class Vocabulary:
         pairs = ",".join([key[1:-1] for key in keys]).split(",")
         counts = np.fromiter((key.count(",") for key in keys), np.int64, len(keys)) - 1
         self._learn(connection, list(dict.fromkeys(pairs)), version)
-        known = self._pairs
-        coded = np.array([known[pair] for pair in pairs], dtype=np.int64).reshape(-1, 2)
+        coded = np.fromiter(map(self._pairs.__getitem__, pairs), np.int64, len(pairs))
+        names, codes = coded >> _CODE_BITS, coded & (2**_CODE_BITS - 1)
         rows = np.repeat(np.arange(len(keys)), counts)
-        self._check_order(keys, rows, coded[:, 0])
+        self._check_order(keys, rows, names)
         columns: dict[int, NDArray[np.int64]] = {}
-        for name in np.unique(coded[:, 0]).tolist():
-            here = coded[:, 0] == name
+        for name in np.unique(names).tolist():
+            here = names == name
             column = np.zeros(len(keys), dtype=np.int64)
-            column[rows[here]] = coded[here, 1]
+            column[rows[here]] = codes[here]
             columns[name] = column
         return Coded(columns)
 
@@ -112,7 +113,7 @@ class Vocabulary:
             connection.execute(param_value.insert(), fresh)
         for pair, (name, value) in zip(unknown, split, strict=True):
             name_id = self._names[name]
-            self._pairs[pair] = (name_id, codes[name_id, value])
+            self._pairs[pair] = (name_id << _CODE_BITS) | codes[name_id, value]
 
     def _learn_names(self, connection: Connection, names: set[str]) -> None:
         if names <= self._names.keys():
