@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import io
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -81,6 +84,39 @@ def test_a_file_cut_anywhere_never_gives_a_value_that_the_whole_has_not(path: Pa
             except FormatError:
                 continue
             assert values(report) <= whole, f"cut at byte {cut}"
+
+
+@pytest.mark.long
+@each_file
+def test_a_file_cut_at_any_byte_at_all_never_gives_a_value_that_the_whole_has_not(path: Path) -> None:
+    data = path.read_bytes()
+    whole = values(read(path))
+    for cut in range(len(data)):
+        try:
+            report, _ = read_report(data[:cut], name=path.name, format=format_of(path), companions=COMPANIONS)
+        except FormatError:
+            continue
+        assert values(report) <= whole, f"cut at byte {cut}"
+
+
+@pytest.mark.long
+def test_a_packed_file_cut_at_any_byte_is_refused() -> None:
+    data = gzip.compress((HERE / "made" / "skia.json").read_bytes())
+    for cut in range(len(data)):
+        with pytest.raises(FormatError):
+            read_report(data[:cut])
+
+
+@pytest.mark.long
+def test_a_parquet_file_cut_at_any_byte_is_refused() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    written = io.BytesIO()
+    parquet.write_table(pyarrow.table({"benchmark": ["a", "b"], "commit": ["c", "c"], "value": [1.5, 2.5]}), written)
+    data = written.getvalue()
+    for cut in range(len(data)):
+        with pytest.raises(FormatError):
+            read_report(data[:cut], format="parquet")
 
 
 @each_file
@@ -172,3 +208,10 @@ def test_a_format_is_found_by_name_however_it_is_written() -> None:
 def test_an_unknown_format_is_refused_with_the_list_of_known_ones() -> None:
     with pytest.raises(FormatError, match=r"no format is called 'gprof'.*Choose one of asv, "):
         find_format("gprof")
+
+
+def test_the_guide_calls_unverified_what_the_list_of_formats_does() -> None:
+    guide = (HERE.parents[1] / "docs" / "guide" / "formats.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^### `([\w-]+)`:[^\n]*\n(.*?)(?=^##|\Z)", guide, re.MULTILINE | re.DOTALL))
+    marked = {name for name, text in sections.items() if re.search(r"\*unverified", text, re.IGNORECASE)}
+    assert marked == {known.name for known in FORMATS if not known.verified}

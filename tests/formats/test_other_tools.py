@@ -124,6 +124,22 @@ def test_tags_of_a_submetric_of_k6_are_params() -> None:
     assert by(made("k6.json"), metric="http_req_duration", kind="static").samples == (80.0,)
 
 
+@pytest.mark.parametrize("what", ["", "-export"])
+def test_files_of_k6_itself_give_medians_rates_and_tagged_trends(what: str) -> None:
+    report = golden(f"k6-1.1.0{what}.json")
+    assert by(report, metric="http_req_duration", kind="page").unit == "ms"
+    assert (
+        by(report, metric="http_req_duration", stat="p99.9").samples >= by(report, metric="http_req_duration").samples
+    )
+    assert by(report, metric="documents", stat="count").samples == (20.0,)
+    assert by(report, metric="checks").samples == (0.5,)
+    assert by(report, metric="document_size").samples == (8.0,)
+
+
+def test_how_long_a_run_of_k6_took_is_no_fact_about_its_machine() -> None:
+    assert golden("k6-1.1.0.json").runs[0].environment == {}
+
+
 def test_k6_knows_which_of_its_rates_are_good() -> None:
     assert by(made("k6.json"), metric="http_reqs").better is Better.HIGHER
     assert by(made("k6.json"), metric="http_req_failed").better is Better.LOWER
@@ -135,6 +151,62 @@ def test_vitest_gives_the_median_and_percentiles_in_milliseconds(version: str) -
     main = by(report, benchmark="numbers", suite="sort.bench.js > sorting")
     assert main.unit == "ms"
     assert by(report, benchmark="numbers", suite="sort.bench.js > sorting", stat="p99").samples > main.samples
+
+
+def test_vitest_5_gives_the_benchmarks_of_its_tests() -> None:
+    report = golden("vitest-5.1.1.json")
+    suite = "sort.bench.js > sorting > three numbers"
+    main = by(report, benchmark="numbers", suite=suite)
+    assert (main.unit, main.summary["samples"] > 1) == ("ms", True)
+    assert by(report, benchmark="with a comparer", suite=suite, stat="p99").samples
+
+
+def test_vitest_5_tells_which_tests_failed_and_were_skipped() -> None:
+    found = {dict(result.params)["benchmark"]: result.outcome for result in golden("vitest-5.1.1.json").runs[0].results}
+    assert (found["breaks"], found["left out"]) == (Outcome.FAILED, Outcome.SKIPPED)
+
+
+def reported(*tests: tuple[str, dict[str, object]]) -> bytes:
+    """Write the report of Vitest 5 about files, each with one test that ran one benchmark."""
+    files = [
+        {
+            "name": name,
+            "assertionResults": [
+                {
+                    "title": "t",
+                    "status": "passed",
+                    "ancestorTitles": [],
+                    "benchmarks": [{"name": "t", "tasks": [{"name": "b", **task}]}],
+                }
+            ],
+        }
+        for name, task in tests
+    ]
+    return json.dumps({"testResults": files}).encode()
+
+
+def test_files_of_vitest_5_with_one_name_are_told_apart_by_their_folders() -> None:
+    latency: dict[str, object] = {"latency": {"p50": 1.0, "mean": 1.0}}
+    data = reported(("/home/a/x/sort.bench.ts", latency), ("/home/a/y/sort.bench.ts", latency))
+    report, _ = read_report(data)
+    suites = {dict(result.params)["suite"] for result in report.runs[0].results}
+    assert suites == {"x/sort.bench.ts > t", "y/sort.bench.ts > t"}
+
+
+def test_numbers_that_vitest_5_read_from_a_former_run_are_not_measured_again() -> None:
+    data = reported(("/a.bench.ts", {"latency": {"p50": 1.0, "mean": 1.0}, "fromStore": True}))
+    assert len(read_report(data)[0].runs[0].results) == 0
+
+
+def test_samples_of_vitest_5_make_no_statistics() -> None:
+    data = reported(("/a.bench.ts", {"latency": {"p50": 1.0, "mean": 2.0, "samples": [1.0, 3.0]}}))
+    assert [result.samples for result in read_report(data)[0].runs[0].results] == [(1.0, 3.0)]
+
+
+def test_a_report_of_ordinary_tests_is_no_benchmark_of_vitest() -> None:
+    test = {"title": "t", "status": "passed", "ancestorTitles": [], "benchmarks": []}
+    with pytest.raises(FormatError, match="no format fits"):
+        read_report(json.dumps({"testResults": [{"name": "/a.test.ts", "assertionResults": [test]}]}).encode())
 
 
 def test_vitest_prefers_samples() -> None:

@@ -54,8 +54,7 @@ def read(source: Source) -> Parsed:
     rows = Rows()
     for name, metric in root["metrics"].members():
         _add(rows, name, metric)
-    state = root.maybe("state")
-    return Report(_NAME, (RunReport(rows.table(), environment=state.facts() if state is not None else {}),)), ()
+    return Report(_NAME, (RunReport(rows.table()),)), ()
 
 
 def _add(rows: Rows, name: str, metric: Node) -> None:

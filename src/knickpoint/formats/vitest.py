@@ -1,7 +1,10 @@
-"""Read what Vitest writes with ``vitest bench --outputJson``."""
+"""Read what Vitest writes: ``vitest bench --outputJson`` up to version 4, ``--reporter=json`` from version 5 on."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 from knickpoint.formats.format import Parsed
@@ -14,14 +17,21 @@ from knickpoint.model.unit import Better
 __all__ = ["fits", "read"]
 
 _NAME: Final = "vitest"
-_STATISTICS: Final = {"min": "min", "max": "max", "p75": "p75", "p99": "p99", "p995": "p99.5", "p999": "p99.9"}
-_SUMMARY: Final = {"sd": "stddev", "rme": "relative_margin", "sampleCount": "samples"}
+_PERCENTILES: Final = {"p75": "p75", "p99": "p99", "p995": "p99.5", "p999": "p99.9"}
+_STATISTICS: Final = {"min": "min", "max": "max", **_PERCENTILES}
+_SUMMARY: Final = {"sd": "stddev", "rme": "relative_margin", "sampleCount": "samples", "samplesCount": "samples"}
+_BENCH_FILE: Final = re.compile(r"\.bench(?:mark)?\.[cm]?[jt]sx?$")
+_SKIPPED: Final = ("skipped", "pending", "todo", "disabled")
 
 
 def fits(source: Source) -> bool:
-    """Tell whether this is an object of files with groups of benchmarks."""
+    """Tell whether this is an object of files with groups of benchmarks, or of tests that ran benchmarks."""
     document = source.document
-    files = document.get("files") if isinstance(document, dict) else None
+    if not isinstance(document, dict):
+        return False
+    files, reported = document.get("files"), document.get("testResults")
+    if isinstance(reported, list):
+        return any(isinstance(file, dict) and _has_benchmarks(file) for file in reported)
     return (
         isinstance(files, list)
         and bool(files)
@@ -29,29 +39,79 @@ def fits(source: Source) -> bool:
     )
 
 
+def _has_benchmarks(file: dict[str, object]) -> bool:
+    tests = file.get("assertionResults")
+    if not isinstance(tests, list):
+        return False
+    told = [test["benchmarks"] for test in tests if isinstance(test, dict) and isinstance(test.get("benchmarks"), list)]
+    return any(told) or (bool(told) and _BENCH_FILE.search(str(file.get("name"))) is not None)
+
+
 def read(source: Source) -> Parsed:
     """Read one run, times in milliseconds: the samples where they were kept, else the median and other statistics."""
+    root = Node(source.json)
     rows = Rows()
-    for file in Node(source.json)["files"].elements():
-        for group in file["groups"].elements():
-            for benchmark in group["benchmarks"].elements():
-                _add(rows, {"benchmark": benchmark["name"].text(), "suite": group.words("fullName")}, benchmark)
+    if "testResults" in root:
+        _read_reported(rows, list(root["testResults"].elements()))
+    else:
+        for file in root["files"].elements():
+            for group in file["groups"].elements():
+                for benchmark in group["benchmarks"].elements():
+                    params = {"benchmark": benchmark["name"].text(), "suite": group.words("fullName")}
+                    if "mean" not in benchmark and not _samples(benchmark):
+                        rows.fail(params, "Vitest has no result: the benchmark failed or was skipped")
+                    else:
+                        _add(rows, params, benchmark, "median")
     return Report(_NAME, (RunReport(rows.table()),)), ()
 
 
-def _add(rows: Rows, params: dict[str, str], benchmark: Node) -> None:
-    name = params["benchmark"]
+def _read_reported(rows: Rows, files: Sequence[Node]) -> None:
+    """Add the benchmarks of tests; those that read their numbers from a file of a former run were not measured."""
+    names = _short_names([file.words("name").replace("\\", "/") for file in files])
+    for name, file in zip(names, files, strict=True):
+        for test in file["assertionResults"].elements():
+            status = test.words("status")
+            titles = test.maybe("ancestorTitles")
+            suite = [name, *(title.text() for title in (titles.elements() if titles is not None else ()))]
+            benchmarks = test.maybe("benchmarks")
+            for benchmark in benchmarks.elements() if benchmarks is not None else ():
+                params = {"suite": " > ".join([*suite, test.words("title")])}
+                for task in benchmark["tasks"].elements():
+                    if task.words("fromStore") != "true":
+                        _add(rows, {**params, "benchmark": task["name"].text()}, task["latency"], "p50")
+            params = {"benchmark": test.words("title"), "suite": " > ".join(suite)}
+            if status == "failed":
+                told = test.maybe("failureMessages")
+                rows.fail(params, "".join(message.word() for message in told.elements()) if told is not None else "")
+            elif status in _SKIPPED:
+                rows.skip(params)
+
+
+def _short_names(paths: Sequence[str]) -> list[str]:
+    """Return the last parts of ``paths``, as many as tell them apart: where a file lies differs between machines."""
+    parts = [path.split("/") for path in paths]
+    for length in range(1, max(map(len, parts), default=0) + 1):
+        short = ["/".join(path[-length:]) for path in parts]
+        if max(Counter(short).values()) == 1:
+            return short
+    return list(paths)
+
+
+def _samples(benchmark: Node) -> tuple[float, ...]:
     samples = benchmark.maybe("samples")
-    if samples is not None and samples.value:
-        rows.add(params, samples.numbers(name), "ms", Better.LOWER)
+    return samples.numbers() if samples is not None and samples.value else ()
+
+
+def _add(rows: Rows, params: dict[str, str], statistics: Node, median: str) -> None:
+    name = params["benchmark"]
+    samples = _samples(statistics)
+    if samples:
+        rows.add(params, samples, "ms", Better.LOWER)
         return
-    if "mean" not in benchmark:
-        rows.fail(params, "Vitest has no result: the benchmark failed or was skipped")
-        return
-    summary = {told: benchmark[member].number(name) for member, told in _SUMMARY.items() if member in benchmark}
-    main = "median" if "median" in benchmark else "mean"
-    rows.add(params, (benchmark[main].number(name),), "ms", Better.LOWER, summary=summary)
-    others = {"mean": "mean", **_STATISTICS} if main == "median" else _STATISTICS
+    summary = {told: statistics[member].number(name) for member, told in _SUMMARY.items() if member in statistics}
+    main = median if median in statistics else "mean"
+    rows.add(params, (statistics[main].number(name),), "ms", Better.LOWER, summary=summary)
+    others = _STATISTICS if main == "mean" else {"mean": "mean", **_STATISTICS}
     for member, stat in others.items():
-        if member in benchmark:
-            rows.add({**params, "stat": stat}, (benchmark[member].number(name),), "ms", Better.LOWER)
+        if member in statistics:
+            rows.add({**params, "stat": stat}, (statistics[member].number(name),), "ms", Better.LOWER)
