@@ -285,8 +285,10 @@ class Database:
         return postgresql.insert(table)
 
     def _begin(self, connection: Connection, *, alone: bool) -> None:
+        self._current.lost = None
+        connection.begin()
         if self.embedded:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            _driver(connection).execute("BEGIN IMMEDIATE")
         elif alone:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK})"))
 
