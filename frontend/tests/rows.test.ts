@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Group, Member } from "../src/api/client";
-import { aimOf, cursorOf, groupsOf, layRows, move, nextAfter, tickedOf, toggle, withoutFindings } from "../src/state/rows";
+import { aimOf, cursorOf, groupsOf, heirOf, layRows, move, nextAfter, tickedOf, toggle, withoutFindings } from "../src/state/rows";
 
 const member = (id: number): Member => ({ id }) as Member;
 const group = (id: number, ids: number[]): Group => ({ id, ids, members: ids.map(member) }) as unknown as Group;
@@ -55,4 +55,12 @@ test("after a decision the keyboard is on the next row that stays, or on the one
 test("what is decided leaves its group, and a group without findings leaves the list", () => {
   const left = withoutFindings(GROUPS, new Set([11, 21]));
   expect(left.map((own) => [own.id, own.ids, own.members.map((each) => each.id)])).toEqual([[1, [12], [12]]]);
+});
+
+test("a row that left while somebody looked elsewhere leaves the keyboard to the next one that is still there", () => {
+  const before = ["c0", "c1", "11", "12", "c2"];
+  expect(heirOf(rows, "11", before)).toBe("11");
+  expect(heirOf(layRows(GROUPS, []), "11", before)).toBe("c2");
+  expect(heirOf(layRows(GROUPS.slice(0, 1), []), "c2", before)).toBe("c1");
+  expect(heirOf(rows, "unheard of", before)).toBe("unheard of");
 });

@@ -16,7 +16,7 @@ VIEWS = (
     "/triage",
     "/triage?open=c1",
     "/triage?tab=gone",
-    "/trace/0?commit=30",
+    "/trace/0?commit=30&why=1",
     "/explore?traces=0,1&f=norm(filter(%22benchmark%3Dload%22))",
 )
 AXE = Path(__file__).parent.parent.parent / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
@@ -57,7 +57,7 @@ _FITS = """(width) => {
 def test_nothing_is_wider_than_the_window(page: Page, shown: str, view: str) -> None:
     page.goto(shown + view)
     settle(page)
-    for width in (1400, 800, 480):
+    for width in (1400, 800, 390):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function(_FITS, arg=width)
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
-from tests.server.story import COMMITS, FASTER
+from tests.server.story import COMMITS, FASTER, make_instance
+
+from knickpoint.instance import open_instance
+from knickpoint.model.regression import Change, PointChange
+from knickpoint.server import serving
 
 pytestmark = pytest.mark.browser
 
@@ -112,6 +117,59 @@ def test_a_decision_on_the_trace_page_changes_the_mark(visit: Visit, trace: Call
     expect(page.locator("table.changes .state.new")).to_be_visible()
 
 
+def test_the_history_of_a_finding_tells_who_decided_and_takes_it_back(
+    visit: Visit, trace: Callable[[str], int]
+) -> None:
+    page = visit(f"/trace/{trace('parse')}?commit=30")
+    expect(page.locator("dl.facts")).to_contain_text("commit 31 of 60")
+    page.keyboard.press("h")
+    expect(page.locator("table.changes .state.hidden")).to_be_visible()
+    page.get_by_text("History").click()
+    expect(page.locator("kp-log li").first).to_contain_text("dashboard")
+    page.get_by_role("button", name="Undo the last").click()
+    expect(page.locator("table.changes .state.new").first).to_be_visible()
+
+
+@pytest.fixture
+def gone_address(tmp_path: Path) -> Iterator[str]:
+    """Serve an instance in which later data no longer show that `parse` got slower."""
+    make_instance(tmp_path / "gone")
+    with open_instance(tmp_path / "gone") as instance:
+        repository = instance.store.commits.repositories()[0]
+        members = instance.store.findings.members(repository)
+        gone = [PointChange(Change.GONE, member["id"], member["trace_id"], ()) for member in members]
+        instance.store.findings.apply(repository, gone, {})
+        with serving(instance) as found:
+            yield found.rstrip("/")
+
+
+def test_what_later_data_no_longer_show_is_shown_when_asked(page: Page, gone_address: str) -> None:
+    answer = httpx.get(f"{gone_address}/api/v1/traces", params={"query": "benchmark=parse"})
+    page.goto(f"{gone_address}/trace/{answer.json()['traces'][0]['id']}")
+    expect(page.get_by_text("No change was found in this trace")).to_be_visible()
+    page.get_by_label("1 gone").click()
+    page.wait_for_url("**gone=1")
+    expect(page.locator("table.changes tbody.gone")).to_contain_text("25 % slower")
+    expect(page.get_by_role("img", name="25 % slower")).to_be_visible()
+    page.keyboard.press("G")
+    expect(page.locator("table.changes tbody.gone")).to_have_count(0)
+
+
+def test_the_scale_of_the_values_is_in_the_address(look: Visit, trace: Callable[[str], int]) -> None:
+    page = look(f"/trace/{trace('parse')}")
+    page.keyboard.press("y")
+    page.wait_for_url("**y=zero")
+    expect(page.get_by_label("Scale of the values")).to_have_value("zero")
+
+
+def test_a_rejected_place_is_shown_on_the_plot(look: Visit, trace: Callable[[str], int]) -> None:
+    page = look(f"/trace/{trace('parse')}?why=1")
+    expect(page.locator(".legend").get_by_text("looked at")).to_be_visible()
+    page.locator("table.candidates").get_by_role("button", name="commit").first.click()
+    page.wait_for_url("**commit=*")
+    expect(page.locator('table.candidates tr[aria-current="true"]')).to_have_count(1)
+
+
 def test_dragging_zooms_and_back_zooms_out(look: Visit, trace: Callable[[str], int]) -> None:
     page = look(f"/trace/{trace('parse')}")
     hover(page, 0.25)
@@ -154,6 +212,19 @@ def test_several_traces_are_plotted_together(look: Visit) -> None:
     expect(page.locator(".legend.series li")).to_have_count(2)
     page.reload()
     expect(page.locator(".legend.series li")).to_have_count(2)
+
+
+def test_more_traces_are_listed_when_asked(look: Visit) -> None:
+    page = look("/explore?list=2")
+    expect(page.locator("tr[data-trace]")).to_have_count(2)
+    page.get_by_role("button", name="Show 2 more").click()
+    expect(page.locator("tr[data-trace]")).to_have_count(4)
+
+
+def test_each_unit_has_an_axis_of_its_own(look: Visit) -> None:
+    page = look("/explore?traces=0&f=norm(filter(%22benchmark%3Dload%22))")
+    expect(page.get_by_text("2 lines, an axis for each of 2 units")).to_be_visible()
+    expect(page.locator(".legend.series")).to_contain_text("no unit, axis 2")
 
 
 def test_a_formula_is_plotted_and_is_in_the_address(look: Visit) -> None:

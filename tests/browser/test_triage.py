@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 from tests.server.story import SLOWER, commit_hash
 
 pytestmark = pytest.mark.browser
@@ -44,6 +44,12 @@ def test_a_group_shows_commit_author_date_change_hazard_and_traces(look: Visit) 
         expect(first).to_contain_text(text)
     expect(first.locator(".c-traces")).to_have_text("2")
     expect(first.locator("svg.spark")).to_be_visible()
+
+
+def test_a_row_names_its_strongest_trace_and_compares_the_levels(look: Visit) -> None:
+    lead = groups(look("/triage")).first.locator(".c-lead")
+    expect(lead.get_by_role("link")).to_have_text("parse")
+    expect(lead).to_have_text(re.compile(r"\d\sµs/iter → 1\.2\d*\sµs/iter, \+2\d\.\d\s%, \d+\sσ"))
 
 
 def test_an_improvement_says_so_and_names_its_suspects(look: Visit) -> None:
@@ -135,6 +141,63 @@ def test_filter_and_sort_write_the_address(look: Visit) -> None:
     page.wait_for_url("**/triage?q=load")
     page.get_by_role("button", name="Traces", exact=True).click()
     page.wait_for_url("**/triage?q=load&sort=-traces")
+
+
+def test_small_changes_are_left_out_when_asked(look: Visit) -> None:
+    page = look("/triage")
+    page.get_by_label("Least change").select_option("From 100 %")
+    page.wait_for_url("**/triage?least=100")
+    expect(page.get_by_role("heading", name="No finding matches the filter")).to_be_visible()
+    page.get_by_role("button", name="Clear the filter").click()
+    expect(groups(page)).to_have_count(2)
+
+
+def test_keys_turn_the_pages(look: Visit) -> None:
+    page = look("/triage?size=1")
+    expect(groups(page)).to_contain_text("Check every bracket")
+    keys(page, "]")
+    page.wait_for_url("**page=2*")
+    expect(groups(page)).to_contain_text("Read files ahead")
+    keys(page, "[")
+    expect(groups(page)).to_contain_text("Check every bracket")
+
+
+def test_a_key_leads_to_why_a_trace_is_on_the_list(look: Visit) -> None:
+    page = look("/triage")
+    keys(page, "j", "w")
+    page.wait_for_url("**/trace/*why=1")
+    expect(page.locator('table.candidates tr[aria-current="true"]').get_by_text("✓ a change")).to_be_visible()
+
+
+def test_back_from_a_trace_that_was_decided_about_leads_to_the_next_row(visit: Visit) -> None:
+    page = visit("/triage")
+    keys(page, "j", "k", "Enter", "j", "Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("parse")
+    expect(page.locator("table.changes")).to_be_visible()
+    keys(page, "a")
+    expect(page.locator("table.changes .state.acknowledged")).to_be_visible()
+    page.go_back()
+    expect(members(page)).to_have_count(1)
+    expect(page.locator('tr[aria-current="true"]')).to_contain_text("print")
+
+
+def test_a_decision_leaves_the_list_before_the_server_answers(visit: Visit, complaints: list[str]) -> None:
+    page = visit("/triage")
+    expect(groups(page)).to_have_count(2)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/api/v1/triage", hold)
+    keys(page, "j", "k", "a")
+    expect(groups(page)).to_have_count(1)
+    expect(page.locator('tr[aria-current="true"]')).to_be_focused()
+    held[0].abort()
+    expect(groups(page)).to_have_count(2)
+    expect(page.get_by_text("Nothing was changed")).to_be_visible()
+    page.unroute("**/api/v1/triage")
+    complaints[:] = [text for text in complaints if "ERR_FAILED" not in text]
 
 
 def test_a_ticket_takes_a_finding_off_the_list(visit: Visit) -> None:

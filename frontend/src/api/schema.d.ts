@@ -4,6 +4,26 @@
  */
 
 export interface paths {
+    "/api/v1/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Alerts
+         * @description List the alerts of the configuration, with their last run, and why one cannot run.
+         */
+        get: operations["get_alerts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/arrivals": {
         parameters: {
             query?: never;
@@ -137,7 +157,7 @@ export interface paths {
         };
         /**
          * Read Health
-         * @description Say whether the store can be read.
+         * @description Say whether the store can be read, how the workers do, and which alerts cannot run.
          */
         get: operations["read_health"];
         put?: never;
@@ -160,6 +180,26 @@ export interface paths {
          * @description List the lines of a repository.
          */
         get: operations["get_lines"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Metrics
+         * @description Return numbers for monitoring, in the text format of Prometheus.
+         */
+        get: operations["get_metrics"];
         put?: never;
         post?: never;
         delete?: never;
@@ -546,6 +586,56 @@ export interface components {
          * @enum {string}
          */
         Action: "decide" | "split" | "merge" | "undo";
+        /**
+         * AlertAnswer
+         * @description An alert of the configuration, and its last run.
+         */
+        AlertAnswer: {
+            /** Direction */
+            direction: string;
+            /**
+             * Failure
+             * @description Why it cannot run, or could not at the last try; empty where it can.
+             */
+            failure: string;
+            /** Group By */
+            group_by: string[];
+            /**
+             * Last Run
+             * @description null before the first run.
+             */
+            last_run: string | null;
+            /** Line */
+            line: string;
+            /** Method */
+            method: string;
+            /** Minimum Effect */
+            minimum_effect: number;
+            /** Minimum Traces */
+            minimum_traces: number;
+            /** Name */
+            name: string;
+            /** Parameters */
+            parameters: {
+                [key: string]: number | string | boolean;
+            };
+            /** Query */
+            query: string;
+            /** Repository */
+            repository: string;
+            /**
+             * Seconds
+             * @description How long the last run took.
+             */
+            seconds: number | null;
+            /**
+             * Traces
+             * @description Traces that the last run was about.
+             */
+            traces: number | null;
+            /** Window */
+            window: number;
+        };
         /**
          * ArrivalsAnswer
          * @description What became of the files that a notification named.
@@ -944,16 +1034,24 @@ export interface components {
         };
         /**
          * HealthAnswer
-         * @description Whether the store can be read.
+         * @description Whether the store can be read, and how the workers and the alerts do.
          */
         HealthAnswer: {
             /** Repositories */
             repositories: number;
             /**
              * Status
-             * @description Always `ok`; a store that cannot be read answers 503 with an error.
+             * @description `troubled` when a worker fails or is lost, or an alert cannot run. A store that cannot be read answers 503 with an error.
+             * @enum {string}
              */
-            status: string;
+            status: "ok" | "troubled";
+            /**
+             * Troubles
+             * @description What is wrong, one line each.
+             */
+            troubles: string[];
+            /** Workers */
+            workers: components["schemas"]["WorkerAnswer"][];
         };
         /**
          * ImportState
@@ -1459,6 +1557,40 @@ export interface components {
             /** Version */
             version: string;
         };
+        /**
+         * WorkerAnswer
+         * @description How one worker does.
+         */
+        WorkerAnswer: {
+            /**
+             * Failures
+             * @description Rounds in a row in which something failed; 0 when all is well.
+             */
+            failures: number;
+            /** Name */
+            name: string;
+            /**
+             * Reason
+             * @description What the last failure said, also when all is well again.
+             */
+            reason: string;
+            /**
+             * Seen
+             * Format: date-time
+             * @description When it last said that it is at work.
+             */
+            seen: string;
+            /**
+             * Started
+             * Format: date-time
+             */
+            started: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "working" | "failing" | "lost";
+        };
     };
     responses: never;
     parameters: never;
@@ -1468,6 +1600,62 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    get_alerts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertAnswer"][];
+                };
+            };
+            /** @description What was given cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store, or a service that is needed, cannot be used just now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     post_arrivals: {
         parameters: {
             query?: {
@@ -1971,6 +2159,62 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description What was given cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store, or a service that is needed, cannot be used just now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": components["schemas"]["ErrorAnswer"];
                 };
             };
         };

@@ -9,8 +9,17 @@ function changed(): void {
   window.dispatchEvent(new Event("kp-decided"));
 }
 
+/** The newest decision on its way to the server, so that an undo right after it takes back that one. */
+let underWay: Promise<unknown> = Promise.resolve();
+
 /** Record a decision. Answers whether it was recorded; a failure is shown. `answered` runs before anybody is told. */
-export async function decide(decided: Decided, answered: () => void = () => undefined): Promise<boolean> {
+export function decide(decided: Decided, answered: () => void = () => undefined): Promise<boolean> {
+  const recorded = record(decided, answered);
+  underWay = recorded;
+  return recorded;
+}
+
+async function record(decided: Decided, answered: () => void): Promise<boolean> {
   try {
     await api.triage(decided).finally(answered);
   } catch (thrown) {
@@ -44,6 +53,7 @@ export async function regroup(how: "split" | "merge", what: Regrouped, text: str
 
 /** Take back the newest decision of this sitting. */
 export async function undoLast(): Promise<void> {
+  await underWay;
   const last = lastDone();
   if (!last) {
     toast({ text: "Nothing to undo. Processed findings can be put back on the Processed tab." });

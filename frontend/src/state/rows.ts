@@ -98,6 +98,15 @@ export function aimOf(rows: readonly Row[], at: string, selected: ReadonlySet<nu
   return row ? findingsOf(row) : [];
 }
 
+/** Where the keyboard should be now that the row it was on may have left: that row, else the next one of `before` that is still there, else the one before. */
+export function heirOf(rows: readonly Row[], at: string, before: readonly string[]): string {
+  const there = new Set(rows.map((row) => row.id));
+  const from = before.indexOf(at);
+  if (there.has(at) || from < 0) return at;
+  const still = (id: string): boolean => there.has(id);
+  return before.slice(from).find(still) ?? before.slice(0, from).findLast(still) ?? "";
+}
+
 /** The groups without some findings, and without the groups that have no others. */
 export function withoutFindings(groups: readonly Group[], left: ReadonlySet<number>): Group[] {
   return groups.flatMap((group) => {

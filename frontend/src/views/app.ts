@@ -56,9 +56,8 @@ class App extends Part {
   private async load(): Promise<void> {
     this.error = undefined;
     try {
-      const [repositories, version] = await Promise.all([api.repositories(), api.version()]);
-      this.version = version.version;
-      this.repositories = repositories;
+      this.repositories = await api.repositories();
+      this.version = (await api.version()).version;
     } catch (thrown) {
       this.error = shown(thrown);
     }

@@ -108,3 +108,15 @@ export function boundsOf(view: Pick<ChartView, "lines" | "range" | "total">): { 
 export function canBeLogarithmic(lines: readonly ChartLine[]): boolean {
   return lines.some((line) => line.values.length > 0) && lines.every((line) => line.values.every((value) => value > 0));
 }
+
+const FAR_APART = 50;
+
+/** Whether lines of one unit are so far apart that the lower ones look flat, and a logarithmic scale would help. */
+export function areFarApart(lines: readonly Pick<ChartLine, "unit" | "values">[]): boolean {
+  const sizes = new Map<string, number[]>();
+  for (const { unit, values } of lines) {
+    if (values.length === 0 || values.some((value) => value <= 0)) continue;
+    sizes.set(unit, [...(sizes.get(unit) ?? []), values.reduce((sum, value) => sum + value, 0) / values.length]);
+  }
+  return [...sizes.values()].some((means) => Math.max(...means) > FAR_APART * Math.min(...means));
+}

@@ -1,7 +1,7 @@
 /** The plot of several traces and formulas: its legend, its tools, and what the pointer tells. */
 
 import { html, nothing } from "lit";
-import { axisUnits, MOST_AXES, type ChartRange, type Hovered } from "../../parts/chart/model";
+import { areFarApart, axisUnits, MOST_AXES, type ChartRange, type Hovered } from "../../parts/chart/model";
 import { date, waiting } from "../../parts/pieces";
 import type { Scale } from "../../state/address";
 import type { PlottedLine } from "../../state/plotted";
@@ -37,6 +37,9 @@ export function renderPlot(desk: Desk) {
   return html`<section class="chart-panel" aria-label="Plot">
     <div class="chart-tools">
       <span class="faint">${count(lines.length, "line")}${units.length > 1 && scale !== "ratio" ? `, an axis for each of ${units.length} units` : ""}</span>
+      ${(scale === "auto" || scale === "zero") && areFarApart(lines)
+        ? html`<button class="link" @click=${() => desk.change({ scale: "log" }, "replace")}>The lines are far apart: show them on a logarithmic scale</button>`
+        : nothing}
       <span class="spring"></span>
       ${units.length > MOST_AXES
         ? html`<span class="faint">${units.length} units: % of each first value</span>`

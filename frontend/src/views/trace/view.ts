@@ -125,16 +125,16 @@ class TraceView extends Part implements Desk {
     this.error = this.changes = this.series = this.explanation = this.whyError = undefined;
     this.environments = [];
     this.source.forget();
+    const { id, line } = this.address;
     try {
-      const changes = (this.changes = await api.changes(this.address.id, this.address.line));
+      const values = this.loadValues();
+      const environments = api.environments(id, line);
+      environments.catch(() => undefined); // told below, once what matters more is there
+      const changes = (this.changes = await api.changes(id, line));
       const { repository, params } = changes.trace;
       this.commits = new CommitCache(repository, changes.line);
       document.title = `${traceName(params).name} · Knickpoint`;
-      const { id, line } = this.address;
-      const times = Promise.all([api.times(repository, changes.line), this.loadValues(), this.loadCommit()]);
-      const environments = api.environments(id, line);
-      environments.catch(() => undefined); // told below, once what matters more is there
-      [this.times] = await times;
+      [this.times] = await Promise.all([api.times(repository, changes.line), this.loadCommit(), values]);
       const found = await environments;
       if (this.address.id === id && this.address.line === line) this.environments = found;
     } catch (thrown) {

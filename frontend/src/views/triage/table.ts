@@ -2,6 +2,7 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import type { Group, Member, Regressions, Status } from "../../api/client";
+import "../../parts/log";
 import { change, compared, cutName, date, hash, hazard, key, state, ticketLink, traceLabel } from "../../parts/pieces";
 import { sparkline } from "../../parts/sparkline";
 import { writeAddress, type Tab } from "../../state/address";
@@ -16,7 +17,13 @@ interface Column {
 }
 
 const COLUMNS: readonly Column[] = [
-  { place: "hazard", sorts: [{ by: "hazard", label: "Change", first: "-" }] },
+  {
+    place: "hazard",
+    sorts: [
+      { by: "hazard", label: "Change", first: "-" },
+      { by: "found", label: "Found", first: "-" },
+    ],
+  },
   {
     place: "subject",
     sorts: [
@@ -191,6 +198,7 @@ function renderMember(desk: Desk, row: MemberRow, current: boolean) {
           ${member.status === "new" ? nothing : html`<span>${state(member.status)}</span>`}
           ${member.ticket || member.matched_ticket ? html`<span>${ticketLink(member.ticket || member.matched_ticket)}</span>` : nothing}
           ${member.note ? html`<span class="note" title=${member.note}>${member.note}</span>` : nothing}
+          ${desk.address.tab === "unprocessed" ? nothing : html`<kp-log .finding=${member.id}></kp-log>`}
         </div>
       </td>
       <td class="c-spark">${sparkline(member)}</td>
@@ -204,7 +212,7 @@ function renderMember(desk: Desk, row: MemberRow, current: boolean) {
 }
 
 function onRow(event: MouseEvent, run: () => void): void {
-  if ((event.target as Element).closest("a, button, input")) return;
+  if ((event.target as Element).closest("a, button, input, details")) return;
   if (window.getSelection()?.type === "Range") return;
   run();
 }

@@ -85,7 +85,7 @@ function onFilterKey(desk: Desk, event: KeyboardEvent): void {
 
 export function renderPages(desk: Desk, data: Regressions) {
   const { address } = desk;
-  if (data.groups_total <= Math.min(...SIZES) && data.page === 1) return nothing;
+  if (data.pages <= 1 && data.groups_total <= Math.min(...SIZES)) return nothing;
   const link = (page: number, label: string, key: string, on: boolean) =>
     on
       ? html`<a class="button small" href=${writeAddress({ ...address, page, at: "" })}>${label} <kbd>${key}</kbd></a>`

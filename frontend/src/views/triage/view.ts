@@ -9,7 +9,7 @@ import { toast } from "../../parts/toast";
 import { go, writeAddress, type Tab, type TriageAddress } from "../../state/address";
 import { decide, regroup } from "../../state/decide";
 import { addShortcuts } from "../../state/keys";
-import { aimOf, cursorOf, groupRow, groupsOf, layRows, move, nextAfter, toggle, withoutFindings, type GroupRow, type Row } from "../../state/rows";
+import { aimOf, cursorOf, groupRow, groupsOf, heirOf, layRows, move, nextAfter, toggle, withoutFindings, type GroupRow, type Row } from "../../state/rows";
 import { count } from "../../text/words";
 import { memberAddress, type Desk } from "./desk";
 import { renderEmpty } from "./empty";
@@ -20,6 +20,9 @@ import { renderPages, renderSelection, renderTools } from "./tools";
 const FEW_MEMBERS = 20;
 const MOST_MEMBERS = 10_000;
 const FILTER_DELAY = 250;
+
+/** The rows as they were last shown, so that who comes back from a trace finds the place again. */
+let seen: readonly string[] = [];
 
 class TriageView extends Part implements Desk, Keyboard {
   static override properties = {
@@ -81,6 +84,10 @@ class TriageView extends Part implements Desk, Keyboard {
     void this.load();
   }
 
+  override updated(): void {
+    if (this.data) seen = this.rows.map((row) => row.id);
+  }
+
   private async load(): Promise<void> {
     this.request?.abort();
     const request = (this.request = new AbortController());
@@ -119,6 +126,8 @@ class TriageView extends Part implements Desk, Keyboard {
     this.data = { ...data, groups };
     const there = new Set(groups.flatMap((group) => group.ids));
     this.selected = new Set([...this.selected].filter((id) => there.has(id)));
+    const at = heirOf(this.rows, this.address.at, seen);
+    if (at !== this.address.at) this.change({ at }, "replace");
   }
 
   private get rows(): Row[] {
@@ -225,6 +234,7 @@ class TriageView extends Part implements Desk, Keyboard {
     for (const id of ids) this.leaving.add(id);
     if (this.data) this.take(this.data);
     if (at) this.change({ at }, "replace");
+    void this.updateComplete.then(() => this.focusRow(at));
     const done = await decide({ ids, status, ...more }, () => ids.forEach((id) => this.leaving.delete(id)));
     if (!done) void this.load();
   }
@@ -294,7 +304,8 @@ class TriageView extends Part implements Desk, Keyboard {
     return html`
       <h1 class="sr-only">Triage</h1>
       ${renderTools(this)}
-      ${this.error ? failed(this.error, () => void this.load()) : this.data ? this.renderBody(this.data) : waiting("Reading the findings")}
+      ${this.error ? failed(this.error, () => void this.load()) : nothing}
+      ${this.data ? this.renderBody(this.data) : this.error ? nothing : waiting("Reading the findings")}
       ${this.selected.size > 0 ? renderSelection(this) : nothing}
       <kp-decide></kp-decide>
     `;
