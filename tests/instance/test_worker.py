@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, forget_values, open_instance
-from knickpoint.model.errors import ServiceError
+from knickpoint.model.errors import BusyError, ServiceError
 from knickpoint.model.query import Query
 from knickpoint.model.regression import Status
 from knickpoint.store import Event
@@ -24,6 +24,17 @@ class Clock:
         self.now = 0.0
 
     def __call__(self) -> float:
+        return self.now
+
+
+class Hurried:
+    """A clock on which an hour passes each time somebody looks."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 3600.0
         return self.now
 
 
@@ -112,16 +123,149 @@ def test_a_delivery_that_fails_is_told_and_kept(instance: Instance) -> None:
     assert instance.store.outbox.pending()["main", "regressions-changed"] == 1
 
 
-def test_an_alert_that_cannot_run_keeps_its_events(instance: Instance) -> None:
-    (instance.directory / CONFIG_FILE).write_text(
-        '[ingest.sources.here]\nlocation = "results"\n[alerts.a]\nmethod = "magic"\n', encoding="utf-8"
-    )
-    measure(instance, 1, 1.0)
+def with_alerts(instance: Instance, alerts: str) -> Instance:
+    path = instance.directory / CONFIG_FILE
+    path.write_text(path.read_text(encoding="utf-8") + alerts, encoding="utf-8")
+    return open_instance(instance.directory)
+
+
+def test_an_alert_that_cannot_run_is_told_once_and_the_others_run(instance: Instance) -> None:
+    with_a_step(instance)
+    told: list[str] = []
+    with with_alerts(instance, '[alerts.a]\nmethod = "magic"\n[alerts.b]\n') as opened:
+        worker = Worker(opened, told.append, clock=Clock())
+        worker.step()
+        measure(instance, 30, 20.0)
+        worker.step()
+    (line,) = [line for line in told if "magic" in line]
+    assert line.startswith("alert 'a' could not run: there is no method 'magic'. The methods are: catapult, cluster")
+    assert any("1 new regressions" in line for line in told)
+
+
+def test_a_mended_alert_catches_up_with_the_next_run_over_everything(instance: Instance) -> None:
+    with_a_step(instance)
+    with with_alerts(instance, '[alerts.a]\nmethod = "magic"\n') as opened:
+        Worker(opened, clock=Clock()).step()
+    path = instance.directory / CONFIG_FILE
+    path.write_text(path.read_text(encoding="utf-8").replace("magic", "default"), encoding="utf-8")
     told: list[str] = []
     with open_instance(instance.directory) as opened:
         Worker(opened, told.append, clock=Clock()).step()
-    assert any("magic" in line for line in told)
-    assert instance.store.outbox.pending()["main", "traces-changed"] >= 1
+    assert any("1 new regressions" in line for line in told)
+
+
+class Broken:
+    """A piece of work that fails as often as it is told to."""
+
+    def __init__(self, error: Exception, times: int) -> None:
+        self.error = error
+        self.times = times
+        self.calls = 0
+
+    def __call__(self) -> list[str]:
+        self.calls += 1
+        if self.calls <= self.times:
+            raise self.error
+        return []
+
+
+def test_an_unexpected_error_is_logged_told_and_does_not_stop_the_rest(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with_a_step(instance)
+    monkeypatch.setattr(Worker, "_follow_history", lambda _worker: 1 / 0)
+    told: list[str] = []
+    Worker(instance, told.append, clock=Clock()).step()
+    assert any("1 new regressions" in line for line in told)
+    assert any(line.startswith("history: it failed unexpectedly") for line in told)
+    assert "ZeroDivisionError" in caplog.text
+    (state,) = instance.store.workers.all()
+    assert (state.failures, "ZeroDivisionError" in state.reason) == (1, True)
+
+
+def test_what_fails_is_tried_again_after_a_pause_that_grows_and_told_once(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = Broken(OSError("the disk is gone"), 3)
+    monkeypatch.setattr("knickpoint.instance.worker.forget_events", lambda _instance: broken())
+    told: list[str] = []
+    clock = Clock()
+    worker = Worker(instance, told.append, clock=clock)
+    tried = []
+    for _ in range(9):
+        worker.step()
+        tried.append(broken.calls)
+        clock.now += 1
+    assert tried == [1, 2, 2, 3, 3, 3, 3, 4, 4]
+    assert [line for line in told if line.startswith("forgetting")] == [
+        "forgetting: it failed unexpectedly, the log has the details: OSError('the disk is gone')",
+        "forgetting: all is well again",
+    ]
+    clock.now += 60
+    worker.step()
+    assert instance.store.workers.all()[0].failures == 0
+
+
+def test_events_that_cannot_be_read_do_not_hold_up_the_others(instance: Instance) -> None:
+    instance.store.outbox.publish("traces-changed", {"count": "many", "chunks": 5})
+    with_a_step(instance)
+    told: list[str] = []
+    Worker(instance, told.append, clock=Clock()).step()
+    assert any("1 new regressions" in line for line in told)
+    assert instance.store.outbox.pending() == {("main", "regressions-changed"): 1, ("main", "traces-changed"): 1}
+
+
+def test_events_outlive_a_store_that_is_busy(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_a_step(instance)
+
+    def busy(*_arguments: object, **_keywords: object) -> None:
+        raise BusyError("somebody else is writing")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("knickpoint.watch.run.run_alerts", busy)
+        clock = Clock()
+        worker = Worker(instance, clock=clock)
+        for _ in range(9):
+            worker.step()
+            clock.now += 600
+    assert instance.store.outbox.dead() == []
+    told: list[str] = []
+    Worker(instance, told.append, clock=Clock()).step()
+    assert any("1 new regressions" in line for line in told)
+
+
+def test_a_worker_is_seen_while_it_works_and_not_when_it_ended(instance: Instance) -> None:
+    seen: list[int] = []
+    stop = threading.Event()
+
+    class Watching(Worker):
+        def step(self, stop: threading.Event | None = None) -> bool:
+            busy = super().step(stop)
+            seen.append(len(self.instance.store.workers.all()))
+            assert stop is not None
+            stop.set()
+            return busy
+
+    Watching(instance).run(stop)
+    assert seen == [1]
+    assert instance.store.workers.all() == []
+
+
+def test_a_worker_that_cannot_even_begin_tries_again(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts: list[str] = []
+    stop = threading.Event()
+
+    def refuse(_store: object, *, wanted: bool) -> None:
+        attempts.append(str(wanted))
+        if len(attempts) == 2:
+            stop.set()
+        raise RuntimeError("not now")
+
+    monkeypatch.setattr("knickpoint.instance.relay.listen_to_outbox", refuse)
+    told: list[str] = []
+    Worker(instance, told.append, clock=Hurried()).run(stop)
+    assert len(attempts) == 2
+    assert told == ["connection: it failed unexpectedly, the log has the details: RuntimeError('not now')"]
 
 
 def test_a_worker_that_is_told_to_stop_ends(instance: Instance) -> None:

@@ -61,7 +61,8 @@ def test_an_instance_without_results_says_how_to_get_some(empty_client: Client) 
 
 
 def test_an_instance_without_results_is_healthy(empty_client: Client) -> None:
-    assert empty_client.get("/api/v1/health").json() == {"status": "ok", "repositories": 0}
+    health = empty_client.get("/api/v1/health").json()
+    assert health == {"status": "ok", "repositories": 0, "workers": [], "troubles": []}
 
 
 def test_the_server_tells_its_version(reader: Client) -> None:

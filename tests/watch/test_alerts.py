@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from knickpoint.detect import METHODS
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.regression import Condition, Status
@@ -68,7 +69,16 @@ def test_what_another_alert_sees_too_outlives_a_removed_one(world: World) -> Non
         (Alert("a", minimum_traces=0), "minimum_traces is 0"),
         (Alert("a", minimum_effect=-0.1), "minimum_effect is -0.1"),
         (Alert("a", window=-1), "window is -1"),
+        (Alert("a", minimum_effect=float("nan")), "minimum_effect is nan"),
+        (Alert("a", minimum_effect=float("inf")), "minimum_effect is inf"),
+        (Alert("a", method="e_divisive", parameters={"significance": "often"}), "significance"),
+        (Alert("a", method="default", parameters={"preset": "magic"}), "preset"),
+        (Alert("a", method="cluster", parameters={"edges": 3}), "edges"),
+        *((Alert("a", method="cluster", window=width), f"in windows of {width} measured") for width in (2, 7, 19)),
+        (Alert("a", method="cluster", parameters={"edge": 20}), "in windows of 50 measured"),
+        (Alert("a", method="t_test", window=20), "in a window of 20 measured commits the method t_test finds nothing"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_an_alert_that_could_not_run_is_refused_by_name(alert: Alert, message: str) -> None:
     with pytest.raises(ConfigError, match=message) as caught:
@@ -80,6 +90,27 @@ def test_a_bad_alert_keeps_all_from_being_applied(world: World) -> None:
     with pytest.raises(ConfigError):
         apply_alerts(world.store, [QUICK, Alert("a", method="guess")])
     assert world.store.findings.alerts.stored() == {}
+
+
+@pytest.mark.parametrize("method", [*METHODS, "cluster"])
+@pytest.mark.parametrize("window", [0, 50, 200])
+def test_usual_windows_are_good_for_every_method(method: str, window: int) -> None:
+    check_alert(Alert("a", method=method, window=window))
+
+
+def test_an_alert_that_cannot_run_is_compared_with_its_reason(world: World) -> None:
+    (told, good) = compare_alerts(world.store, [Alert("a", method="guess"), QUICK])
+    assert told.failure.startswith("there is no method 'guess'")
+    assert good.failure == ""
+
+
+def test_an_alert_that_cannot_run_is_not_well(world: World) -> None:
+    world.measure({"parse": levels((10, 20.0), (10, 25.0))})
+    alerts = [Alert("a", query="x=~("), QUICK]
+    world.run(*alerts)
+    sick, well = health_of_alerts(world.store, alerts)
+    assert sick.problems == (f"cannot run: {sick.failure}",)
+    assert well.problems == ()
 
 
 def test_two_alerts_of_one_name_are_refused(world: World) -> None:

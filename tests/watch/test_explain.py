@@ -85,6 +85,12 @@ def test_a_step_that_no_run_has_seen_yet_says_so(world: World) -> None:
     assert [step.reason for step in told.alerts[0].steps] == ["the alert has not run since these results came in"]
 
 
+def test_an_alert_that_cannot_run_says_so_beside_the_others(stepped: World) -> None:
+    told = explain_trace(stepped.store, stepped.trace("parse"), [Alert("a", query="x=~("), QUICK])
+    assert told.alerts[0].reason.startswith("the alert cannot run: the query cannot be read")
+    assert told.alerts[1].steps
+
+
 @pytest.mark.parametrize("trace", [10**6, ",benchmark=other,"])
 def test_an_unknown_trace_is_refused(stepped: World, trace: int | str) -> None:
     with pytest.raises(InputError, match="there is no trace"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -9,23 +10,27 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.instance.events import forget_events
 from knickpoint.instance.place import Instance
+from knickpoint.instance.presence import Presence, Trouble
 from knickpoint.instance.retention import forget_values
-from knickpoint.model.errors import KnickpointError
+from knickpoint.model.errors import KnickpointError, StoreError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from knickpoint.ingest import ImportSummary, Watched
+    from knickpoint.ingest.settings import SourceSettings
     from knickpoint.instance.relay import Relay
     from knickpoint.store import Event
 
 __all__ = ["Announce", "Notify", "Worker"]
 
+_LOG: Final = logging.getLogger("knickpoint.worker")
 _BATCH: Final = 256
 _CHANGED: Final = "traces-changed"
 _FOUND: Final = "regressions-changed"
@@ -42,8 +47,9 @@ Notify = Callable[["Event"], None]
 class Worker:
     """Does the work of an instance in rounds; any number of workers may share one instance.
 
-    Every piece of work is done by one of them: events are claimed with leases, imports are exactly once. A
-    round that fails is told and tried again; nothing that was done before is lost.
+    Every piece of work is done by one of them: events are claimed with leases, imports are exactly once. A piece
+    of work that fails, for whatever reason, is told once, and tried again after a pause that grows; the others go
+    on, and nothing that was done before is lost. How a worker does stands in ``store.workers``.
 
     Attributes:
         instance: the open instance.
@@ -58,9 +64,12 @@ class Worker:
     notify: Notify | None = None
     clock: Callable[[], float] = time.monotonic
     name: str = field(default_factory=lambda: f"{socket.gethostname()}/{os.getpid()}/{threading.get_ident()}")
+    troubles: dict[str, Trouble] = field(default_factory=dict, init=False)
     _due: dict[str, float] = field(default_factory=dict)
     _watched: dict[str, Watched] = field(default_factory=dict)
     _relays: bool = field(default=False, init=False)
+    _alert_failures: dict[str, str] = field(default_factory=dict, init=False)
+    _presence: Presence = field(init=False)
 
     def __post_init__(self) -> None:
         """See that what the configuration asks for is there.
@@ -71,9 +80,22 @@ class Worker:
         from knickpoint.instance.relay import uses_nats
 
         self._relays = uses_nats(self.instance.config, self.instance.directory)
+        self._presence = Presence(self.instance.store, self.name, self.clock)
 
     def run(self, stop: threading.Event) -> None:
-        """Work until ``stop`` is set; the round that is under way is finished."""
+        """Work until ``stop`` is set; the round that is under way is finished.
+
+        Nothing that goes wrong ends it before.
+        """
+        while not stop.is_set():
+            self._attempt("connection", lambda: self._keep_on(stop))
+            trouble = self.troubles.get("connection")
+            if trouble is not None:
+                stop.wait(max(0.0, trouble.until - self.clock()))
+        self._attempt("worker", self._leave)
+
+    def _keep_on(self, stop: threading.Event) -> bool:
+        """Do round after round, beside the relay where there is one."""
         from knickpoint.instance.relay import listen_to_outbox
 
         with ExitStack() as stack:
@@ -83,8 +105,15 @@ class Worker:
             while not stop.is_set():
                 if relay is not None:
                     relay.check()
-                if not self.step(stop):
+                busy = self.step(stop)
+                self._is_well("connection")
+                if not busy:
                     stop.wait(self.instance.config.worker.poll_seconds)
+        return True
+
+    def _leave(self) -> bool:
+        self._presence.end()
+        return True
 
     def once(self, stop: threading.Event | None = None) -> None:
         """Do one round of everything: what NATS has for us, the work, and what we have for NATS."""
@@ -93,6 +122,7 @@ class Worker:
         self.step(stop)
         if self._relays:
             self._relay().once()
+        self._attempt("worker", self._leave)
 
     def _relay(self) -> Relay:
         from knickpoint.instance.relay import Relay
@@ -104,24 +134,51 @@ class Worker:
 
         ``stop`` ends a round between two pieces of work.
         """
-        pieces: Sequence[Callable[[], bool]] = (
-            self._poll_sources,
-            self._follow_history,
-            self._look_at_changes,
-            self._look_at_everything,
-            self._deliver,
-            self._seal,
-            self._forget,
+        pieces: Sequence[tuple[str, Callable[[], bool]]] = (
+            ("sources", self._poll_sources),
+            ("history", self._follow_history),
+            ("alerts over what changed", self._look_at_changes),
+            ("alerts over everything", self._look_at_everything),
+            ("notifications", self._deliver),
+            ("sealing", self._seal),
+            ("forgetting", self._forget),
         )
         busy = False
-        for piece in pieces:
+        for name, piece in pieces:
             if stop is not None and stop.is_set():
                 break
-            try:
-                busy = piece() or busy
-            except KnickpointError as error:
-                self.announce(str(error))
+            busy = self._attempt(name, piece) or busy
+        self._attempt("worker", self._be_seen)
         return busy
+
+    def _attempt(self, name: str, piece: Callable[[], bool]) -> bool:
+        """Do a piece of work, unless it rests; what goes wrong with it is told, and ends nothing else."""
+        trouble = self.troubles.get(name)
+        if trouble is not None and self.clock() < trouble.until:
+            return False
+        due = dict(self._due)
+        try:
+            busy = piece()
+        except KnickpointError as error:
+            reason = str(error)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the worker has to go on
+            _LOG.exception("%s failed", name)
+            reason = f"it failed unexpectedly, the log has the details: {error!r}"
+        else:
+            self._is_well(name)
+            return busy
+        self._due = due
+        if self.troubles.setdefault(name, Trouble()).add(reason, self.clock()):
+            self.announce(f"{name}: {reason}")
+        return False
+
+    def _is_well(self, name: str) -> None:
+        if self.troubles.pop(name, None) is not None:
+            self.announce(f"{name}: all is well again")
+
+    def _be_seen(self) -> bool:
+        self._presence.tell(self.troubles)
+        return False
 
     def _is_due(self, what: str, every_seconds: float) -> bool:
         """Tell whether ``what`` is to be done now, and note when it is next."""
@@ -132,18 +189,18 @@ class Worker:
         return True
 
     def _poll_sources(self) -> bool:
+        polls = [
+            self._attempt(f"source {name}", partial(self._poll_source, name, settings))
+            for name, settings in self.instance.ingest.sources.items()
+        ]
+        return any(polls)
+
+    def _poll_source(self, name: str, settings: SourceSettings) -> bool:
         from knickpoint.ingest import Watched
 
-        busy = False
-        for name, settings in self.instance.ingest.sources.items():
-            if not self._is_due(f"source {name}", settings.every_seconds):
-                continue
-            watched = self._watched.setdefault(name, Watched(self.instance, name, settings))
-            try:
-                busy = self._tell(watched.poll()) or busy
-            except KnickpointError as error:
-                self.announce(f"source {name}: {error}")
-        return busy
+        if not self._is_due(f"source {name}", settings.every_seconds):
+            return False
+        return self._tell(self._watched.setdefault(name, Watched(self.instance, name, settings)).poll())
 
     def _follow_history(self) -> bool:
         from knickpoint.ingest import retry_waiting
@@ -160,16 +217,27 @@ class Worker:
 
         outbox = self.instance.store.outbox
         seconds = self.instance.config.worker.lease_seconds
-        events = outbox.claim([_CHANGED], self.name, seconds, _BATCH)
+        events: list[Event] = []
+        ids: list[NDArray[np.int64]] = []
+        for event in outbox.claim([_CHANGED], self.name, seconds, _BATCH):
+            try:
+                ids.append(unpack_ids(event.payload))
+            except (KeyError, ValueError, TypeError) as error:
+                outbox.fail(event, f"the event cannot be read: {error!r}")
+            else:
+                events.append(event)
         if not events:
             return False
-        traces = np.unique(np.concatenate([unpack_ids(event.payload) for event in events]))
         lease = _Lease(self, events, seconds)
         try:
-            self._run_alerts(traces, lease.keep)
-        except KnickpointError as error:
+            self._run_alerts(np.unique(np.concatenate(ids)), lease.keep)
+        except StoreError:  # has nothing to do with the events, which are as good as before
             for event in events:
-                outbox.fail(event, str(error))
+                outbox.release(event)
+            raise
+        except Exception as error:
+            for event in events:
+                outbox.fail(event, str(error) or repr(error))
             raise
         for event in events:
             outbox.done(event)
@@ -184,6 +252,10 @@ class Worker:
         from knickpoint.watch.run import run_alerts
 
         summary = run_alerts(self.instance.store, self.instance.alerts, traces=traces, progress=progress)
+        for name, reason in summary.failures.items():
+            if self._alert_failures.get(name) != reason:
+                self.announce(f"alert {name!r} could not run: {reason}")
+        self._alert_failures = dict(summary.failures)
         if summary.nothing_new:
             return False
         found = len(summary.new_regressions)
@@ -200,8 +272,10 @@ class Worker:
         for event in events:
             try:
                 self.notify(event)
-            except KnickpointError as error:
-                outbox.fail(event, str(error))
+            except Exception as error:  # noqa: BLE001  # one event that cannot be delivered must not hold up the others
+                if not isinstance(error, KnickpointError):
+                    _LOG.exception("a notification failed")
+                outbox.fail(event, str(error) or repr(error))
                 self.announce(f"notification: {error}")
             else:
                 outbox.done(event)

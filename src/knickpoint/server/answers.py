@@ -31,7 +31,6 @@ __all__ = [
     "FormulaAnswer",
     "FormulaTraceAnswer",
     "GroupAnswer",
-    "HealthAnswer",
     "LevelAnswer",
     "LineAnswer",
     "MemberAnswer",
@@ -71,13 +70,6 @@ class ErrorAnswer(Answer):
     error: str
     where: str = ""
     remedy: str = ""
-
-
-class HealthAnswer(Answer):
-    """Whether the store can be read."""
-
-    status: str = Field(description="Always `ok`; a store that cannot be read answers 503 with an error.")
-    repositories: int
 
 
 class VersionAnswer(Answer):

@@ -16,7 +16,7 @@ from knickpoint.model.query import parse_query
 from knickpoint.model.regression import Condition, Status
 from knickpoint.store import Store
 from knickpoint.store.findings import AlertRun
-from knickpoint.watch.checking import check_alert
+from knickpoint.watch.checking import check_alert, reason_against
 from knickpoint.watch.judged import definition_of
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.regroup import regroup
@@ -57,11 +57,15 @@ class AlertChange(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One alert, what happens to it, and its settings that differ: name to (before, after)."""
+    """One alert, what happens to it, and its settings that differ: name to (before, after).
+
+    ``failure`` says why it cannot run, "" where it can.
+    """
 
     name: str
     change: AlertChange
     settings: Mapping[str, tuple[Any, Any]]
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,8 @@ class AlertHealth:
 
     ``steadiness`` is the share of what two runs in a row saw that both saw, over the last complete runs;
     ``wasted`` the share of its findings that people hid or that later data took back. Both are nan where there
-    is nothing to judge by. ``problems`` says in words what is wrong.
+    is nothing to judge by. ``failure`` says why it cannot run, or could not at the last try, "" where it can.
+    ``problems`` says in words what is wrong.
     """
 
     name: str
@@ -82,6 +87,7 @@ class AlertHealth:
     steadiness: float
     wasted: float
     problems: tuple[str, ...]
+    failure: str = ""
 
 
 def _text(alert: Alert) -> str:
@@ -92,14 +98,14 @@ def compare_alerts(store: Store, alerts: Sequence[Alert]) -> list[Difference]:
     """Compare ``alerts`` with those that were applied last, by name.
 
     Raises:
-        ConfigError: an alert could not run, or two have one name.
+        ConfigError: two alerts have one name.
     """
     names = [alert.name for alert in alerts]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ConfigError(f"two alerts are called {twice[0]!r}", remedy="Give every alert a name of its own.")
-    for alert in alerts:
-        check_alert(alert)
+    repositories = [repository.name for repository in store.commits.repositories()]
+    failures = {alert.name: reason_against(alert, repositories) for alert in alerts}
     stored = {name: json.loads(text) for name, text in store.findings.alerts.stored().items()}
     wanted = {alert.name: json.loads(_text(alert)) for alert in alerts}
     differences = []
@@ -112,7 +118,7 @@ def compare_alerts(store: Store, alerts: Sequence[Alert]) -> list[Difference]:
             change = AlertChange.REMOVED
         else:
             change = AlertChange.CHANGED if settings else AlertChange.UNCHANGED
-        differences.append(Difference(name, change, settings))
+        differences.append(Difference(name, change, settings, failures.get(name, "")))
     return differences
 
 
@@ -126,6 +132,8 @@ def apply_alerts(store: Store, alerts: Sequence[Alert]) -> list[Difference]:
         ConfigError: an alert could not run, or two have one name; nothing is applied.
     """
     differences = compare_alerts(store, alerts)
+    for alert in alerts:
+        check_alert(alert)
     with store.transaction():
         store.findings.alerts.replace({alert.name: _text(alert) for alert in alerts})
         names = {alert.name for alert in alerts}
@@ -168,7 +176,14 @@ def health_of_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertHealth]
 
 
 def _health(store: Store, alert: Alert) -> AlertHealth:
-    runs = [run for run in store.findings.alerts.runs(alert.name, last=5 * _RUNS) if run.complete][:_RUNS]
+    recent = store.findings.alerts.runs(alert.name, last=5 * _RUNS)
+    runs = [run for run in recent if run.complete][:_RUNS]
+    failure = reason_against(alert, [repository.name for repository in store.commits.repositories()])
+    if failure:
+        nothing = float("nan")
+        told = (f"cannot run: {failure}",)
+        return AlertHealth(alert.name, len(runs), 0, 0, 0, 0, nothing, nothing, told, failure)
+    failure = recent[0].failure if recent else ""
     traces = findings = hidden = gone = 0
     for repository in store.commits.repositories():
         if alert.repository not in {"", repository.name}:
@@ -184,7 +199,7 @@ def _health(store: Store, alert: Alert) -> AlertHealth:
         )
     steadiness = _steadiness(runs)
     wasted = (hidden + gone) / findings if findings else float("nan")
-    problems = []
+    problems = [f"could not run to its end at the last try: {failure}"] if failure else []
     if not traces:
         problems.append("its query matches no trace")
     if runs and not findings:
@@ -203,4 +218,5 @@ def _health(store: Store, alert: Alert) -> AlertHealth:
         steadiness=steadiness,
         wasted=wasted,
         problems=tuple(problems),
+        failure=failure,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.query import parse_query
 from knickpoint.watch.clusters import WINDOW
 
-__all__ = ["check_alert"]
+__all__ = ["check_alert", "reason_against"]
 
 _BOUNDS: Final = (("minimum_effect", 0), ("minimum_traces", 1), ("window", 0))
 _LENGTH: Final = 60
@@ -60,6 +60,17 @@ def check_alert(alert: Alert) -> None:
     reason, remedy = _probe(method, json.dumps(dict(alert.parameters), sort_keys=True), alert.window)
     if reason:
         raise ConfigError(reason, where=where, remedy=remedy)
+
+
+def reason_against(alert: Alert, repositories: Collection[str]) -> str:
+    """Say why ``alert`` cannot run in an instance that has results of ``repositories``, "" where it can."""
+    try:
+        check_alert(alert)
+    except ConfigError as error:
+        return f"{error.message.rstrip('.')}. {error.remedy}".strip()
+    if alert.repository and repositories and alert.repository not in repositories:
+        return f"there is no repository {alert.repository!r}. Correct the name, or import results of it first."
+    return ""
 
 
 @lru_cache(maxsize=1024)

@@ -19,6 +19,7 @@ from knickpoint.model.query import parse_query
 from knickpoint.model.regression import ChangePoint, Sighting
 from knickpoint.model.step import Candidate, Detection
 from knickpoint.store import Store
+from knickpoint.watch.checking import reason_against
 from knickpoint.watch.identity import REACH
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.looking import in_window
@@ -104,6 +105,9 @@ def _find(store: Store, trace: int | str) -> tuple[Repository, Trace]:
 
 
 def _not_watched(alert: Alert, repository: Repository, trace: Trace) -> str:
+    failure = reason_against(alert, ())
+    if failure:
+        return f"the alert cannot run: {failure}"
     if alert.repository not in {"", repository.name}:
         return f"the alert watches the repository {alert.repository!r}"
     if not parse_query(alert.query).matches(decode_key(trace.key)):

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.errors import ConfigError, InputError
+from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Change
 from knickpoint.store import Store
 from knickpoint.store.findings import AlertRun
-from knickpoint.watch.checking import check_alert
+from knickpoint.watch.checking import reason_against
 from knickpoint.watch.comparing import compare, look_again, looked, retire, take_back
 from knickpoint.watch.job import Job, plan
 from knickpoint.watch.lines import Lines
@@ -155,7 +155,8 @@ def run_alerts(
     chosen = _chosen(alerts, names)
     touched = None if traces is None else np.unique(np.asarray(traces, dtype=np.int64))
     known = [Lines(store, repository) for repository in store.commits.repositories()]
-    failures = {alert.name: reason for alert in chosen if (reason := _reason_against(alert, known))}
+    repositories = [lines.repository.name for lines in known]
+    failures = {alert.name: reason for alert in chosen if (reason := reason_against(alert, repositories))}
     plans: list[tuple[Lines, list[Job]]] = []
     for lines in known:
         jobs = list(plan(store, [alert for alert in chosen if alert.name not in failures], touched, lines))
@@ -186,17 +187,6 @@ def run_alerts(
             retire(store, {alert.name for alert in alerts}, lines, fresh)
         summary = _finished(store, lines, jobs, fresh, tally=tally, summary=summary)
     return summary
-
-
-def _reason_against(alert: Alert, known: Sequence[Lines]) -> str:
-    """Say why ``alert`` cannot run, "" where it can."""
-    try:
-        check_alert(alert)
-    except ConfigError as error:
-        return f"{error.message.rstrip('.')}. {error.remedy}".strip()
-    if alert.repository and known and alert.repository not in {lines.repository.name for lines in known}:
-        return f"there is no repository {alert.repository!r}. Correct the name, or import results of it first."
-    return ""
 
 
 def _unable(alert: Alert, reason: str, lines: Lines) -> Job:

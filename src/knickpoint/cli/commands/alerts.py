@@ -23,8 +23,9 @@ _LIST = (
     Column("minimum_effect", right=True),
     Column("minimum_traces", right=True),
     Column("state"),
+    Column("failure"),
 )
-_DIFFERENCE = (Column("name"), Column("change"), Column("settings", text=" · ".join))
+_DIFFERENCE = (Column("name"), Column("change"), Column("settings", text=" · ".join), Column("failure"))
 
 
 @click.group("alerts")
@@ -36,11 +37,12 @@ def command() -> None:
 @instance_option
 @format_option
 def list_(instance: str | None, output: OutputFormat) -> None:
-    """List the alerts of the configuration, and whether they are applied."""
+    """List the alerts of the configuration, whether they are applied, and why one cannot run."""
     from knickpoint.watch.alerts import compare_alerts
 
     with open_chosen_instance(instance) as opened:
-        states = {one.name: one.change.value for one in compare_alerts(opened.store, opened.alerts)}
+        known = {one.name: one for one in compare_alerts(opened.store, opened.alerts)}
+        states = {name: one.change.value for name, one in known.items()}
         rows: list[dict[str, Any]] = [
             {
                 "name": alert.name,
@@ -50,6 +52,7 @@ def list_(instance: str | None, output: OutputFormat) -> None:
                 "minimum_effect": alert.minimum_effect,
                 "minimum_traces": alert.minimum_traces,
                 "state": "applied" if states[alert.name] == "unchanged" else states[alert.name],
+                "failure": known[alert.name].failure,
             }
             for alert in opened.alerts
         ]
@@ -76,6 +79,7 @@ def _rows(differences: Sequence[Difference]) -> list[dict[str, Any]]:
             "name": one.name,
             "change": one.change.value,
             "settings": [f"{name}: {before} → {after}" for name, (before, after) in one.settings.items()],
+            "failure": one.failure,
         }
         for one in differences
     ]

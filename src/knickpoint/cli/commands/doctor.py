@@ -19,6 +19,7 @@ __all__ = ["command"]
 
 _UNHEALTHY: Final = 1
 _RELAY: Final = "nats"
+_WORKER_PATIENCE: Final = timedelta(minutes=10)
 _RELAY_PATIENCE: Final = timedelta(minutes=10)
 
 _COLUMNS = (Column("state"), Column("about"), Column("observed"), Column("remedy"))
@@ -83,12 +84,25 @@ def _events(instance: Instance) -> Iterator[Row]:
         yield _row("events", "nothing waits, nothing failed")
 
 
+def _workers(instance: Instance) -> Iterator[Row]:
+    for worker in instance.store.workers.all():
+        about = f"worker {worker.name}"
+        if worker.failures:
+            remedy = "Mend the reason; the worker tries again by itself."
+            yield _row(about, f"failed {worker.failures:,} times in a row: {worker.reason}", remedy)
+        elif datetime.now(UTC) - worker.seen > _WORKER_PATIENCE:
+            seen = f"{worker.seen:%Y-%m-%d %H:%M} UTC"
+            yield _row(about, f"has not been seen since {seen}", "Start it again, if it should be working.")
+        else:
+            yield _row(about, f"is at work since {worker.started:%Y-%m-%d %H:%M} UTC")
+
+
 def _alerts(instance: Instance) -> Iterator[Row]:
     from knickpoint.watch.alerts import health_of_alerts
 
     for health in health_of_alerts(instance.store, instance.alerts):
         about = f"alert {health.name}"
-        if not health.runs:
+        if not health.runs and not health.failure:
             yield _row(about, "has never run", "Run it: knick run, or keep knick worker running.")
         for problem in health.problems:
             yield _row(about, problem, "See knick alerts list, and the guide on alerts.")
@@ -105,6 +119,6 @@ def command(instance: str | None, output: OutputFormat) -> None:
     The exit code is 0 when all is well, 1 when something wants attention, 2 when the instance cannot be opened.
     """
     with open_chosen_instance(instance) as opened:
-        rows = [*_data(opened), *_arrivals(opened), *_events(opened), *_alerts(opened)]
+        rows = [*_data(opened), *_arrivals(opened), *_events(opened), *_workers(opened), *_alerts(opened)]
     show(_COLUMNS, rows, output)
     raise click.exceptions.Exit(_UNHEALTHY if any(row["state"] != "good" for row in rows) else 0)

@@ -7,9 +7,11 @@ from importlib.metadata import version
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse
 
-from knickpoint.server.answers import HealthAnswer, VersionAnswer
+from knickpoint.server import state
+from knickpoint.server.answers import VersionAnswer
 from knickpoint.server.reference import render_reference
-from knickpoint.server.routes.needs import StoreNeed
+from knickpoint.server.routes.needs import InstanceNeed
+from knickpoint.server.state import AlertAnswer, HealthAnswer
 
 __all__ = ["router"]
 
@@ -17,9 +19,21 @@ router = APIRouter(tags=["server"])
 
 
 @router.get("/health")
-def read_health(store: StoreNeed) -> HealthAnswer:
-    """Say whether the store can be read."""
-    return HealthAnswer(status="ok", repositories=len(store.commits.repositories()))
+def read_health(instance: InstanceNeed) -> HealthAnswer:
+    """Say whether the store can be read, how the workers do, and which alerts cannot run."""
+    return state.read_health(instance)
+
+
+@router.get("/alerts")
+def get_alerts(instance: InstanceNeed) -> list[AlertAnswer]:
+    """List the alerts of the configuration, with their last run, and why one cannot run."""
+    return state.list_alerts(instance)
+
+
+@router.get("/metrics", response_class=PlainTextResponse)
+def get_metrics(instance: InstanceNeed) -> PlainTextResponse:
+    """Return numbers for monitoring, in the text format of Prometheus."""
+    return PlainTextResponse(state.render_metrics(instance), media_type="text/plain; version=0.0.4")
 
 
 @router.get("/version")
