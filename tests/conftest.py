@@ -8,7 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from tests.repositories import GitRepository
+
+settings.register_profile("calm", deadline=None, derandomize=True)
+settings.load_profile("calm")
 
 _REPOSITORY = Path(__file__).parent.parent
 _IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
