@@ -53,6 +53,27 @@ def test_an_empty_value_is_missing_and_keeps_its_index() -> None:
     assert [math.isnan(value) for value in values] == [False, True, False]
 
 
+@pytest.mark.parametrize("text", ["1\n\n3\n\n\n", "value\n1\n\n3\n\n", 'value\n"1"\n""\n3'])
+def test_an_empty_line_of_one_column_is_missing_unless_nothing_follows(text: str) -> None:
+    values = read_series(text, "x.csv")[0].values
+    assert [math.isnan(value) for value in values] == [False, True, False]
+
+
+def test_empty_lines_between_rows_of_several_columns_are_nothing() -> None:
+    assert _values("pos,value\n1,1\n\n2,2\n") == {"": [1, 2]}
+
+
+@pytest.mark.parametrize("text", ["pos;value\n1;2\n", "id\tvalue\na\t1\n", "a|b\n1|2\n"])
+def test_another_separator_is_named(text: str) -> None:
+    with pytest.raises(InputError, match=r"line 1: the columns are separated by .* Separate them by commas"):
+        read_series(text, "x.csv")
+
+
+def test_an_open_quote_is_refused_with_its_remedy() -> None:
+    with pytest.raises(InputError, match=r"line 2: this is not CSV.*Close every quote"):
+        read_series('id,value\n"a,1\n', "x.csv")
+
+
 @pytest.mark.parametrize("text", ["NaN", "1e400", "-inf", "fast", "1,5"])
 def test_a_value_that_is_no_finite_number_is_refused_with_its_line(text: str) -> None:
     with pytest.raises(InputError, match=r"x\.csv, line 3"):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from knickpoint.model.errors import InputError
 
-__all__ = ["NamedSeries", "is_number", "read_series"]
+__all__ = ["NamedSeries", "is_number", "position_keys", "read_series"]
 
 _VALUE: Final = "value"
 _POSITION: Final = "pos"
@@ -57,22 +57,29 @@ def _number(text: str, where: str) -> float:
     return value
 
 
+def position_keys(positions: Sequence[str]) -> list[float]:
+    """Return what orders ``positions``: all numbers, or all dates and times in ISO 8601.
+
+    Raises:
+        ValueError: they are neither, or not of one kind.
+    """
+    try:
+        return [float(position) for position in positions]
+    except ValueError:
+        return [_seconds(position) for position in positions]
+
+
 def _order(positions: Sequence[str], name: str, lines: Sequence[int]) -> list[int]:
     """Return the rows sorted stably by position: numbers, or dates and times in ISO 8601."""
-    if not positions:
-        return []
     try:
-        keys: list[float] = [float(position) for position in positions]
+        keys = position_keys(positions)
     except ValueError:
-        try:
-            keys = [_seconds(position) for position in positions]
-        except ValueError:
-            odd = next(k for k, position in enumerate(positions) if not is_number(position))
-            raise InputError(
-                f"the position {positions[odd]!r} is neither a number nor a date, or not of one kind with the others",
-                where=f"{name}, line {lines[odd]}",
-                remedy="Number the commits in pos, or leave the column out to keep the order of the file.",
-            ) from None
+        odd = next(k for k, position in enumerate(positions) if not is_number(position))
+        raise InputError(
+            f"the position {positions[odd]!r} is neither a number nor a date, or not of one kind with the others",
+            where=f"{name}, line {lines[odd]}",
+            remedy="Number the commits in pos, or leave the column out to keep the order of the file.",
+        ) from None
     for place, key in enumerate(keys):
         if math.isnan(key):
             raise InputError(
@@ -100,13 +107,26 @@ def is_number(text: str) -> bool:
 
 
 def _rows(text: str, name: str) -> Iterator[_Row]:
+    """Read the rows; an empty line counts in a table of one column, as a missing value, unless nothing follows it."""
     reader = csv.reader(text.splitlines(keepends=True), strict=True)
+    empty: list[int] = []
+    width = 0
     try:
         for fields in reader:
-            if fields:
-                yield _Row(reader.line_num, fields)
+            if not fields:
+                empty.append(reader.line_num)
+                continue
+            if width == 1:
+                yield from (_Row(line, [""]) for line in empty)
+            empty = []
+            width = width or len(fields)
+            yield _Row(reader.line_num, fields)
     except csv.Error as error:
-        raise InputError(f"this is not CSV: {error}", where=f"{name}, line {reader.line_num}") from None
+        raise InputError(
+            f"this is not CSV: {error}",
+            where=f"{name}, line {reader.line_num}",
+            remedy="Close every quote that is opened, and write a quote inside of quotes twice.",
+        ) from None
 
 
 def _check_width(rows: Sequence[_Row], width: int, name: str) -> None:
@@ -178,6 +198,13 @@ def read_series(text: str, name: str) -> list[NamedSeries]:
         _check_width(rows, 1, name)
         return _long([_VALUE], rows, name)
     header = [title.strip() for title in rows[0].fields]
+    separator = next((mark for mark in ";\t|" if len(header) == 1 and mark in header[0]), None)
+    if separator is not None:
+        raise InputError(
+            f"the columns are separated by {separator!r}",
+            where=f"{name}, line {rows[0].line}",
+            remedy="Separate them by commas, and write decimals with a point.",
+        )
     repeated = next((title for title in header if header.count(title) > 1), None)
     if repeated is not None:
         raise InputError(

@@ -70,15 +70,17 @@ def _row(series: NamedSeries, step: Step) -> dict[str, Any]:
 
 
 def _read(file: str) -> tuple[str, str]:
-    if file == "-":
-        return sys.stdin.read(), "standard input"
+    name = "standard input" if file == "-" else file
     try:
-        return Path(file).read_text(encoding="utf-8"), file
+        content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return content.decode("utf-8"), name
     except OSError as error:
-        raise InputError(f"the file cannot be read: {error.strerror}", where=file) from None
+        raise InputError(
+            f"it cannot be read: {error.strerror}", where=name, remedy="Give a CSV file, or - for standard input."
+        ) from None
     except UnicodeDecodeError as error:
         raise InputError(
-            "the file is not text in UTF-8", where=f"{file}, byte {error.start}", remedy="Give CSV in UTF-8."
+            "this is not text in UTF-8", where=f"{name}, byte {error.start}", remedy="Give CSV in UTF-8."
         ) from None
 
 

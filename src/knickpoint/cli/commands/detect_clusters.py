@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from knickpoint.cli.output import Column, OutputFormat, show
-from knickpoint.cli.series import NamedSeries, is_number
+from knickpoint.cli.series import NamedSeries, position_keys
 from knickpoint.model.errors import InputError
 
 __all__ = ["show_clusters"]
@@ -28,22 +28,29 @@ def _aligned(series: Sequence[NamedSeries]) -> tuple[list[str], np.ndarray[tuple
     """Return all positions in order and the frame of the series over them, ``nan`` where one has no row.
 
     Raises:
-        InputError: a series has two rows of one position.
+        InputError: a series has two rows of one position, or positions are not of one kind.
     """
-    order: dict[str, int] = {}
-    for one in series:
-        for position in one.positions:
-            order.setdefault(position, len(order))
-    if all(is_number(position) for position in order):
-        order = {position: place for place, position in enumerate(sorted(order, key=float))}
-    frame = np.full((len(series), len(order)), np.nan)
+    texts = [position for one in series for position in one.positions]
+    try:
+        keys = position_keys(texts)
+    except ValueError:
+        raise InputError(
+            "some series have numbers for positions and others dates",
+            remedy="Number the commits in pos, the same numbers for all series.",
+        ) from None
+    shown = dict(zip(reversed(keys), reversed(texts), strict=True))
+    places = {key: place for place, key in enumerate(sorted(shown))}
+    frame = np.full((len(series), len(places)), np.nan)
+    first = 0
     for row, one in enumerate(series):
-        if len(set(one.positions)) < len(one.positions):
+        own = keys[first : first + len(one.positions)]
+        first += len(own)
+        if len(set(own)) < len(own):
             raise InputError(
                 "two rows have one position", where=f"series {one.id!r}", remedy="Give one value a commit to cluster."
             )
-        frame[row, [order[position] for position in one.positions]] = one.values
-    return list(order), frame
+        frame[row, [places[key] for key in own]] = one.values
+    return [shown[key] for key in sorted(shown)], frame
 
 
 def show_clusters(series: Sequence[NamedSeries], parameters: dict[str, Any], output: OutputFormat) -> None:
