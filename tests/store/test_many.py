@@ -169,3 +169,9 @@ def test_together_and_one_by_one_come_to_the_same(
                 frames.append((sorted(keys), store.frames.values(line, ids)[order]))
             assert frames[0][0] == frames[1][0]
             np.testing.assert_array_equal(frames[0][1], frames[1][1])
+
+
+def test_an_event_lists_so_many_runs_and_no_more(bench: Bench) -> None:
+    bench.store.runs.put_many(bench.repository, [item(0, f"r{number}", {f"b{number}": 1.0}) for number in range(1200)])
+    (event,) = bench.store.outbox.claim(["traces-changed"], "worker", 60, 10)
+    assert (len(event.payload["runs"]), event.payload["count"], event.payload["truncated"]) == (1000, 1200, True)

@@ -34,6 +34,9 @@ from knickpoint.store.traces import Asked, Found, Traces
 __all__ = ["Changes", "Put", "Receipt", "Run", "RunPoint", "Runs"]
 
 
+_LISTED: Final = 1000
+"""Slots, and runs, that an event names; the store has the rest."""
+
 _IDS_IN_EVENT: Final = 40_000
 """Traces that one event names unless they are neighbours; so it stays below 256 KiB, whichever they are."""
 
@@ -405,9 +408,9 @@ class Runs:
         for begin in range(0, len(ids), max(1, at_once)):
             known = described if at_once >= len(ids) else None
             some = known or pack_ids(ids[begin : begin + at_once])
-            self._outbox.publish(
-                "traces-changed", {"repository": repository.name, "slots": slots, "runs": run_ids, **some}
-            )
+            where = {"slots": slots[:_LISTED], "runs": run_ids[:_LISTED]}
+            more = {"truncated": True} if max(len(slots), len(run_ids)) > _LISTED else {}
+            self._outbox.publish("traces-changed", {"repository": repository.name, **where, **more, **some})
 
 
 @cache
