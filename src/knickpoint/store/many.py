@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Row, bindparam, or_, select
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.report import RunReport
+from knickpoint.store.database import Database
 from knickpoint.store.packing import pack
 from knickpoint.store.parts import Part, medians
 from knickpoint.store.points import cut, is_scattered, whole_part
@@ -99,7 +100,7 @@ def resolve_fresh(
     return found
 
 
-def write_points(connection: Connection, tiles: Tiles, fresh: Mapping[int, Fresh]) -> None:
+def write_points(connection: Connection, database: Database, tiles: Tiles, fresh: Mapping[int, Fresh]) -> None:
     """Write the points and the parts of runs, by run id, and seal what is full."""
     records = []
     alike: dict[tuple[bytes, bytes], bytes] = {}
@@ -129,7 +130,7 @@ def write_points(connection: Connection, tiles: Tiles, fresh: Mapping[int, Fresh
     for slot, chunk in columns:
         full.setdefault(slot // SPAN, set()).add(chunk)
     for span, touched in sorted(full.items()):
-        seal_full(connection, np.array(sorted(touched), dtype=np.int64), span * SPAN)
+        seal_full(connection, database, np.array(sorted(touched), dtype=np.int64), span * SPAN)
 
 
 def run_ids(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[int]:

@@ -123,7 +123,7 @@ class Points:
             late = np.isin(entries.ids // CHUNK, crowded)
             self._tiles.change(connection, repository_id, slot, entries.ids[late], values[late])
         if len(chunks) and slot % SPAN == SPAN - 1:
-            seal_full(connection, chunks, slot)
+            seal_full(connection, self._database, chunks, slot)
         return Added(written, joined)
 
     def _write(self, connection: Connection, slot: int, run_id: int, parts: Sequence[tuple[int, Part]]) -> None:

@@ -256,7 +256,7 @@ class Runs:
             row = self._row(item.slot, item.run, item.source, item.branch or item.run.branch)
             rows.append(row | row_of(one) | {"repository_id": repository.id, "environment_id": numbers[facts]})
         ids = run_ids(connection, rows)
-        write_points(connection, self._tiles, dict(zip(ids, fresh, strict=True)))
+        write_points(connection, self._database, self._tiles, dict(zip(ids, fresh, strict=True)))
         touched = np.unique(np.concatenate([one.entries.ids for one in fresh]))
         self._publish(repository, sorted({one.item.slot for one in fresh}), touched, ids)
         return {

@@ -8,33 +8,24 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, func, select
 
 from knickpoint.store.database import Database
+from knickpoint.store.merging import DENSE, POINT, SPAN, Job, seal_chunks
 from knickpoint.store.packing import narrow
 from knickpoint.store.tables.commits import repository as repository_table
 from knickpoint.store.tables.tiles import hot, sealed, segment
 from knickpoint.store.tables.traces import chunk as chunk_table
-from knickpoint.store.tiles import POINTS, dense_of, floats, segment_of, sparse_of
+from knickpoint.store.tiles import segment_of
 from knickpoint.store.traces import CHUNK
 
 __all__ = ["SPAN", "Sealed", "Sealer", "seal_full"]
 
-SPAN: Final = 64
-"""Commits in a dense sealed tile."""
-
-_DENSE: Final = 0.25
-"""A tile with at least this share of its points is dense: a sparse point takes twice the bytes."""
-
-_SPARSE_POINTS: Final = 16_384
-_SPARSE_SPAN: Final = 65_536
 _CHUNKS_AT_ONCE: Final = 64
 _SEGMENT_POINTS: Final = 8_000_000
 _MATRIX_BYTES: Final = 2**29
 _MANY_SEGMENTS: Final = 256
 """Segments of one block of commits from which on they are sealed although the block is not full yet."""
-
-_POINT: Final = np.dtype([("place", "<u2"), ("slot", "<i8"), ("value", "<f8")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +40,7 @@ class Sealed:
         return bool(self.tiles or self.segments)
 
 
-def seal_full(connection: Connection, chunks: NDArray[np.int64], slot: int) -> None:
+def seal_full(connection: Connection, database: Database, chunks: NDArray[np.int64], slot: int) -> None:
     """Seal those of ``chunks`` whose 64 commits around ``slot`` are all there, in the writer's transaction."""
     first = slot // SPAN * SPAN
     within = (hot.c.slot >= first) & (hot.c.slot < first + SPAN)
@@ -59,8 +50,8 @@ def seal_full(connection: Connection, chunks: NDArray[np.int64], slot: int) -> N
     between = (hot.c.chunk >= int(chunks[0])) & (hot.c.chunk <= int(chunks[-1]))
     query = select(hot.c.chunk).where(between, within).group_by(hot.c.chunk).having(func.count() == SPAN)
     wanted = set(chunks.tolist())
-    for chunk in sorted(wanted.intersection(connection.execute(query).scalars())):
-        _seal_chunk(connection, chunk, first, first + SPAN, [])
+    full = sorted(wanted.intersection(connection.execute(query).scalars()))
+    seal_chunks(connection, database, [Job(chunk, first, first + SPAN) for chunk in full])
 
 
 class Sealer:
@@ -81,8 +72,8 @@ class Sealer:
             for begin in range(0, len(chunks), _CHUNKS_AT_ONCE):
                 some = chunks[begin : begin + _CHUNKS_AT_ONCE]
                 with self._database.transaction() as connection:
-                    for chunk in some:
-                        tiles += _seal_chunk(connection, chunk, first, first + SPAN, [])
+                    jobs = [Job(chunk, first, first + SPAN) for chunk in some]
+                    tiles += seal_chunks(connection, self._database, jobs)
         return Sealed(tiles, segments)
 
     def _resting(self, *, everything: bool) -> Iterator[tuple[list[int], int]]:
@@ -159,19 +150,20 @@ class Sealer:
                 if self._left(connection, segments) < len(segments):
                     return 0
                 covered = _covered(connection, some, first)
-                tiles = []
+                tiles, jobs = [], []
                 for chunk in some:
                     own = slice(max(0, chunk * CHUNK - low), min(high + 1, (chunk + 1) * CHUNK) - low)
                     skip = max(0, low - chunk * CHUNK)
                     mentioned = said[:, own]
-                    if chunk in covered or mentioned.sum() < _DENSE * SPAN * (skip + mentioned.shape[1]):
+                    if chunk in covered or mentioned.sum() < DENSE * SPAN * (skip + mentioned.shape[1]):
                         points = _mentioned(values[:, own], mentioned, skip, first)
                         if len(points):
-                            _seal_chunk(connection, chunk, first, first + SPAN, [points])
+                            jobs.append(Job(chunk, first, first + SPAN, [points]))
                     else:
                         tiles.append(_tile_of(chunk, first, values[:, own], skip))
                 if tiles:
                     connection.execute(sealed.insert(), tiles)
+                seal_chunks(connection, self._database, jobs)
         return self._drop(segments)
 
     def _seal_points(self, segments: Sequence[_Segment]) -> int:
@@ -183,13 +175,15 @@ class Sealer:
             with self._database.transaction() as connection:
                 if self._left(connection, segments) < len(segments):
                     return 0
+                jobs = []
                 for number in range(low, min(low + _CHUNKS_AT_ONCE * 16, len(chunks))):
                     own = slice(int(begins[number]), int(ends[number]))
-                    points = np.empty(own.stop - own.start, dtype=_POINT)
+                    points = np.empty(own.stop - own.start, dtype=POINT)
                     points["place"], points["slot"], points["value"] = ids[own] % CHUNK, slots[own], values[own]
                     first = int(points["slot"].min()) // SPAN * SPAN
                     last = int(points["slot"].max()) // SPAN * SPAN + SPAN
-                    _seal_chunk(connection, int(chunks[number]), first, last, [points])
+                    jobs.append(Job(int(chunks[number]), first, last, [points]))
+                seal_chunks(connection, self._database, jobs)
         return self._drop(segments)
 
     def _left(self, connection: Connection, segments: Sequence[_Segment]) -> int:
@@ -228,7 +222,7 @@ class _Pile:
         """Whether they hold so much of neighbouring traces that a matrix is the way to seal them."""
         cells = (self.highest - self.lowest + 1) * SPAN
         held = sum(row.held for row in self.rows)
-        return cells > 0 and cells * 8 <= _MATRIX_BYTES and held >= _DENSE * cells
+        return cells > 0 and cells * 8 <= _MATRIX_BYTES and held >= DENSE * cells
 
 
 def _overlapping(rows: Sequence[Any], first: int) -> Iterator[_Pile]:
@@ -270,7 +264,7 @@ def _covered(connection: Connection, chunks: range, first: int) -> set[int]:
 def _mentioned(values: NDArray[np.floating[Any]], said: NDArray[np.bool_], skip: int, first: int) -> NDArray[Any]:
     """Return the points of a matrix (64 commits × places from ``skip`` on) that segments said something about."""
     columns, places = np.nonzero(said)
-    points = np.empty(len(places), dtype=_POINT)
+    points = np.empty(len(places), dtype=POINT)
     points["place"], points["slot"], points["value"] = places + skip, columns + first, values[columns, places]
     return points
 
@@ -296,137 +290,3 @@ def _points_of(
     newest = np.ones(len(ids), dtype=np.bool_)
     newest[:-1] = (np.diff(ids) != 0) | (np.diff(slots) != 0)
     return ids[newest], slots[newest], values[newest]
-
-
-def _seal_chunk(connection: Connection, chunk: int, first: int, last: int, more: Sequence[NDArray[Any]]) -> int:
-    """Seal the hot tiles of a chunk from slot ``first`` up to ``last``, and ``more`` points that stand before them.
-
-    Both are multiples of 64. Returns the number of hot tiles.
-    """
-    own = (hot.c.chunk == chunk) & (hot.c.slot >= first) & (hot.c.slot < last)
-    hots = connection.execute(select(hot).where(own).order_by(hot.c.slot)).all()
-    if not hots and not more:
-        return 0
-    over = (sealed.c.chunk == chunk) & (sealed.c.first < last) & (sealed.c.first + sealed.c.span > first)
-    olds = list(connection.execute(select(sealed).where(over)))
-    if not _is_dense(hots, more, first, last):
-        known = {old.first for old in olds}
-        olds += [old for old in _neighbours(connection, chunk, first, last) if old.first not in known]
-    if not olds and not more and last - first == SPAN and _is_dense(hots, more, first, last):
-        tiles = [_dense_tile(chunk, first, hots)]
-    else:
-        tiles = list(_tiles(chunk, _overlaid(olds, hots, more)))
-        for old in olds:
-            connection.execute(sealed.delete().where(sealed.c.chunk == chunk, sealed.c.first == old.first))
-    if tiles:
-        connection.execute(sealed.insert(), tiles)
-    connection.execute(hot.delete().where(own))
-    return len(hots)
-
-
-def _neighbours(connection: Connection, chunk: int, first: int, last: int) -> Iterator[Row[Any]]:
-    """Return the sparse tiles just before ``first`` and from ``last`` on if more can still be added to them."""
-    own = select(sealed).where(sealed.c.chunk == chunk).limit(1)
-    before = own.where(sealed.c.first < first).order_by(sealed.c.first.desc())
-    after = own.where(sealed.c.first >= last).order_by(sealed.c.first)
-    for query in (before, after):
-        row = connection.execute(query).first()
-        if row is not None and row.sparse and len(row.data) // POINTS[row.width].itemsize <= _SPARSE_POINTS // 2:
-            yield row
-
-
-def _is_dense(hots: Sequence[Row[Any]], more: Sequence[NDArray[Any]], first: int, last: int) -> bool:
-    held = sum(len(row.data) // row.width for row in hots) + sum(len(points) for points in more)
-    height = max([len(row.data) // row.width for row in hots] + [int(p["place"].max()) + 1 for p in more])
-    return bool(held >= _DENSE * max(1, height) * (last - first))
-
-
-def _dense_tile(chunk: int, first: int, hots: Sequence[Row[Any]]) -> dict[str, Any]:
-    """Return 64 commits of a chunk as one row, from hot tiles alone."""
-    width = max(row.width for row in hots)
-    height = max(len(row.data) // row.width for row in hots)
-    columns = np.full((SPAN, height), np.nan, dtype=np.float32 if width == 4 else np.float64)
-    for row in hots:
-        values = floats(row)
-        columns[row.slot - first, : len(values)] = values
-    data = np.ascontiguousarray(columns.T).tobytes()
-    return {"chunk": chunk, "first": first, "span": SPAN, "width": width, "sparse": 0, "data": data}
-
-
-def _listed(row: Row[Any]) -> NDArray[Any]:
-    """Return the points of a sealed tile with their own slots."""
-    if row.sparse:
-        stored = sparse_of(row)
-        points = np.empty(len(stored), dtype=_POINT)
-        points["place"], points["slot"], points["value"] = stored["place"], stored["slot"], stored["value"]
-    else:
-        tile = dense_of(row)
-        places, columns = np.nonzero(~np.isnan(tile))
-        points = np.empty(len(places), dtype=_POINT)
-        points["place"], points["slot"], points["value"] = places, columns, tile[places, columns]
-    points["slot"] += row.first
-    return points
-
-
-def _overlaid(olds: Sequence[Row[Any]], hots: Sequence[Row[Any]], more: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return the points of a chunk by place and slot: sealed ones, then whole hot commits, then ``more``."""
-    layers = [_listed(row) for row in olds]
-    if hots:
-        replaced = np.array([row.slot for row in hots])
-        layers = [layer[~np.isin(layer["slot"], replaced)] for layer in layers]
-    for row in hots:
-        values = floats(row)
-        places = np.flatnonzero(~np.isnan(values))
-        points = np.empty(len(places), dtype=_POINT)
-        points["place"], points["slot"], points["value"] = places, row.slot, values[places]
-        layers.append(points)
-    whole = np.concatenate([*layers, *more])
-    if not len(whole):
-        return whole
-    order = np.lexsort((whole["slot"], whole["place"]))
-    whole = whole[order]
-    newest = np.ones(len(whole), dtype=np.bool_)
-    newest[:-1] = (np.diff(whole["place"].astype(np.int64)) != 0) | (np.diff(whole["slot"]) != 0)
-    whole = whole[newest]
-    return np.asarray(whole[~np.isnan(whole["value"])])
-
-
-def _tiles(chunk: int, points: NDArray[Any]) -> Iterator[dict[str, Any]]:
-    """Cut points into tiles: 64 commits where they are dense, longer spans where they are sparse."""
-    if not len(points):
-        return
-    height = int(points["place"].max()) + 1
-    blocks, counts = np.unique(points["slot"] // SPAN, return_counts=True)
-    group: list[int] = []
-    held = 0
-    for block, count in zip(blocks.tolist(), counts.tolist(), strict=True):
-        dense = count >= _DENSE * height * SPAN
-        full = bool(group) and (held + count > _SPARSE_POINTS or (block + 1 - group[0]) * SPAN > _SPARSE_SPAN)
-        if group and (dense or full):
-            yield _sparse_tile(chunk, group[0] * SPAN, (group[-1] + 1) * SPAN, points)
-            group, held = [], 0
-        if dense:
-            yield _dense_of_points(chunk, block * SPAN, points)
-        else:
-            group.append(block)
-            held += count
-    if group:
-        yield _sparse_tile(chunk, group[0] * SPAN, (group[-1] + 1) * SPAN, points)
-
-
-def _dense_of_points(chunk: int, first: int, points: NDArray[Any]) -> dict[str, Any]:
-    own = points[(points["slot"] >= first) & (points["slot"] < first + SPAN)]
-    values = narrow(own["value"])
-    tile = np.full((int(own["place"].max()) + 1, SPAN), np.nan, dtype=values.dtype)
-    tile[own["place"], own["slot"] - first] = values
-    row = {"chunk": chunk, "first": first, "span": SPAN, "sparse": 0}
-    return row | {"width": tile.itemsize, "data": tile.tobytes()}
-
-
-def _sparse_tile(chunk: int, first: int, last: int, points: NDArray[Any]) -> dict[str, Any]:
-    own = points[(points["slot"] >= first) & (points["slot"] < last)]
-    values = narrow(own["value"])
-    stored = np.empty(len(own), dtype=POINTS[values.itemsize])
-    stored["place"], stored["slot"], stored["value"] = own["place"], own["slot"] - first, values
-    row = {"chunk": chunk, "first": first, "span": last - first, "sparse": 1}
-    return row | {"width": values.itemsize, "data": stored.tobytes()}
