@@ -120,6 +120,15 @@ def test_a_compatible_rule_judges_the_middle_and_gives_its_own_number() -> None:
     assert strongest.step.index == 40
 
 
+def test_compatible_clusters_leave_out_traces_as_skia_does() -> None:
+    frame = _frame()
+    frame[3, 40] = np.nan
+    frame[4, :21] = np.nan
+    frame[5, :20] = np.nan
+    members = {row for each in cluster(frame, preset="skia", k=3) for row in each.members}
+    assert sorted(set(range(60)) - members) == [3, 4]
+
+
 def test_a_rule_of_percentages_is_refused_for_centroids() -> None:
     with pytest.raises(InputError, match="percent_median divides by a level"):
         cluster(_frame(), rule="cohen >= 2 or percent_median >= 0.1")

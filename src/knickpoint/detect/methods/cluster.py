@@ -21,6 +21,7 @@ from knickpoint.detect.methods.fit import fit_steps
 from knickpoint.detect.methods.kmeans import automatic_k, random_start, skia_iterations, spread_start
 from knickpoint.detect.methods.normalise import normalise
 from knickpoint.detect.methods.rules import Rule, explain_window, judge_windows, leaves, read_rule
+from knickpoint.detect.methods.windows import too_much_missing
 from knickpoint.detect.parameters import Value, resolve
 from knickpoint.detect.regions import build_step
 from knickpoint.model.cluster import Cluster, ParamCount
@@ -213,7 +214,8 @@ def cluster_traces(
         edge: commits on either side in which no step is looked for.
         floor: a standard deviation below this share of the level counts as no noise.
         threads: how many to use, None for every core; the answer is the same.
-        compatible: start, stop and fit as Skia Perf does; ``floor`` is then absolute.
+        compatible: start, stop and fit as Skia Perf does; ``floor`` is then absolute, and traces whose middle is
+            missing, or more than half of one side, belong to no cluster.
 
     A ``preset`` and text for values are understood as by the other methods.
 
@@ -231,7 +233,10 @@ def cluster_traces(
     shapes = normalise(values, floor=floor, compatible=compatible)
     if not shapes.size:
         return []
-    rows = np.flatnonzero((~np.isnan(values)).mean(axis=1) >= minimum_measured).astype(np.int64)
+    judged = (~np.isnan(values)).mean(axis=1) >= minimum_measured
+    if compatible:
+        judged &= ~too_much_missing(values, compatible=True)
+    rows = np.flatnonzero(judged).astype(np.int64)
     if not rows.size:
         return []
     shapes = shapes[rows]
