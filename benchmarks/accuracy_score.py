@@ -9,16 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accuracy_series import Labelled
 
-__all__ = ["Counts", "Detector", "Online", "count", "f1", "interval", "match", "online"]
+__all__ = [
+    "REPEATS",
+    "Counts",
+    "Detector",
+    "Online",
+    "count",
+    "f1",
+    "false_per_1000",
+    "interval",
+    "match",
+    "median_delay",
+    "online",
+    "within",
+]
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 Detector = Callable[[Sequence[Array], str], list[list[int]]]
 """Takes many series of one repository and its name, gives the places found in each."""
 
@@ -28,6 +42,9 @@ WATCHED: Final = 24
 
 MEMORY: Final = 150
 """Values that a run at a commit sees."""
+
+REPEATS: Final = (1, 3, 5)
+"""Runs in a row that must make a report before it counts: at once, or when it stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,34 +87,39 @@ def f1(counts: Sequence[Counts]) -> float:
     return 2 * hits / (2 * hits + wrong) if hits + wrong else 1.0
 
 
-def interval(
-    counts: Sequence[Counts], figure: Callable[[Sequence[Counts]], float], rounds: int = 400
-) -> tuple[float, float]:
+def interval(series: Sequence[T], figure: Callable[[Sequence[T]], float], rounds: int = 400) -> tuple[float, float]:
     """Return the 95 % bootstrap interval of a figure, whole series drawn with replacement."""
     rng = np.random.default_rng(1)
-    drawn = [figure([counts[row] for row in rng.integers(0, len(counts), len(counts))]) for _ in range(rounds)]
-    low, high = np.quantile(drawn, [0.025, 0.975])
+    drawn = [figure([series[row] for row in rng.integers(0, len(series), len(series))]) for _ in range(rounds)]
+    low, high = np.quantile(drawn, [0.025, 0.975], method="nearest")
     return float(low), float(high)
 
 
 @dataclass(frozen=True, slots=True)
 class Online:
-    """Hold what runs at every commit gave: commits until each change was first found (inf: never), and false reports.
+    """Hold what runs at every commit gave, where a report counts once so many runs in a row have made it.
 
-    ``false`` has, for each series without a change, the distinct false places and the commits watched.
+    ``delays`` has, for each clear change, the commits until it first counted (inf: never), ``false``, for each series
+    without a change, the distinct false places and the commits watched.
     """
 
     delays: tuple[float, ...]
     false: tuple[tuple[int, int], ...]
 
-    @property
-    def false_per_1000(self) -> float:
-        """Distinct false places per 1,000 new commits."""
-        return 1000 * sum(one for one, _ in self.false) / max(1, sum(commits for _, commits in self.false))
 
-    def within(self, commits: int) -> float:
-        """Return the share of changes found within so many commits."""
-        return float(np.mean([delay <= commits for delay in self.delays]))
+def false_per_1000(series: Sequence[tuple[int, int]]) -> float:
+    """Return distinct false places per 1,000 new commits, from pairs of both."""
+    return 1000 * sum(one for one, _ in series) / max(1, sum(commits for _, commits in series))
+
+
+def median_delay(delays: Sequence[float]) -> float:
+    """Return the median of commits until a change was found."""
+    return float(np.median(delays))
+
+
+def within(commits: int) -> Callable[[Sequence[float]], float]:
+    """Return what gives the share of changes found within so many commits."""
+    return lambda delays: float(np.mean([delay <= commits for delay in delays]))
 
 
 def _watched(series: Sequence[Labelled]) -> tuple[list[Labelled], list[Labelled]]:
@@ -117,25 +139,46 @@ def _watched(series: Sequence[Labelled]) -> tuple[list[Labelled], list[Labelled]
     return [changed[row] for row in chosen], [quiet[row] for row in silent]
 
 
-def online(series: Sequence[Labelled], detect: Detector) -> Online:
-    """Run a detector again at every commit: after each clear change, and along series without one."""
+def _delay(runs: Sequence[Sequence[int]], firsts: Sequence[int], place: int, repeats: int) -> float:
+    streak = 0
+    for commits, (found, first) in enumerate(zip(runs, firsts, strict=True), start=1):
+        streak = streak + 1 if any(abs(one + first - place) <= MARGIN for one in found) else 0
+        if streak >= repeats:
+            return float(commits)
+    return float(np.inf)
+
+
+def _distinct(runs: Sequence[Sequence[int]], repeats: int) -> int:
+    """Count the places that so many runs in a row report, each run's being near one of the run before."""
+    counted: list[int] = []
+    before: dict[int, int] = {}
+    for found in runs:
+        now = {}
+        for one in found:
+            near = [other for other in before if abs(other - one) <= MARGIN]
+            now[one] = 1 + (before[min(near, key=lambda other: abs(other - one))] if near else 0)
+            if now[one] >= repeats and all(abs(one - other) > MARGIN for other in counted):
+                counted.append(one)
+        before = now
+    return len(counted)
+
+
+def online(series: Sequence[Labelled], detect: Detector) -> dict[int, Online]:
+    """Run a detector again at every commit, after each clear change and along series without one; by runs in a row."""
     changed, quiet = _watched(series)
-    delays = []
+    after = []
     for item in changed:
         place = item.places[0]
         firsts = [max(0, place + k - MEMORY) for k in range(1, WATCHED + 1)]
-        runs = detect([item.values[first : place + k] for k, first in enumerate(firsts, start=1)], item.source)
-        seen = (
-            k
-            for k, (first, found) in enumerate(zip(firsts, runs, strict=True), start=1)
-            if any(abs(f + first - place) <= MARGIN for f in found)
+        seen = [item.values[first : place + k] for k, first in enumerate(firsts, start=1)]
+        after.append((detect(seen, item.source), firsts, place))
+    along = [
+        detect([item.values[:n] for n in range(30, min(item.values.size, 120) + 1)], item.source) for item in quiet
+    ]
+    return {
+        repeats: Online(
+            tuple(_delay(runs, firsts, place, repeats) for runs, firsts, place in after),
+            tuple((_distinct(runs, repeats), len(runs)) for runs in along),
         )
-        delays.append(float(next(seen, np.inf)))
-    false = []
-    for item in quiet:
-        runs = detect([item.values[:n] for n in range(30, min(item.values.size, 120) + 1)], item.source)
-        distinct: list[int] = []
-        for found in runs:
-            distinct += [f for f in found if all(abs(f - other) > MARGIN for other in distinct)]
-        false.append((len(distinct), len(runs)))
-    return Online(tuple(delays), tuple(false))
+        for repeats in REPEATS
+    }
