@@ -155,6 +155,25 @@ def default() -> Iterator[Row]:
     yield Row(f"{named}, two threads", "s", two, one, "ours, one thread")
 
 
+def others() -> Iterator[Row]:
+    """Time the methods that work on windows and levels on a thousand series; a batch leaves out what is refused."""
+    frame = np.stack([np.random.default_rng([_SEED, row]).normal(100, 2, 250) for row in range(1000)])
+    frame[::2, 120:] += 10
+    methods: list[tuple[str, dict[str, object]]] = [
+        ("t_test", {}),
+        ("step_fit", {}),
+        ("step_fit", {"kind": "mann_whitney_u"}),
+        ("modes", {}),
+        ("threshold", {}),
+        ("catapult", {}),
+        ("e_divisive", {"test": "rank"}),
+    ]
+    for method, parameters in methods:
+        seconds, _ = fastest(partial(find_steps_many, frame, method=method, threads=1, **parameters), 3)
+        named = " ".join([method, *map(str, parameters.values())])
+        yield Row(f"{named}, 1000 series x 250 points, one thread", "s", seconds)
+
+
 def _frame() -> NDArray[np.float32]:
     draw = np.random.default_rng(_SEED)
     shapes = np.zeros((60, 250))
@@ -260,6 +279,7 @@ PARTS: Final = {
     "otava": otava,
     "scan": scan,
     "default": default,
+    "others": others,
     "k_means": k_means,
     "command": command,
 }

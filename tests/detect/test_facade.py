@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 
 from knickpoint import detect
 from knickpoint.detect import explain, find_steps, find_steps_many, parameters_of, presets_of
+from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import InputError, SeriesError
+from knickpoint.model.frame import Frame, Trace
+from knickpoint.model.unit import Better
 
 NAN = math.nan
 
@@ -166,6 +169,14 @@ def test_where_processes_cannot_start_one_thread_does_the_work() -> None:
 def test_a_frame_without_traces_or_commits_gives_nothing() -> None:
     assert find_steps_many(np.empty((0, 5))) == []
     assert find_steps_many(np.empty((2, 0))) == [[], []]
+
+
+def test_a_frame_of_the_store_is_judged_like_its_matrix() -> None:
+    values = _frame(4)
+    line = Line(Repository(1, "r"), "main", tuple(range(60)))
+    traces = [Trace(row, f",test=t{row},", "s", "time", Better.LOWER) for row in range(4)]
+    frame = Frame(traces, line, 0, np.arange(60), values)
+    assert repr(find_steps_many(frame, threads=1)) == repr(find_steps_many(values, threads=1))
 
 
 def test_a_bad_frame_names_its_place() -> None:

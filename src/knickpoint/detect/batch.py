@@ -14,6 +14,7 @@ from knickpoint.detect.parameters import resolve
 from knickpoint.detect.registry import Method, load_method
 from knickpoint.detect.series import check_frame
 from knickpoint.model.errors import InputError, SeriesError
+from knickpoint.model.frame import Frame
 from knickpoint.model.step import Step
 
 if TYPE_CHECKING:
@@ -86,9 +87,11 @@ def _share(chosen: Method, frame: NDArray[np.float64], arguments: dict[str, Any]
 
 
 def find_steps_many(
-    frame: ArrayLike, *, method: str = "default", threads: int | None = None, **parameters: object
+    frame: ArrayLike | Frame, *, method: str = "default", threads: int | None = None, **parameters: object
 ) -> list[list[Step]]:
-    """Return the steps of every trace of ``frame``, a matrix of traces x commits with ``nan`` for missing.
+    """Return the steps of every trace of ``frame``: one of the store, or a matrix of traces x commits.
+
+    ``nan`` is missing in a matrix.
 
     The answer is that of :func:`knickpoint.detect.find_steps` on each row, whatever ``threads`` is; None
     uses every core there is. A method whose time is not spent in kernels gets processes instead of
@@ -101,7 +104,7 @@ def find_steps_many(
     """
     chosen = load_method(method)
     arguments = {**resolve(chosen.detect, chosen.name, chosen.presets, parameters), **chosen.lean}
-    matrix = check_frame(frame)
+    matrix = check_frame(frame.values if isinstance(frame, Frame) else frame)
     workers = available_threads() if threads is None else threads
     if workers < 1:
         raise InputError(f"threads is {threads}", remedy="Give 1 or more, or leave it out to use every core.")
