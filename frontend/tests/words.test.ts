@@ -73,7 +73,7 @@ test("levels that do not vary are no number of deviations apart", () => {
 });
 
 test("deviations are told as closely as they matter", () => {
-  expect([sigmaText(6.42), sigmaText(31.4), sigmaText(5000), sigmaText(undefined)]).toEqual(["6.4 σ", "31 σ", "over 100 σ", ""]);
+  expect([sigmaText(6.42), sigmaText(31.4), sigmaText(5000), sigmaText(undefined)]).toEqual(["6.4 σ", "31 σ", ">100 σ", ""]);
 });
 
 test("a comparison tells both levels, their difference and how it compares with the noise", () => {

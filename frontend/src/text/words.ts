@@ -76,7 +76,7 @@ const MANY_TIMES = 10;
 /** "6.4 σ"; nothing where the values do not vary. */
 export function sigmaText(found: number | undefined): string {
   if (found === undefined) return "";
-  if (found > MANY_SIGMAS) return `over ${MANY_SIGMAS} σ`;
+  if (found > MANY_SIGMAS) return `>${MANY_SIGMAS} σ`;
   return `${found.toFixed(found < 9.95 ? 1 : 0)} σ`;
 }
 

@@ -54,7 +54,7 @@ export function drawUnder(view: ChartView, plot: uPlot, colours: Palette): void 
   at.strokeStyle = colours.suspect;
   at.lineWidth = ratio;
   for (const mark of view.marks) {
-    if (mark.suspects <= 1) continue;
+    if (mark.suspects <= 1 || mark.gone) continue;
     const left = x(mark.previous);
     hatch(at, left, bbox.top, x(mark.position) - left, bbox.height, 7 * ratio);
   }

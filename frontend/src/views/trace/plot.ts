@@ -73,7 +73,7 @@ function renderLegend(desk: Desk, changes: Changes) {
   return html`<div class="legend" aria-hidden="true">
       <span><i class="key-level"></i>stable level and its spread</span>
       ${used.map((status) => state(status))}
-      ${desk.marks.some((mark) => mark.suspects > 1) ? html`<span><i class="key-suspect"></i>not measured, change lies in here</span>` : nothing}
+      ${desk.marks.some((mark) => mark.suspects > 1 && !mark.gone) ? html`<span><i class="key-suspect"></i>not measured, change lies in here</span>` : nothing}
       ${desk.environments.length > 0 ? html`<span><i class="key-note"></i>environment changed</span>` : nothing}
       ${desk.candidates.length > 0 ? html`<span><i class="key-candidate"></i>looked at</span>` : nothing}
     </div>

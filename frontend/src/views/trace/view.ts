@@ -134,7 +134,8 @@ class TraceView extends Part implements Desk {
       const { repository, params } = changes.trace;
       this.commits = new CommitCache(repository, changes.line);
       document.title = `${traceName(params).name} · Knickpoint`;
-      [this.times] = await Promise.all([api.times(repository, changes.line), this.loadCommit(), values]);
+      const times = api.times(repository, changes.line).then((found) => (this.times = found));
+      await Promise.all([times, this.loadCommit(), values]);
       const found = await environments;
       if (this.address.id === id && this.address.line === line) this.environments = found;
     } catch (thrown) {

@@ -138,14 +138,14 @@ function renderGroup(desk: Desk, row: GroupRow, current: boolean) {
           <span aria-hidden="true">›</span>
         </button>
         <span class="subject" title=${commit.subject}>${commit.subject}</span>
-      </div>
-      <div class="second indent facts-line">
-        ${hash(commit)}<span class="clip">${commit.author}</span><span class="when-narrow">${date(commit.time)}</span>
-        ${desk.repositories.length > 1 ? html`<span class="clip least" title=${group.repository}>${group.repository}</span>` : nothing}
         ${group.place.suspects > 1
           ? html`<span class="range" title="Not every commit was measured: the change lies somewhere in these.">one of ${group.place.suspects} commits</span>`
           : nothing}
         ${desk.address.tab === "unprocessed" ? nothing : renderStates(group)}
+      </div>
+      <div class="second indent facts-line">
+        ${hash(commit)}<span class="clip" title=${commit.author}>${commit.author}</span><span class="when-narrow">${date(commit.time)}</span>
+        ${desk.repositories.length > 1 ? html`<span class="clip least" title=${group.repository}>${group.repository}</span>` : nothing}
       </div>
       <div class="when-small second indent">${cutName(traceName(lead.trace.params).name)}${compared(lead)}</div>
     </td>
