@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import pytest
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import StoreError
 from knickpoint.model.query import Query
-from knickpoint.store import Store, open_store
+from knickpoint.store import FileState, Store, open_store
 
 from .conftest import Bench
 from .writer import TRACES, values_of
@@ -134,6 +135,54 @@ def test_a_full_disk_is_told_and_breaks_nothing(bench: Bench) -> None:
     assert bench.point("a", 0) == 1.0
     assert bench.store.traces.count(bench.repository) == 1
     assert bench.store.runs.get(bench.repository, "too much") is None
+
+
+_SMALL_DISK = 'mount -t tmpfs -o size=4m none "$1" && shift && exec "$@"'
+
+
+def test_a_full_disk_stops_writers_until_there_is_room(tmp_path: Path) -> None:
+    unshare = shutil.which("unshare")
+    inside = [unshare or "unshare", "--map-root-user", "--mount", "sh", "-c", _SMALL_DISK, "sh", str(tmp_path)]
+    if unshare is None or subprocess.run([*inside, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("a small disk of our own cannot be mounted here")
+    command = [*inside, sys.executable, str(WRITER), str(tmp_path / "store.db"), "crowded"]
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
+    assert "disk is full" in said.stdout
+    assert said.stdout.endswith("went on\n")
+
+
+@only_sqlite
+def test_an_error_in_the_middle_leaves_the_transaction_whole(bench: Bench) -> None:
+    with bench.store.database.engine.connect() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    many = Bench.report({f"name {number}": [0.1, 0.2] for number in range(20_000)})
+    with suppress(StoreError), bench.store.transaction():
+        bench.store.ledger.record("before", "a", FileState.STORED)
+        with suppress(StoreError):
+            bench.put(1, many, "too much")
+        bench.store.ledger.record("after", "b", FileState.STORED)
+    kept = [bench.store.ledger.seen(content) is not None for content in ("a", "b")]
+    assert kept in ([True, True], [False, False])
+    assert bench.store.runs.get(bench.repository, "too much") is None
+
+
+def test_a_transaction_that_the_database_gave_up_takes_nothing_more(store: Store) -> None:
+    def give_up() -> None:
+        with store.transaction() as connection:
+            connection.exec_driver_sql("ROLLBACK")  # what SQLite does by itself when a write to the disk fails
+            raise StoreError("the disk is full")
+
+    def go_on() -> None:
+        with store.transaction():
+            with suppress(StoreError):
+                give_up()
+            store.ledger.record("after", "b", FileState.STORED)
+
+    with pytest.raises(StoreError):
+        go_on()
+    assert store.ledger.seen("b") is None
 
 
 @only_sqlite

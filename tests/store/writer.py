@@ -8,14 +8,17 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
+from knickpoint.model.commit import Commit
 from knickpoint.model.errors import StoreError
 from knickpoint.model.query import Query
 from knickpoint.model.report import ResultTable, RunReport
-from knickpoint.store import open_store
+from knickpoint.store import create_store, open_store
 
 TRACES = 4_500
 """More than 4 chunks: a strip a file, until the sealer makes tiles of them."""
@@ -71,6 +74,45 @@ def read(location: str, seconds: float) -> None:
     tell(reads)
 
 
+def crowded(location: str) -> None:
+    """Fill the disk that holds a new store, try to write, make room, and write again; say what came of it."""
+    keys = tuple(f",name={number}," for number in range(TRACES))
+    codes, small = np.zeros(TRACES, dtype=np.uint16), np.zeros(TRACES, dtype=np.uint8)
+
+    def put(number: int) -> None:
+        samples = np.full(TRACES, values_of(number) + 0.1)
+        table = ResultTable(keys, samples, np.arange(TRACES + 1), ("ms",), codes, small, small)
+        store.runs.put(repository, number, RunReport(table), identity=f"{number}", content_hash="", source="writer")
+
+    with create_store(location) as store:
+        repository = store.commits.add_repository("main")
+        commits = [Commit(f"{number:040x}", "", "", datetime(2026, 1, 1, tzinfo=UTC), "") for number in range(400)]
+        store.commits.set_line(repository, "main", list(store.commits.add(repository, commits).values()))
+        line = store.commits.line(repository)
+        put(0)
+        filler = Path(location).with_name("filler")
+        done = 0
+        with filler.open("wb", buffering=0) as file, suppress(OSError):
+            while True:
+                file.write(bytes(4096))
+        try:
+            for number in range(1, 400):
+                put(number)
+                done = number
+        except StoreError as error:
+            tell(error)
+        values = store.frames.values(line, store.traces.select(repository, Query()))
+        measured = np.flatnonzero(~np.isnan(values).all(axis=0)).tolist()
+        assert measured == list(range(done + 1)), measured
+        filler.unlink()
+        put(done + 1)
+        values = store.frames.values(line, store.traces.select(repository, Query()), first=done + 1, last=done + 1)
+        assert (values == values_of(done + 1) + 0.1).all()
+    with open_store(location) as again:
+        assert len(again.runs.at(repository, range(400))) == done + 2
+    tell("went on")
+
+
 def powerless(location: str) -> None:
     """Say what comes of writing as a user who may only read the file; root becomes nobody first.
 
@@ -101,6 +143,8 @@ if __name__ == "__main__":
             write(sys.argv[1], name, int(first), int(step))
         case ["seal"]:
             seal(sys.argv[1])
+        case ["crowded"]:
+            crowded(sys.argv[1])
         case ["powerless"]:
             powerless(sys.argv[1])
         case ["read", seconds]:
