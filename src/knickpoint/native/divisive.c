@@ -1,4 +1,4 @@
-/* All Q-hat of E-Divisive for one series, and those of its permutations.
+/* All Q-hat of E-Divisive for one series; those of its permutations are in permute.c.
 
    With L the sum of distances inside the left n points, R inside the right m, X across, W = L + R + X:
 
@@ -121,8 +121,7 @@ const struct divisive *kp_divisive(void)
 
 /* ---- one series, sorted ------------------------------------------------------------------------------------------ */
 
-/* r of each sorted value: distances to all others, alpha = 1. */
-static void row_sums(const double *sorted, int64_t n, double *r)
+void kp_row_sums(const double *sorted, int64_t n, double *r)
 {
     double total = 0.0, before = 0.0;
     for (int64_t i = 0; i < n; i++)
@@ -133,8 +132,7 @@ static void row_sums(const double *sorted, int64_t n, double *r)
     }
 }
 
-/* r by pairs, any alpha: row sums in the order of z. */
-static void row_sums_pairs(const double *z, int64_t n, int way, double alpha, double *r)
+void kp_row_sums_pairs(const double *z, int64_t n, int way, double alpha, double *r)
 {
     for (int64_t i = 0; i < n; i++)
         r[i] = 0.0;
@@ -149,8 +147,7 @@ static void row_sums_pairs(const double *z, int64_t n, int way, double alpha, do
 
 /* ---- the tree --------------------------------------------------------------------------------------------------- */
 
-/* Bytes for a tree over n ranks; when block is given, lay the tree out in it, at multiples of 64. */
-static size_t tree_layout(struct tree *tree, int64_t n, char *block)
+size_t kp_tree_layout(struct tree *tree, int64_t n, char *block)
 {
     size_t used = 0;
     tree->levels = 0;
@@ -168,7 +165,7 @@ static size_t tree_layout(struct tree *tree, int64_t n, char *block)
     return used;
 }
 
-static void tree_clear(const struct tree *tree)
+void kp_tree_clear(const struct tree *tree)
 {
     for (int h = 0; h < tree->levels; h++) {
         memset(tree->sums[h], 0, (size_t)tree->sizes[h] * sizeof(double));
@@ -179,16 +176,16 @@ static void tree_clear(const struct tree *tree)
 static int prefix_by_tree(const double *z, const int64_t *place, int64_t n, double *p)
 {
     struct tree tree;
-    size_t size = tree_layout(&tree, n, NULL);
+    size_t size = kp_tree_layout(&tree, n, NULL);
     char *block = malloc(size + 64 + (size_t)n * sizeof(int64_t));
     if (!block)
         return -1;
     char *aligned = block + (64 - (uintptr_t)block % 64) % 64;
-    tree_layout(&tree, n, aligned);
+    kp_tree_layout(&tree, n, aligned);
     int64_t *rank = (int64_t *)(aligned + size);
     for (int64_t i = 0; i < n; i++)
         rank[place[i]] = i;
-    tree_clear(&tree);
+    kp_tree_clear(&tree);
     kp_divisive()->prefix_tree(z, rank, n, &tree, p);
     free(block);
     return 0;
@@ -196,12 +193,12 @@ static int prefix_by_tree(const double *z, const int64_t *place, int64_t n, doub
 
 /* ---- one series ------------------------------------------------------------------------------------------------- */
 
-static int way_of(double alpha)
+int kp_way_of(double alpha)
 {
     return alpha == 1.0 ? FAR_ABSOLUTE : alpha == 2.0 ? FAR_SQUARE : FAR_POWER;
 }
 
-static double form_weight(int64_t points, int v_form)
+double kp_form_weight(int64_t points, int v_form)
 {
     return v_form ? 1.0 / (double)points : points > 1 ? 1.0 / (double)(points - 1) : 0.0;
 }
@@ -209,7 +206,7 @@ static double form_weight(int64_t points, int v_form)
 int64_t kp_qhat(const double *z, int64_t n, double alpha, int v_form, double *q)
 {
     enum { TREE_FROM = 160 };
-    int way = way_of(alpha);
+    int way = kp_way_of(alpha);
     double *work = malloc((size_t)(4 * n + 1) * sizeof *work);
     int64_t *place = malloc((size_t)(n + 1) * sizeof *place);
     if (!work || !place) {
@@ -225,7 +222,7 @@ int64_t kp_qhat(const double *z, int64_t n, double alpha, int v_form, double *q)
     if (!failed && way == FAR_ABSOLUTE) {
         for (int64_t t = 0; t < n; t++)
             sorted[t] -= middle;
-        row_sums(sorted, n, p);
+        kp_row_sums(sorted, n, p);
         for (int64_t i = 0; i < n; i++)
             r[place[i]] = p[i];
         if (n < TREE_FROM)
@@ -233,7 +230,7 @@ int64_t kp_qhat(const double *z, int64_t n, double alpha, int v_form, double *q)
         else
             failed = prefix_by_tree(centred, place, n, p);
     } else if (!failed) {
-        row_sums_pairs(centred, n, way, alpha, r);
+        kp_row_sums_pairs(centred, n, way, alpha, r);
         kp_divisive()->prefix(centred, n, way, alpha, p);
     }
     if (!failed) {
@@ -249,7 +246,7 @@ int64_t kp_qhat(const double *z, int64_t n, double alpha, int v_form, double *q)
             double before = (double)t, after = (double)(n - t);
             double across = all - left - right;
             q[t] = 2.0 / (double)n *
-                   (across - left * after * form_weight(t, v_form) - right * before * form_weight(n - t, v_form));
+                   (across - left * after * kp_form_weight(t, v_form) - right * before * kp_form_weight(n - t, v_form));
         }
     }
     free(work);
@@ -260,7 +257,7 @@ int64_t kp_qhat(const double *z, int64_t n, double alpha, int v_form, double *q)
 void kp_tables(int64_t n, int v_form, double *inverse, double *twice, double *count)
 {
     for (int64_t i = 0; i < n + 10; i++) {
-        inverse[i] = i < 1 ? 0.0 : form_weight(i, v_form);
+        inverse[i] = i < 1 ? 0.0 : kp_form_weight(i, v_form);
         twice[i] = i < 1 ? 0.0 : 2.0 / (double)i;
         count[i] = (double)i;
     }
@@ -287,154 +284,7 @@ int64_t kp_scan_both(const double *z, int64_t n, double alpha, int v_form, int64
         return -1;
     double *inverse = work, *twice = work + n + 10, *count = work + 2 * (n + 10);
     kp_tables(n, v_form, inverse, twice, count);
-    kp_best_both(z, n, least, inverse, twice, count, way_of(alpha), alpha, work + 3 * (n + 10), found);
+    kp_best_both(z, n, least, inverse, twice, count, kp_way_of(alpha), alpha, work + 3 * (n + 10), found);
     free(work);
     return 0;
-}
-
-/* ---- permutations ----------------------------------------------------------------------------------------------- */
-
-static uint64_t mixed(uint64_t v)
-{
-    v += UINT64_C(0x9E3779B97F4A7C15);
-    v = (v ^ (v >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    v = (v ^ (v >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return v ^ (v >> 31);
-}
-
-/* A permutation of 0..n-1 into every eighth place of out: the last of i + 1 places so far is swapped with place j. */
-static void shuffle(const uint32_t *drawn, int64_t n, int32_t *out)
-{
-    for (int64_t i = 0; i < n; i++) {
-        int64_t j = (int64_t)((uint64_t)drawn[i] * (uint64_t)(i + 1) >> 32);
-        out[8 * i] = out[8 * j];
-        out[8 * j] = (int32_t)i;
-    }
-}
-
-static void tau_weights(int64_t n, int v_form, double *weight)
-{
-    double scale = 2.0 / (double)n;
-    for (int64_t left = 1; left < n; left++) {
-        double a = (double)(n - left) * form_weight(left, v_form), b = (double)left * form_weight(n - left, v_form);
-        weight[3 * left] = scale * (1.0 + b);
-        weight[3 * left + 1] = scale * b;
-        weight[3 * left + 2] = scale * (2.0 + a + b);
-    }
-}
-
-struct cluster {
-    int64_t first, n;
-    const double *sorted, *r;
-    double *weight;
-    double all;
-};
-
-int64_t kp_permute(const double *sorted, const int64_t *bounds, int64_t clusters, double alpha, int v_form, int both,
-                   int64_t least, uint64_t seed, uint64_t round, int64_t first, int64_t count, double reach,
-                   int64_t allowed, double *tops, int64_t *exceeded)
-{
-    enum { TREE_FROM = 300 };
-    int way = way_of(alpha);
-    const struct divisive *level = kp_divisive();
-    int64_t longest = 0, total = bounds[clusters] - bounds[0];
-    for (int64_t c = 0; c < clusters; c++)
-        longest = bounds[c + 1] - bounds[c] > longest ? bounds[c + 1] - bounds[c] : longest;
-    struct tree tree;
-    size_t lanes = (size_t)(8 * (longest + 1)) * sizeof(double);
-    size_t sizes[] = {lanes, lanes, 2 * lanes + lanes / 4 + 64, tree_layout(&tree, longest, NULL),
-                      (size_t)(3 * (longest + 10)) * sizeof(double), (size_t)(total + 1) * sizeof(double),
-                      (size_t)(total + 1) * sizeof(double), (size_t)(3 * (total + 1)) * sizeof(double),
-                      (size_t)(8 * (longest + 1)) * sizeof(int32_t), (size_t)(longest + 1) * sizeof(uint32_t),
-                      (size_t)clusters * sizeof(struct cluster)};
-    enum { PARTS = sizeof sizes / sizeof *sizes };
-    char *parts[PARTS];
-    size_t size = 64;
-    for (int i = 0; i < PARTS; i++)
-        size += (sizes[i] + 63) / 64 * 64;
-    char *block = malloc(size);
-    if (!block)
-        return -1;
-    char *next = block + (64 - (uintptr_t)block % 64) % 64;
-    for (int i = 0; i < PARTS; i++) {
-        parts[i] = next;
-        next += (sizes[i] + 63) / 64 * 64;
-    }
-    double *x = (double *)parts[0], *row = (double *)parts[1], *work = (double *)parts[2];
-    double *inverse = (double *)parts[4], *centred = (double *)parts[5], *r = (double *)parts[6];
-    double *weights = (double *)parts[7];
-    int32_t *order = (int32_t *)parts[8];
-    uint32_t *drawn = (uint32_t *)parts[9];
-    struct cluster *part = (struct cluster *)parts[10];
-
-    int64_t used = 0;
-    for (int64_t c = 0; c < clusters; c++) {
-        int64_t n = bounds[c + 1] - bounds[c], at = bounds[c] - bounds[0];
-        const double *own = sorted + bounds[c];
-        if (n < 2 * least || own[0] == own[n - 1])
-            continue;
-        for (int64_t i = 0; i < n; i++)
-            centred[at + i] = own[i] - own[n / 2];
-        struct cluster fresh = {bounds[c], n, centred + at, r + at, weights + 3 * at, 0.0};
-        if (!both) {
-            if (way == FAR_ABSOLUTE)
-                row_sums(centred + at, n, r + at);
-            else
-                row_sums_pairs(centred + at, n, way, alpha, r + at);
-            tau_weights(n, v_form, fresh.weight);
-            for (int64_t i = 0; i < n; i++)
-                fresh.all += 0.5 * r[at + i];
-        }
-        part[used++] = fresh;
-    }
-    if (both)
-        kp_tables(longest, v_form, inverse, inverse + longest + 10, inverse + 2 * (longest + 10));
-
-    int64_t done = 0, hits = 0, stop = 0;
-    uint64_t base = mixed(seed ^ mixed(round));
-    while (done < count && !stop) {
-        int64_t batch = count - done < 8 ? count - done : 8;
-        double top[8] = {KP_EIGHT(-INFINITY)};
-        for (int64_t c = 0; c < used; c++) {
-            int64_t n = part[c].n, waiting = 0;
-            for (int64_t l = 0; l < batch; l++)
-                waiting += top[l] < reach;
-            if (!waiting)
-                break;
-            for (int64_t l = 0; l < 8; l++) {
-                uint64_t number = (uint64_t)(first + done + (l < batch ? l : 0));
-                level->draw(mixed(base + number), part[c].first, n, drawn);
-                shuffle(drawn, n, order + l);
-            }
-            if (!both && way == FAR_ABSOLUTE && n >= TREE_FROM) {
-                tree_layout(&tree, n, parts[3]);
-                for (int64_t l = 0; l < batch; l++)
-                    if (top[l] < reach) {
-                        tree_clear(&tree);
-                        level->permuted_tree(part[c].sorted, part[c].r, order + l, n, least, part[c].weight,
-                                             part[c].all, &tree, top + l);
-                    }
-                continue;
-            }
-            for (int64_t i = 0; i < 8 * n; i++)
-                x[i] = part[c].sorted[order[i]];
-            if (both) {
-                level->permuted_both(x, n, least, inverse, way, alpha, work, top);
-                continue;
-            }
-            for (int64_t i = 0; i < 8 * n; i++)
-                row[i] = part[c].r[order[i]];
-            level->permuted_tau(x, row, n, least, part[c].weight, part[c].all, way, alpha, top);
-        }
-        for (int64_t l = 0; l < batch && !stop; l++) {
-            if (tops)
-                tops[done] = top[l];
-            hits += top[l] >= reach;
-            done++;
-            stop = allowed >= 0 && (hits > allowed || hits + count - done <= allowed);
-        }
-    }
-    *exceeded = hits;
-    free(block);
-    return done;
 }

@@ -3,6 +3,7 @@
 #ifndef KP_DIVISIVE_H
 #define KP_DIVISIVE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef double eight __attribute__((vector_size(64)));
@@ -47,6 +48,22 @@ struct divisive {
 };
 
 const struct divisive *kp_divisive(void);
+
+/* FAR_... for the power of the distance. */
+int kp_way_of(double alpha);
+
+/* What the sum of distances inside a block of so many points counts, but for a factor of the other block's points. */
+double kp_form_weight(int64_t points, int v_form);
+
+/* r of each sorted value: distances to all others, alpha = 1. */
+void kp_row_sums(const double *sorted, int64_t n, double *r);
+
+/* r by pairs, any alpha: row sums in the order of z. */
+void kp_row_sums_pairs(const double *z, int64_t n, int way, double alpha, double *r);
+
+/* Bytes for a tree over n ranks; when block is given, lay the tree out in it, at multiples of 64. */
+size_t kp_tree_layout(struct tree *tree, int64_t n, char *block);
+void kp_tree_clear(const struct tree *tree);
 
 /* Sort z[0..n) stably: the sorted values and the place each came from. Returns -1 when there is no memory. */
 int kp_sort_places(const double *z, int64_t n, double *sorted, int64_t *place);
