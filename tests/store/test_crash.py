@@ -19,7 +19,7 @@ from knickpoint.model.errors import StoreError
 from knickpoint.model.query import Query
 from knickpoint.store import FileState, Store, open_store
 
-from .conftest import Bench
+from .conftest import Bench, Cluster
 from .writer import TRACES, values_of
 
 WRITER = Path(__file__).with_name("writer.py")
@@ -121,6 +121,18 @@ def test_two_writers_and_four_readers_never_meet_a_torn_read(location: str) -> N
 @pytest.mark.timeout(300)
 def test_two_writers_and_four_readers_for_a_minute(location: str) -> None:
     run_together(location, 60)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("location", ["postgresql"], indirect=True)
+def test_a_connection_that_the_server_closed_is_not_used_again(bench: Bench, cluster: Cluster) -> None:
+    bench.put(0, Bench.report({"a": 1.0}), "before")
+    name = bench.store.database.url.database
+    cluster.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+    with suppress(StoreError):
+        bench.put(1, Bench.report({"a": 2.0}), "lost")
+    bench.put(1, Bench.report({"a": 2.0}), "after")
+    assert bench.point("a", 1) == 2.0
 
 
 @only_sqlite

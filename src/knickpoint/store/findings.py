@@ -206,19 +206,38 @@ class Findings:
                 self._database, connection, repository.id, changes, traces, seconds=datetime.now(UTC).timestamp()
             )
 
-    def members(self, repository: Repository) -> list[dict[str, Any]]:
-        """Return what grouping needs of every live change point, by id.
+    def members(
+        self,
+        repository: Repository,
+        *,
+        among: Collection[int] | None = None,
+        regressions: Collection[int] | None = None,
+    ) -> list[dict[str, Any]]:
+        """Return what grouping needs of live change points, by id: of all, those ``among``, or those of regressions.
 
-        Columns: id, trace_id, line, previous, slot, apart, together, regression_id, matched_ticket.
+        Columns: id, trace_id, trace_key, line, previous, slot, apart, together, regression_id, matched_ticket.
         """
         point = change_point.c
         place = (point.line, point.previous, point.slot)
         decided = (point.apart, point.together, point.regression_id, point.matched_ticket)
-        query = select(point.id, point.trace_id, *place, *decided).where(
+        query = select(point.id, point.trace_id, point.trace_key, *place, *decided).where(
             point.repository_id == repository.id, point.condition != Condition.GONE.value
         )
+        bound: dict[str, object] = {}
+        for name, column, ids in (("ids", point.id, among), ("held", point.regression_id, regressions)):
+            if ids is not None:
+                query = query.where(self._database.among(column, name))
+                bound[name] = self._database.listed(sorted(ids))
         with self._database.reading() as connection:
-            return [dict(row) for row in connection.execute(query.order_by(point.id)).mappings()]
+            return [dict(row) for row in connection.execute(query.order_by(point.id), bound).mappings()]
+
+    def spans(self, repository: Repository) -> list[tuple[Place, int]]:
+        """Return where live change points are, and in which regressions (0 for none), each pair once."""
+        point = change_point.c
+        query = select(point.line, point.previous, point.slot, point.regression_id).distinct()
+        query = query.where(point.repository_id == repository.id, point.condition != Condition.GONE.value)
+        with self._database.reading() as connection:
+            return [(Place(row[0], row[1], row[2]), row[3]) for row in connection.execute(query)]
 
     def places(self, repository: Repository) -> dict[int, Place]:
         """Return the place of every regression that has live members, by id."""

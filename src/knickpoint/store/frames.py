@@ -55,6 +55,7 @@ class _Matrix:
     def __init__(self, ids: NDArray[np.int64], slots: NDArray[np.int64]) -> None:
         self.order = np.argsort(ids, kind="stable") if not bool((np.diff(ids) > 0).all()) else None
         self.ids = ids if self.order is None else ids[self.order]
+        self.distinct = self.order is None or bool((np.diff(self.ids) > 0).all())
         self.slots = slots
         self.sorted_slots = np.argsort(slots, kind="stable")
         self.ordered = slots[self.sorted_slots]
@@ -132,7 +133,7 @@ class _Matrix:
         own = self.ids[begin:end]
         if not len(own):
             return
-        whole = int(own[-1]) - int(own[0]) + 1 == len(own)
+        whole = self.distinct and int(own[-1]) - int(own[0]) + 1 == len(own)
         some = stored[int(own[0]) - lowest : int(own[-1]) - lowest + 1]
         self.values[begin:end, column] = some if whole else some[own - own[0]]
 
