@@ -227,6 +227,16 @@ def test_a_ticket_that_came_first_matches_what_is_found_later(world: World) -> N
     assert [one.counts for one in listed(world, processed=True)] == [{Status.NEW: 1}]
 
 
+def test_of_several_tickets_the_first_one_wins(busy: World) -> None:
+    tickets = [Ticket("PERF-2", "benchmark=p*", 10), Ticket("PERF-1", "", 10), Ticket("PERF-3", "", 999)]
+    assert put_tickets(busy.store, busy.repository, tickets) == 3
+    assert [busy.points(name)[0].matched_ticket for name in ("parse", "print", "read")] == [
+        "PERF-2",
+        "PERF-2",
+        "PERF-1",
+    ]
+
+
 def test_a_ticket_about_another_commit_does_not_match(busy: World) -> None:
     assert put_tickets(busy.store, busy.repository, [Ticket("PERF-1", "", 11)]) == 0
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,11 @@ _PATIENCE: Final = 2
 _SHORTEST: Final = 3
 """Measured commits that a silence lasts at least."""
 
+_LONGEST: Final = 200
+"""Measured commits after which a trace is no longer missed: it was taken away."""
+
+_BLOCK_BYTES: Final = 32 * 2**20
+
 
 @dataclass(frozen=True, slots=True)
 class MissingTrace:
@@ -38,28 +43,51 @@ class MissingTrace:
     usual: int
 
 
+@dataclass
+class _Habits:
+    """What is kept of each trace while values stream by: how many it has, and where its newest ones are."""
+
+    active: NDArray[np.bool_]
+    counts: list[int] = field(default_factory=list)
+    newest: list[NDArray[np.int64]] = field(default_factory=list)
+
+    def add(self, held: NDArray[np.bool_]) -> None:
+        self.active |= held.any(axis=0)
+        for own in held:
+            places = np.flatnonzero(own)
+            self.counts.append(int(places.size))
+            self.newest.append(places[-(_RECENT + 1) :].copy())
+
+    def silences(self) -> list[tuple[int, int, int]]:
+        ranks = np.cumsum(self.active) - 1
+        end = int(self.active.sum()) - 1
+        found = []
+        for row, (count, places) in enumerate(zip(self.counts, self.newest, strict=True)):
+            if count < _HABIT:
+                continue
+            own = ranks[places]
+            silent, usual = end - int(own[-1]), int(np.diff(own).max())
+            if _SHORTEST <= silent <= _LONGEST and silent > _PATIENCE * usual:
+                found.append((row, silent, usual))
+        return found
+
+
 def silences(held: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
     """Return (row, silent, usual) of the traces that are missing, by row.
 
     ``held`` says which of traces x commits have a value; commits without any do not count. A trace is
-    missing when it has at least five values and its silence at the end is at least three commits and more
-    than twice the longest of its last twenty gaps.
+    missing when it has at least five values and its silence at the end is at least three commits, more than twice
+    the longest of its last twenty gaps, and at most 200 commits: after that it was taken away, and nobody waits for it.
     """
-    active = held[:, held.any(axis=0)]
-    found = []
-    for row, own in enumerate(active):
-        places = np.flatnonzero(own)
-        if places.size < _HABIT:
-            continue
-        silent = own.size - 1 - int(places[-1])
-        usual = int(np.diff(places)[-_RECENT:].max())
-        if silent >= _SHORTEST and silent > _PATIENCE * usual:
-            found.append((row, silent, usual))
-    return found
+    habits = _Habits(np.zeros(held.shape[1], dtype=np.bool_))
+    habits.add(held)
+    return habits.silences()
 
 
 def missing_traces(store: Store, repository: Repository, query: str = "", *, line: str = "") -> list[MissingTrace]:
     """Return the traces of ``query`` that stopped while others of it are still measured, the longest silent first.
+
+    Values are read in blocks; of each trace, its newest 21 places are kept.
 
     Raises:
         QueryError: the query cannot be read.
@@ -67,16 +95,14 @@ def missing_traces(store: Store, repository: Repository, query: str = "", *, lin
     """
     own = store.commits.line(repository, line)
     ids = store.traces.select(repository, parse_query(query))
-    held = np.zeros((ids.size, len(own.slots)), dtype=np.bool_)
-    first = 0
-    for frame in store.frames.blocks(own, ids):
-        values: NDArray[np.floating[Any]] = frame.values
-        held[first : first + len(values)] = ~np.isnan(values)
-        first += len(values)
-    silent = silences(held)
+    habits = _Habits(np.zeros(len(own.slots), dtype=np.bool_))
+    rows = max(1, _BLOCK_BYTES // max(1, 8 * len(own.slots)))
+    for begin in range(0, len(ids), rows):
+        habits.add(~np.isnan(store.frames.values(own, ids[begin : begin + rows])))
+    silent = habits.silences()
     traces = store.traces.get(ids[[row for row, _, _ in silent]]) if silent else []
     found = [
-        MissingTrace(trace, own.slots[int(np.flatnonzero(held[row])[-1])], quiet, usual)
+        MissingTrace(trace, own.slots[int(habits.newest[row][-1])], quiet, usual)
         for trace, (row, quiet, usual) in zip(traces, silent, strict=True)
     ]
     return sorted(found, key=lambda one: (-one.silent, one.trace.id))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.regression import Place
@@ -13,7 +15,13 @@ from knickpoint.store.findings import Membership
 from knickpoint.watch.grouping import Member, assign_ids, group_members
 from knickpoint.watch.lines import Lines
 
-__all__ = ["Regrouped", "regroup"]
+__all__ = ["Regrouped", "regroup", "stretches"]
+
+Range = tuple[int, int]
+"""Positions (previous, position] of a line."""
+
+Stretch = tuple[str, Range]
+"""The name of a line, and a range of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,34 +32,109 @@ class Regrouped:
     changed: tuple[int, ...] = ()
 
 
-def _members(store: Store, repository: Repository, lines: Lines) -> tuple[dict[str, list[Member]], dict[int, int]]:
-    """Return the live change points by line, and the regression that each was in."""
+def stretches(ranges: Iterable[Range]) -> list[Range]:
+    """Join ranges that overlap, and return the stretches of the line that they cover, ascending.
+
+    Change points of different stretches have nothing to do with each other: no place lies in the ranges of both.
+    """
+    found: list[Range] = []
+    for previous, position in sorted(ranges):
+        if found and previous < found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], position))
+        else:
+            found.append((previous, position))
+    return found
+
+
+def _range(lines: Lines, line: str, previous: int, slot: int) -> Stretch | None:
+    """Return where a suspect range lies, None where its commit is not on the line any more."""
+    own = lines.line(line)
+    position = own.positions.get(slot)
+    if position is None:
+        return None
+    return own.name, (min(own.positions.get(previous, position - 1), position - 1), position)
+
+
+def _concerned(
+    store: Store, repository: Repository, lines: Lines, touched: Collection[int], places: Collection[Place]
+) -> Sequence[Mapping[str, Any]]:
+    """Return the live change points whose groups may be others than before, because something changed at ``places``.
+
+    These are all points of the stretches of the line in which a place lies, and of every regression that one of
+    them was in, with the stretches of these in turn.
+    """
+    spans = [
+        (found, key)
+        for place, key in store.findings.spans(repository)
+        if (found := _range(lines, place.line, place.previous, place.slot))
+    ]
+    ranges: dict[str, list[Range]] = defaultdict(list)
+    for (name, span), _ in spans:
+        ranges[name].append(span)
+    atlas = {name: stretches(own) for name, own in ranges.items()}
+    keys_of: dict[Stretch, set[int]] = defaultdict(set)
+    stretches_of: dict[int, set[Stretch]] = defaultdict(set)
+    for found, key in spans:
+        (stretch,) = _touching(atlas, found)
+        keys_of[stretch].add(key)
+        stretches_of[key].add(stretch)
+    waiting = set(stretches_of[0])
+    for place in places:
+        if at := _range(lines, place.line, place.previous, place.slot):
+            waiting |= set(_touching(atlas, at))
+    keys = {point.regression_id for point in store.findings.points(touched)}
+    waiting |= {stretch for key in keys for stretch in stretches_of[key]}
+    taken: set[Stretch] = set()
+    while waiting:
+        stretch = waiting.pop()
+        taken.add(stretch)
+        new = keys_of[stretch] - keys
+        keys |= new
+        waiting |= {other for key in new for other in stretches_of[key]} - taken
+    return store.findings.members(repository, regressions=keys | {0})
+
+
+def _touching(atlas: Mapping[str, Sequence[Range]], found: Stretch) -> list[Stretch]:
+    """Return the stretches that a range of the line overlaps."""
+    name, (previous, position) = found
+    own = atlas.get(name, ())
+    begin = bisect_right(own, previous, key=lambda stretch: stretch[1])
+    end = bisect_left(own, position, key=lambda stretch: stretch[0])
+    return [(name, stretch) for stretch in own[begin:end]]
+
+
+def _members(rows: Iterable[Mapping[str, Any]], lines: Lines) -> tuple[dict[str, list[Member]], dict[int, int]]:
+    """Return change points by line, and the regression that each was in."""
     members: dict[str, list[Member]] = defaultdict(list)
     held: dict[int, int] = {}
-    for row in store.findings.members(repository):
-        line = lines.line(row["line"])
-        position = line.positions.get(row["slot"])
-        if position is None:
+    for row in rows:
+        found = _range(lines, row["line"], row["previous"], row["slot"])
+        if found is None:
             continue
-        previous = line.positions.get(row["previous"], position - 1)
-        members[line.name].append(
-            Member(row["id"], min(previous, position - 1), position, row["apart"], row["together"])
-        )
+        name, (previous, position) = found
+        members[name].append(Member(row["id"], previous, position, row["apart"], row["together"]))
         held[row["id"]] = row["regression_id"]
     return members, held
 
 
-def regroup(store: Store, repository: Repository, *, touched: Collection[int] = ()) -> Regrouped:
+def regroup(
+    store: Store, repository: Repository, *, touched: Collection[int] = (), places: Collection[Place] | None = None
+) -> Regrouped:
     """Group the live change points of ``repository`` and write what differs, in one transaction.
 
     ``touched`` are change points whose numbers, condition or status changed: their regressions are counted
-    and weighed anew.
+    and weighed anew. With ``places``, which are where points were, or are now, that came, moved or went, only what is
+    near to these is read, and the outcome is the same, unless commits changed their order in the meantime.
     """
     lines = Lines(store, repository)
     with store.transaction():
-        members, held = _members(store, repository, lines)
+        if places is None:
+            rows: Iterable[Mapping[str, Any]] = store.findings.members(repository)
+        else:
+            rows = _concerned(store, repository, lines, touched, places)
+        members, held = _members(rows, lines)
         sizes = Counter(held.values())
-        places = store.findings.places(repository)
+        known_places = store.findings.places(repository)
         changed: list[Membership] = []
         left: set[int] = set()
         taken: set[int] = set()
@@ -63,7 +146,7 @@ def regroup(store: Store, repository: Repository, *, touched: Collection[int] = 
                 taken.add(key)
                 place = Place(name, slots[group.previous + 1], slots[group.position + 1])
                 same = all(held[member] == key for member in group.members) and sizes[key] == len(group.members)
-                if key and same and places.get(key) == place:
+                if key and same and known_places.get(key) == place:
                     continue
                 changed.append(Membership(key, place, group.members))
                 left |= {held[member] for member in group.members}

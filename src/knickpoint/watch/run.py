@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import InputError
-from knickpoint.model.regression import Change
+from knickpoint.model.regression import Change, Place
 from knickpoint.store import Store
 from knickpoint.store.findings import AlertRun
 from knickpoint.watch.checking import reason_against
@@ -86,6 +86,7 @@ class _Tally:
     recovered: int = 0
     touched: set[int] = field(default_factory=set)
     doubtful: set[int] = field(default_factory=set)
+    places: set[Place] = field(default_factory=set)
 
     def settle(self, store: Store, jobs: Sequence[Job], fresh: dict[int, Fresh], lines: Lines) -> None:
         """Write ``fresh`` and empty it.
@@ -111,6 +112,7 @@ class _Tally:
         self.returned += settled.counts.get(Change.BACK, 0)
         self.recovered += settled.recovered
         self.touched.update(settled.ids)
+        self.places.update(settled.places)
         fresh.clear()
 
 
@@ -214,9 +216,13 @@ def _finished(
     with store.transaction():
         tally.settle(store, jobs, fresh, lines)
         loose = store.findings.has_loose_points(lines.repository)
-        if (tally.touched or loose) and store.findings.tickets.all(lines.repository):
-            match_tickets(store, lines.repository)
-        changed = regroup(store, lines.repository, touched=tally.touched) if tally.touched or loose else Regrouped()
+        changed = Regrouped()
+        if tally.touched or loose:
+            whole = any(job.complete for job in jobs)
+            if store.findings.tickets.all(lines.repository):
+                match_tickets(store, lines.repository, among=None if whole else tally.touched)
+            places = None if whole else tally.places
+            changed = regroup(store, lines.repository, touched=tally.touched, places=places)
         for job in jobs:
             job.remember(store, tally.doubtful)
         records = [job.record() for job in jobs]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.frame import Trace
-from knickpoint.model.regression import Change, KnownPoint, PointChange, Sighting
+from knickpoint.model.regression import Change, KnownPoint, Place, PointChange, Sighting
 from knickpoint.store import Store
 from knickpoint.watch.identity import Ruler
 from knickpoint.watch.lines import Lines
@@ -34,11 +34,15 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """How many change points met which fate, how many recovered, and which were written."""
+    """How many change points met which fate, how many recovered, and which were written.
+
+    ``places`` are where points that came, moved, went or came back were before, and are now.
+    """
 
     counts: Mapping[Change, int]
     recovered: int
     ids: tuple[int, ...]
+    places: frozenset[Place] = frozenset()
 
 
 def _by_line(
@@ -85,4 +89,9 @@ def settle(store: Store, fresh: Mapping[int, Fresh], lines: Lines) -> Settled:
         traces = {key: one.trace for key, one in fresh.items()}
         ids = store.findings.apply(lines.repository, changes, traces)
     counts = Counter(change.change for change in changes)
-    return Settled(counts, sum(change.recovered for change in changes), tuple(ids))
+    before = {point.id: point.place for points in known.values() for point in points}
+    other = [change for change in changes if change.change is not Change.UNCHANGED]
+    places = {before[change.id] for change in other if change.id} | {
+        change.sightings[0].place for change in other if change.sightings
+    }
+    return Settled(counts, sum(change.recovered for change in changes), tuple(ids), frozenset(places))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
 
 from knickpoint.model.commit import Repository
-from knickpoint.model.query import parse_query
+from knickpoint.model.params import decode_key
+from knickpoint.model.query import Query, parse_query
 from knickpoint.store import Store
 from knickpoint.store.findings import Ticket
 from knickpoint.watch.lines import Lines
@@ -28,27 +28,50 @@ def put_tickets(store: Store, repository: Repository, tickets: Sequence[Ticket])
         return match_tickets(store, repository)
 
 
-def match_tickets(store: Store, repository: Repository) -> int:
-    """Say of every live change point which ticket covers it: return how many changed.
+def match_tickets(store: Store, repository: Repository, *, among: Collection[int] | None = None) -> int:
+    """Say of live change points, all of them or those ``among``, which ticket covers them: return how many changed.
 
     A ticket covers the traces that its query matches where its commit lies in their suspect range. The
     first ticket that came wins.
     """
     lines = Lines(store, repository)
-    rows = store.findings.members(repository)
-    tickets = store.findings.tickets.all(repository)
-    matched = [""] * len(rows)
-    traces = np.array([row["trace_id"] for row in rows], dtype=np.int64)
-    at = [lines.line(row["line"]).positions for row in rows]
-    begins = np.array([place.get(row["previous"], -1) for row, place in zip(rows, at, strict=True)], dtype=np.int64)
-    ends = np.array([place.get(row["slot"], -1) for row, place in zip(rows, at, strict=True)], dtype=np.int64)
-    for ticket in tickets:
-        own = np.array([place.get(ticket.slot, -1) for place in at], dtype=np.int64)
-        covered = (begins < own) & (own <= ends)
-        covered &= np.isin(traces, store.traces.select(repository, parse_query(ticket.query)))
-        for row in np.flatnonzero(covered).tolist():
-            matched[row] = matched[row] or ticket.name
-    changed = {row["id"]: name for row, name in zip(rows, matched, strict=True) if row["matched_ticket"] != name}
+    rows = store.findings.members(repository, among=among)
+    tickets = [(ticket, parse_query(ticket.query)) for ticket in store.findings.tickets.all(repository)]
+    by_line: dict[str, _Reach] = {}
+    changed: dict[int, str] = {}
+    for row in rows:
+        line = lines.line(row["line"])
+        if line.name not in by_line:
+            by_line[line.name] = _Reach(tickets, line.positions)
+        name = by_line[line.name].covering(row["previous"], row["slot"], row["trace_key"])
+        if name != row["matched_ticket"]:
+            changed[row["id"]] = name
     if changed:
         store.findings.set_matched_tickets(changed)
     return len(changed)
+
+
+class _Reach:
+    """The tickets of one line by position: those about a change are looked up, not tried one after the other."""
+
+    def __init__(self, tickets: Sequence[tuple[Ticket, Query]], positions: Mapping[int, int]) -> None:
+        self._positions = positions
+        placed = [
+            (positions[ticket.slot], number) for number, (ticket, _) in enumerate(tickets) if ticket.slot in positions
+        ]
+        self._tickets = tickets
+        self._placed = sorted(placed)
+        self._params: dict[str, Mapping[str, str]] = {}
+
+    def covering(self, previous: int, slot: int, key: str) -> str:
+        """Return the name of the first ticket whose commit lies in (previous, slot] and whose query matches."""
+        begin, end = self._positions.get(previous, -1), self._positions.get(slot, -1)
+        low, high = (bisect_right(self._placed, (place, len(self._tickets))) for place in (begin, end))
+        if low >= high:
+            return ""
+        params = self._params.setdefault(key, decode_key(key))
+        for number in sorted(number for _, number in self._placed[low:high]):
+            ticket, query = self._tickets[number]
+            if query.matches(params):
+                return ticket.name
+        return ""

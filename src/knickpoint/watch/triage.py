@@ -85,7 +85,10 @@ def _held(store: Store, ids: Sequence[int]) -> list[int]:
 
 
 def _regrouped(store: Store, ids: Collection[int]) -> Regrouped:
-    parts = [regroup(store, repository, touched=ids) for repository in store.findings.repositories_of(ids)]
+    places = {point.place for point in store.findings.points(ids)}
+    parts = [
+        regroup(store, repository, touched=ids, places=places) for repository in store.findings.repositories_of(ids)
+    ]
     new = tuple(key for part in parts for key in part.new)
     return Regrouped(new, tuple(key for part in parts for key in part.changed))
 
