@@ -144,9 +144,9 @@ class Bucket:
         return files, str(root).rstrip("/")
 
     def _settings(self) -> dict[str, object]:
-        """Return the options as fsspec takes them; ``endpoint_url`` is where an S3-compatible server listens."""
+        """Return the options as fsspec takes them; ``endpoint_url`` is where a server listens that is not the usual one."""
         options: dict[str, object] = dict(self.options)
-        endpoint = options.pop("endpoint_url", None)
+        endpoint = options.pop("endpoint_url", None) if self.url.startswith(("s3://", "s3a://")) else None
         if endpoint:
             options["client_kwargs"] = {"endpoint_url": endpoint}
         return options

@@ -238,9 +238,12 @@ def _taken(
         if data is None:
             return None
         told = given.over(_sidecars(place, name, names))
-        companions = companions_of(
-            name, lambda beside: place.read(beside, limit) if names is None or beside in names else None
-        )
+
+        def read_beside(beside: str) -> bytes | None:
+            outside = beside.startswith("../") or (names is not None and beside not in names)
+            return None if outside else place.read(beside, limit)
+
+        companions = companions_of(name, read_beside)
     except InputError as error:
         return _unreadable(source, error)
     return writer.take_found(Arrival(source, data, Context(told), companions))
