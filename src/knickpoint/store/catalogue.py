@@ -68,6 +68,14 @@ class _Columns:
         self.count = 0
         self.chunks: list[int] = []
         self.columns: dict[int, NDArray[np.uint32]] = {}
+        self._alike: dict[int, int] = {}
+
+    def alike(self, name: int) -> int:
+        """Return the code that all traces have for a name, -1 where they differ: many params are the same throughout."""
+        if name not in self._alike:
+            held = self.columns[name][: self.count]
+            self._alike[name] = int(held[0]) if len(held) and bool((held == held[0]).all()) else -1
+        return self._alike[name]
 
     def load(self, connection: Connection, repository_id: int, version: int) -> None:
         if version == self.version:
@@ -85,6 +93,7 @@ class _Columns:
             self.chunks.append(key)
         begin = self.chunks.index(key) * _CHUNK if key != self.chunks[-1] else (len(self.chunks) - 1) * _CHUNK
         self._room(begin + count)
+        self._alike = {}
         (names,) = unpack(codes, 1)
         for name, column in zip(names.tolist(), unpack(codes, 1 + len(names))[1:], strict=True):
             if name not in self.columns:
@@ -144,7 +153,12 @@ class Catalogue:
             totals: dict[int, NDArray[np.int64]] = {}
             for columns, places in self._matches(connection, repository_id, query):
                 for number, column in columns.columns.items():
-                    counts = np.bincount(column[places], minlength=len(self._names.values[number]))
+                    size, alike = len(self._names.values[number]), columns.alike(number)
+                    if alike < 0:
+                        counts = np.bincount(column[places], minlength=size)
+                    else:
+                        counts = np.zeros(size, dtype=np.int64)
+                        counts[alike] = len(places)
                     totals[number] = totals[number] + counts if number in totals else counts
             counted: dict[str, dict[str, int]] = {}
             for name in sorted(self._names.names):
