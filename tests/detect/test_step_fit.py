@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,8 @@ from scipy import stats
 from knickpoint.detect import find_steps, step_fit
 from knickpoint.detect.methods.fit import KINDS, Kind
 from knickpoint.detect.methods.mann_whitney import mann_whitney_rows, mann_whitney_u
-from knickpoint.detect.methods.rules import read_rule
+from knickpoint.detect.methods.rule_text import read_rule, write_rule
+from knickpoint.detect.methods.rules import Simple
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Movement
 
@@ -206,6 +209,18 @@ def test_samples_with_more_splits_than_are_listed_have_the_same_law() -> None:
 def test_a_broken_rule_is_refused_at_its_column(text: str, column: int) -> None:
     with pytest.raises(InputError, match=f"column {column}:"):
         read_rule(text)
+
+
+@pytest.mark.parametrize("parameters", [{"threshold": -1.0}, {"threshold": math.inf}, {"rule": "cohen >= -1"}])
+def test_a_bound_below_zero_or_without_end_is_refused(parameters: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="0 or more; both directions count"):
+        step_fit(np.arange(30.0), kind="cohen", **parameters)
+
+
+@given(st.floats(0, allow_infinity=False))
+def test_a_rule_is_written_with_all_its_digits(bound: float) -> None:
+    rule = Simple("cohen", bound)
+    assert read_rule(write_rule(rule)) == rule
 
 
 def test_a_rule_of_endless_depth_is_refused() -> None:

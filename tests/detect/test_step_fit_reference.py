@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from knickpoint.detect.methods.fit import Kind, fit_steps
 from knickpoint.detect.methods.mann_whitney import mann_whitney_u
 from knickpoint.detect.methods.refine import confirm, find_bounds, single_point_stands_out, strengths
-from knickpoint.detect.methods.rules import PRIORITY, Rule, Simple, judge_windows, read_rule, window_width, write_rule
+from knickpoint.detect.methods.rule_text import read_rule, write_rule
+from knickpoint.detect.methods.rules import PRIORITY, Rule, Simple, judge_windows, window_width
 from knickpoint.detect.methods.windows import areas, find_peaks, slide, too_much_missing
 from knickpoint.model.errors import InputError
 

@@ -20,7 +20,8 @@ from knickpoint.detect.batch import available_threads
 from knickpoint.detect.methods.fit import fit_steps
 from knickpoint.detect.methods.kmeans import automatic_k, random_start, skia_iterations, spread_start
 from knickpoint.detect.methods.normalise import normalise
-from knickpoint.detect.methods.rules import Rule, explain_window, judge_windows, leaves, read_rule
+from knickpoint.detect.methods.rule_text import read_rule
+from knickpoint.detect.methods.rules import Rule, explain_window, judge_windows, leaves
 from knickpoint.detect.methods.windows import too_much_missing
 from knickpoint.detect.parameters import Value, resolve
 from knickpoint.detect.regions import build_step

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.methods.fit import DEFAULT_BOUNDS, IN_UNIT, Kind
 from knickpoint.detect.methods.refine import Finding, Refiner, confirm, confirmable, find_bounds
+from knickpoint.detect.methods.rule_text import read_rule, write_rule
 from knickpoint.detect.methods.rules import (
     Judged,
     Rule,
@@ -22,10 +23,8 @@ from knickpoint.detect.methods.rules import (
     explain_window,
     judge_windows,
     leaves,
-    read_rule,
     scaled_rule,
     window_width,
-    write_rule,
 )
 from knickpoint.detect.methods.windows import slide
 from knickpoint.detect.parameters import Value
@@ -67,6 +66,10 @@ def rule_of(kind: Kind, threshold: float | None, rule: str) -> Rule:
         raise InputError(
             f"the kind {kind} has no threshold of its own, for it is in the unit of the series",
             remedy="Give threshold, the smallest change (or, for const, the limit) in that unit.",
+        )
+    if not (math.isfinite(bound) and bound >= 0):
+        raise InputError(
+            f"the threshold of {kind} is {bound:g}", remedy="Give a finite number of 0 or more; both directions count."
         )
     return Simple(kind, bound)
 
