@@ -262,3 +262,19 @@ def test_a_server_that_is_gone_is_an_error_with_a_way_back(look: Visit, complain
     page.get_by_role("button", name="Try again").click()
     expect(groups(page)).to_have_count(2)
     complaints[:] = [text for text in complaints if "ERR_FAILED" not in text]
+
+
+def test_it_is_told_when_the_alerts_ran(look: Visit) -> None:
+    page = look("/triage")
+    expect(page.locator(".foot")).to_contain_text(re.compile(r"The alert ran (just now|\d+ minutes? ago)"))
+
+
+def test_what_keeps_the_list_from_being_up_to_date_is_told_above_it(page: Page, shown: str) -> None:
+    def troubled(route: Route) -> None:
+        route.fulfill(json={**route.fetch().json(), "status": "troubled", "troubles": ["alert night cannot run"]})
+
+    page.route("**/api/v1/health", troubled)
+    page.goto(f"{shown}/triage")
+    expect(page.get_by_role("status", name="Troubles")).to_have_text("alert night cannot run")
+    expect(groups(page)).to_have_count(2)
+    page.unroute("**/api/v1/health")

@@ -4,6 +4,7 @@ import type { components } from "./schema";
 import { decodeSeries, type Series } from "./series";
 
 type Schemas = components["schemas"];
+export type Alert = Schemas["AlertAnswer"];
 export type Better = Schemas["Better"];
 export type Changes = Schemas["ChangesAnswer"];
 export type Commit = Schemas["CommitAnswer"];
@@ -15,6 +16,7 @@ export type Explanation = Schemas["ExplanationAnswer"];
 export type Facets = Schemas["FacetsAnswer"];
 export type Formula = Schemas["FormulaAnswer"];
 export type Group = Schemas["GroupAnswer"];
+export type Health = Schemas["HealthAnswer"];
 export type Member = Schemas["MemberAnswer"];
 export type Regressions = Schemas["RegressionsAnswer"];
 export type Repository = Schemas["RepositoryAnswer"];
@@ -126,6 +128,8 @@ export interface Window {
 
 export const api = {
   version: () => read<Version>(address("version")),
+  alerts: () => read<Alert[]>(address("alerts")),
+  health: () => read<Health>(address("health")),
   repositories: () => read<Repository[]>(address("repositories")),
   regressions: (request: RegressionsRequest, signal?: AbortSignal) =>
     read<Regressions>(address("regressions", { ...request }), signal),

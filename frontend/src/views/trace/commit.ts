@@ -68,9 +68,15 @@ function renderSuspects(desk: Desk) {
   if (!place || place.suspects < 2) return nothing;
   const more = place.suspects - desk.suspects.length;
   return html`<h3>The change lies in one of ${place.suspects} commits</h3>
-    <p class="faint">Those in between were not measured. Measure them to know which.</p>
+    <p class="faint">Those in between have no value. Measure them to know which.</p>
     <ol class="suspects">
-      ${desk.suspects.map((commit) => html`<li>${hash(commit)} <span class="subject" title=${commit.subject}>${commit.subject}</span> <span class="faint">${commit.author}</span></li>`)}
+      ${desk.suspects.map(
+        ({ commit, failed }) => html`<li>
+          ${hash(commit)} <span class="subject" title=${commit.subject}>${commit.subject}</span>
+          ${failed ? html`<span class="tag outcome ${failed.outcome}" title=${failed.message}>${failed.outcome}</span>` : nothing}
+          <span class="faint">${commit.author}</span>
+        </li>`,
+      )}
     </ol>
     ${more > 0 && desk.suspects.length > 0 ? html`<p class="faint">and ${more} older</p>` : nothing}`;
 }

@@ -7,6 +7,12 @@ import type { TraceAddress } from "../../state/address";
 import type { CommitCache } from "../../state/commits";
 import { changeInWords } from "../../text/words";
 
+/** A commit among which a change lies; `failed` is a run that gave no value there. */
+export interface Suspect {
+  commit: Commit;
+  failed: Run | undefined;
+}
+
 export interface Desk {
   readonly address: TraceAddress;
   readonly repositories: readonly Repository[];
@@ -20,7 +26,7 @@ export interface Desk {
   /** The commit that is pinned, what ran there, and the commits among which its change lies. */
   readonly commit: Commit | undefined;
   readonly runs: readonly Run[];
-  readonly suspects: readonly Commit[];
+  readonly suspects: readonly Suspect[];
   readonly explanation: Explanation | undefined;
   readonly whyError: ApiError | undefined;
   /** The changes that are shown, in the order of the line. */

@@ -29,7 +29,7 @@ import { unitText, valueText } from "../../text/numbers";
 import { betterWord, count } from "../../text/words";
 import { renderChanges } from "./changes";
 import { renderCommit } from "./commit";
-import { changeAt, markOf, type Desk } from "./desk";
+import { changeAt, markOf, type Desk, type Suspect } from "./desk";
 import { renderPlot } from "./plot";
 import { shortcutsOf } from "./shortcuts";
 import { renderWhy } from "./why";
@@ -58,7 +58,7 @@ class TraceView extends Part implements Desk {
   declare times: Float64Array;
   declare error: ApiError | undefined;
   declare commit: Commit | undefined;
-  declare suspects: readonly Commit[];
+  declare suspects: readonly Suspect[];
   declare runs: readonly Run[];
   declare environments: readonly Environment[];
   declare explanation: Explanation | undefined;
@@ -184,10 +184,12 @@ class TraceView extends Part implements Desk {
     }
   }
 
-  private async findSuspects(position: number): Promise<Commit[]> {
+  private async findSuspects(position: number): Promise<Suspect[]> {
     const place = changeAt(this, position)?.place;
     if (!this.commits || !place || place.suspects < 2 || place.previous === null) return [];
-    return this.commits.between(place.previous, position, SUSPECTS_SHOWN);
+    const commits = await this.commits.between(place.previous, position, SUSPECTS_SHOWN);
+    const runs = await Promise.all(commits.map((commit) => api.runs(this.address.id, commit.hash)));
+    return commits.map((commit, index) => ({ commit, failed: runs[index]?.find((run) => run.value === null) }));
   }
 
   private async loadWhy(): Promise<void> {

@@ -2,6 +2,7 @@
 
 import type { Member, Regressions, Repository, Status } from "../../api/client";
 import { traceAt, type TraceAddress, type TriageAddress } from "../../state/address";
+import type { Freshness } from "../../state/freshness";
 import type { GroupRow, Row } from "../../state/rows";
 
 export interface Desk {
@@ -10,6 +11,7 @@ export interface Desk {
   readonly data: Regressions | undefined;
   readonly selected: ReadonlySet<number>;
   readonly busy: boolean;
+  readonly freshness: Freshness | undefined;
   change: (part: Partial<TriageAddress>, how?: "push" | "replace") => void;
   decideAbout: (ids: number[], status: Status) => Promise<void>;
   askTicket: (ids: number[]) => Promise<void>;

@@ -2,11 +2,13 @@
 
 import { html } from "lit";
 import type { Regressions } from "../../api/client";
+import { freshnessText } from "../../state/freshness";
 import { count } from "../../text/words";
 import type { Desk } from "./desk";
 
 export function renderEmpty(desk: Desk, data: Regressions) {
   const { filter, direction, status, least, tab, repository } = desk.address;
+  const told = desk.freshness ? freshnessText(desk.freshness.alerts) : "";
   if (filter || direction || repository || status || least > 0) {
     return html`<div class="notice">
       <h2>No finding matches the filter</h2>
@@ -31,7 +33,7 @@ export function renderEmpty(desk: Desk, data: Regressions) {
   if (data.processed > 0) {
     return html`<div class="notice">
       <h2>All done</h2>
-      <p>Every finding has been processed. New ones appear here after the next run.</p>
+      <p>Every finding has been processed. New ones appear here after the next run. ${told}</p>
       <a class="button" href="/triage?tab=processed">See the ${count(data.processed, "processed finding")}</a>
     </div>`;
   }
@@ -44,7 +46,7 @@ export function renderEmpty(desk: Desk, data: Regressions) {
       </div>`
     : html`<div class="notice">
         <h2>No changes found</h2>
-        <p>There are ${count(traces, "trace")}. Run the alerts to look for changes, or look at the values yourself:</p>
+        <p>There are ${count(traces, "trace")}. ${told} Run the alerts to look for changes, or look at the values yourself:</p>
         <pre class="commands">knick run</pre>
         <a class="button" href="/explore">Explore the traces</a>
       </div>`;

@@ -6,6 +6,7 @@ import "../../parts/log";
 import { change, compared, cutName, date, hash, hazard, key, state, ticketLink, traceLabel } from "../../parts/pieces";
 import { sparkline } from "../../parts/sparkline";
 import { writeAddress, type Tab } from "../../state/address";
+import { freshnessText } from "../../state/freshness";
 import { cursorOf, tickedOf, type GroupRow, type MemberRow, type Row } from "../../state/rows";
 import { commonBeginning, traceName, traceText } from "../../text/names";
 import { count, directionWord, statusWord } from "../../text/words";
@@ -72,7 +73,9 @@ export function renderTable(desk: Desk, data: Regressions, rows: readonly Row[])
     </table>
     <p class="foot">
       ${key("j")} ${key("k")} move · ${FOOT[tab]} ${key("Enter")} open · ${key("w")} why · ${key("?")} all keys
-      ${data.groups_total > 1 ? html`<span class="spring"></span>${count(data.groups_total, "commit")}` : nothing}
+      <span class="spring"></span>
+      ${desk.freshness ? html`<span>${freshnessText(desk.freshness.alerts)}</span>` : nothing}
+      <span>${count(data.groups_total, "commit")}</span>
     </p>`;
 }
 

@@ -83,6 +83,15 @@ function onFilterKey(desk: Desk, event: KeyboardEvent): void {
   }
 }
 
+/** What keeps the list from being up to date. */
+export function renderTroubles(desk: Desk) {
+  const troubles = desk.freshness?.troubles ?? [];
+  if (troubles.length === 0) return nothing;
+  return html`<ul class="troubles" role="status" aria-label="Troubles">
+    ${troubles.map((trouble) => html`<li>${trouble}</li>`)}
+  </ul>`;
+}
+
 export function renderPages(desk: Desk, data: Regressions) {
   const { address } = desk;
   if (data.pages <= 1 && data.groups_total <= Math.min(...SIZES)) return nothing;

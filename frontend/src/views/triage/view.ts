@@ -8,6 +8,7 @@ import { failed, waiting } from "../../parts/pieces";
 import { toast } from "../../parts/toast";
 import { go, writeAddress, type Tab, type TriageAddress } from "../../state/address";
 import { decide, regroup } from "../../state/decide";
+import { newestRun, readFreshness, watchFreshness, type Freshness } from "../../state/freshness";
 import { addShortcuts } from "../../state/keys";
 import { aimOf, cursorOf, groupRow, groupsOf, heirOf, layRows, move, nextAfter, toggle, withoutFindings, type GroupRow, type Row } from "../../state/rows";
 import { count } from "../../text/words";
@@ -15,7 +16,7 @@ import { memberAddress, type Desk } from "./desk";
 import { renderEmpty } from "./empty";
 import { shortcutsOf, type Keyboard } from "./shortcuts";
 import { renderTable } from "./table";
-import { renderPages, renderSelection, renderTools } from "./tools";
+import { renderPages, renderSelection, renderTools, renderTroubles } from "./tools";
 
 const FEW_MEMBERS = 20;
 const MOST_MEMBERS = 10_000;
@@ -31,6 +32,7 @@ class TriageView extends Part implements Desk, Keyboard {
     data: { state: true },
     error: { state: true },
     busy: { state: true },
+    freshness: { state: true },
     selected: { state: true },
   };
   declare address: TriageAddress;
@@ -38,6 +40,7 @@ class TriageView extends Part implements Desk, Keyboard {
   declare data: Regressions | undefined;
   declare error: ApiError | undefined;
   declare busy: boolean;
+  declare freshness: Freshness | undefined;
   declare selected: ReadonlySet<number>;
 
   private members = FEW_MEMBERS;
@@ -48,8 +51,11 @@ class TriageView extends Part implements Desk, Keyboard {
   private readonly leaving = new Set<number>();
   private removeShortcuts: (() => void) | undefined;
   private readonly refresh = (): void => void this.load();
+  private stopLooking: (() => void) | undefined;
   private readonly onSight = (): void => {
-    if (document.visibilityState === "visible") void this.load();
+    if (document.visibilityState !== "visible") return;
+    void this.load();
+    void this.lookAtAlerts();
   };
 
   constructor() {
@@ -63,12 +69,15 @@ class TriageView extends Part implements Desk, Keyboard {
     this.removeShortcuts = addShortcuts(() => shortcutsOf(this));
     window.addEventListener("kp-decided", this.refresh);
     document.addEventListener("visibilitychange", this.onSight);
+    this.stopLooking = watchFreshness(() => void this.lookAtAlerts());
+    void this.lookAtAlerts();
   }
 
   override disconnectedCallback(): void {
     this.removeShortcuts?.();
     window.removeEventListener("kp-decided", this.refresh);
     document.removeEventListener("visibilitychange", this.onSight);
+    this.stopLooking?.();
     this.request?.abort();
     super.disconnectedCallback();
   }
@@ -118,6 +127,17 @@ class TriageView extends Part implements Desk, Keyboard {
       this.error = shown(thrown);
     }
     this.busy = false;
+  }
+
+  /** See when the alerts ran; after a new run, read the findings again. */
+  private async lookAtAlerts(): Promise<void> {
+    const before = this.freshness;
+    try {
+      this.freshness = await readFreshness();
+    } catch {
+      this.freshness = undefined; // what keeps the server from answering is told above the list
+    }
+    if (before && this.freshness && newestRun(before.alerts) !== newestRun(this.freshness.alerts)) void this.load();
   }
 
   /** Show an answer, without what is on its way off the list. */
@@ -303,7 +323,7 @@ class TriageView extends Part implements Desk, Keyboard {
   override render() {
     return html`
       <h1 class="sr-only">Triage</h1>
-      ${renderTools(this)}
+      ${renderTools(this)} ${renderTroubles(this)}
       ${this.error ? failed(this.error, () => void this.load()) : nothing}
       ${this.data ? this.renderBody(this.data) : this.error ? nothing : waiting("Reading the findings")}
       ${this.selected.size > 0 ? renderSelection(this) : nothing}
