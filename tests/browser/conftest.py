@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, sync_playwright
-from tests.server.story import add_machines, make_instance
+from tests.server.story import add_failure, add_machines, make_instance
 
 from knickpoint.instance import Instance, open_instance
 from knickpoint.server import serving
@@ -57,6 +57,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Instance,
     make_instance(directory)
     with open_instance(directory) as instance:
         add_machines(instance)
+        add_failure(instance)
         with serving(instance) as found:
             yield instance, found.rstrip("/")
 

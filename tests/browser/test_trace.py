@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
-from tests.server.story import COMMITS, FASTER, make_instance
+from tests.server.story import COMMITS, FAILED, FASTER, make_instance
 
 from knickpoint.instance import open_instance
 from knickpoint.model.regression import Change, PointChange
@@ -86,6 +86,12 @@ def test_commits_that_were_not_measured_are_listed_as_suspects(look: Visit, trac
     expect(page.get_by_text("The change lies in one of 6 commits")).to_be_visible()
     expect(page.locator("ol.suspects li")).to_have_count(6)
     expect(page.get_by_text("not measured, change lies in here")).to_be_visible()
+
+
+def test_a_suspect_that_failed_to_be_measured_says_so(look: Visit, trace: Callable[[str], int]) -> None:
+    page = look(f"/trace/{trace('load')}?commit={FASTER}")
+    expect(page.locator("ol.suspects li", has_text=f"Change number {FAILED}")).to_contain_text("failed")
+    expect(page.locator("ol.suspects .outcome")).to_have_count(1)
 
 
 def test_another_machine_is_marked_and_told(look: Visit, trace: Callable[[str], int]) -> None:

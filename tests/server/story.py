@@ -19,6 +19,8 @@ SLOWER = 30
 FASTER = 45
 """The commit from which `load` is faster; the five commits before it were not measured."""
 UNMEASURED = range(40, 45)
+FAILED = 42
+"""One of these, at which `add_failure` lets `load` fail."""
 TOKEN = "correct horse"  # of the test's own instance
 REPOSITORY = "ada/engine"
 
@@ -87,6 +89,14 @@ def add_machines(instance: Instance) -> None:
         data = json.dumps([{"name": "idle", "value": 200.5, "unit": "ns/iter"}]).encode()
         summary = import_data(instance, data, source=f"again {position}", told=told)
         assert not summary.failed, summary.lines()
+
+
+def add_failure(instance: Instance) -> None:
+    """Fail to measure `load` at a commit between the last one before the change and the first one after."""
+    told = Sidecar(repository=REPOSITORY, commit=commit_hash(FAILED), run="failed", params={"suite": "speed"})
+    data = b"test idle ... bench: 200 ns/iter (+/- 1)\ntest load ... FAILED\n"
+    summary = import_data(instance, data, source="failed", told=told)
+    assert not summary.failed, summary.lines()
 
 
 def make_instance(directory: Path, *, with_findings: bool = True) -> None:
