@@ -7,17 +7,30 @@
 
 #include "kernels.h"
 
+static uint64_t bits_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
 int kp_narrow(const double *x, int64_t n, float *out)
 {
-    int lost = 0, wild = 0;
+    /* Without a comparison, so that compilers work on several values at once: an exponent of all ones, plus one, runs
+       over into the sign. */
+    const uint64_t exponent = 0x7ff0000000000000u, one = 0x0010000000000000u;
+    uint64_t different = 0, over = 0;
     for (int64_t i = 0; i < n; i++) {
-        double value = x[i];
-        float small = (float)value;
+        float small = (float)x[i];
         out[i] = small;
-        lost |= ((double)small != value) & (value == value);
-        wild |= !(value - value == 0.0);
+        different |= bits_of((double)small) ^ bits_of(x[i]);
+        over |= (bits_of(x[i]) & exponent) + one;
     }
-    return lost | (wild << 1);
+    int lost = 0;
+    if (different) /* or a NaN with a message, of which the end was cut off */
+        for (int64_t i = 0; i < n && !lost; i++)
+            lost = (double)out[i] != x[i] && x[i] == x[i];
+    return lost | (int)(over >> 63) << 1;
 }
 
 static uint16_t place_of(const char *point)
