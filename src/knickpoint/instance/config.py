@@ -64,7 +64,9 @@ class NatsSettings:
         url: address of a NATS server with JetStream, as in `nats://user:${NATS_PASSWORD}@host:4222`; several with
             commas between them. Without it, NATS is not used.
         stream: name of the stream. Without it, the instance has one of its own, `knickpoint-NAME`.
-        credentials: path of a file of credentials (`.creds`), relative to the instance.
+        credentials: path of a file of credentials (`.creds`) or of the seed of an nkey, relative to the instance.
+        authorities: path of a file of certificates (PEM), relative to the instance, that the server's is signed by.
+            Without it, those of the system are trusted.
         publish: whether events are passed on.
         files: whether files that are announced are taken in.
     """
@@ -72,6 +74,7 @@ class NatsSettings:
     url: str = ""
     stream: str = ""
     credentials: str = ""
+    authorities: str = ""
     publish: bool = True
     files: bool = True
 

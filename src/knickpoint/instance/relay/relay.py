@@ -17,7 +17,14 @@ from knickpoint.instance.config import Config
 from knickpoint.instance.place import Instance, store_location
 from knickpoint.instance.relay.publishing import Publisher, listen_to_outbox
 from knickpoint.instance.relay.receiving import Receiver
-from knickpoint.instance.relay.session import Session, connected, credentials_file, rest, without_secrets
+from knickpoint.instance.relay.session import (
+    Session,
+    authorities_file,
+    connected,
+    credentials_file,
+    rest,
+    without_secrets,
+)
 from knickpoint.instance.relay.subjects import Subjects
 from knickpoint.model.errors import ConfigError, KnickpointError
 from knickpoint.store import Store, open_store
@@ -42,6 +49,10 @@ def uses_nats(config: Config, directory: Path) -> bool:
         remedy = 'Run: pip install "knickpoint[nats]"'
         raise ConfigError("NATS needs nats-py, which is not installed", where="[nats]", remedy=remedy)
     Subjects.of(config.name, settings.stream)
+    authorities = authorities_file(settings, directory)
+    if authorities is not None and not authorities.is_file():
+        remedy = "Correct authorities in [nats]."
+        raise ConfigError("there is no such file of certificates", where=str(authorities), remedy=remedy)
     credentials = credentials_file(settings, directory)
     if credentials is None:
         return True

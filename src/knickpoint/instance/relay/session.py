@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from nats.aio.msg import Msg
     from nats.js import JetStreamContext
 
-__all__ = ["Session", "connected", "credentials_file", "rest", "without_secrets"]
+__all__ = ["Session", "authorities_file", "connected", "credentials_file", "rest", "without_secrets"]
 
 _CONNECT_SECONDS: Final = 5
 _CLOSE_SECONDS: Final = 5.0
@@ -31,6 +32,7 @@ _PING_SECONDS: Final = 20
 _FETCH_SECONDS: Final = 30.0
 _BRIEF_SECONDS: Final = 2.0
 _HEADER_BYTES: Final = 1024
+_TOKEN: Final = b"BEGIN NATS USER JWT"
 _LOST: Final = "the connection was lost"
 
 
@@ -152,8 +154,7 @@ async def connected(
             await session.begin()
             yield session
         finally:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(client.close(), _CLOSE_SECONDS)
+            await _close(client)
 
 
 async def _connect(settings: NatsSettings, directory: Path, lost: asyncio.Event) -> Client:
@@ -169,29 +170,52 @@ async def _connect(settings: NatsSettings, directory: Path, lost: asyncio.Event)
     async def closed() -> None:
         lost.set()
 
-    credentials = credentials_file(settings, directory)
+    token, seed = _proof(credentials_file(settings, directory))
+    authorities = authorities_file(settings, directory)
+    trusted = ssl.create_default_context(cafile=authorities) if authorities is not None else None
     for url in filter(None, (part.strip() for part in settings.url.split(","))):
         client = Client()
         try:
-            await client.connect(
-                url,
-                name=f"knickpoint {settings.stream}".strip(),
-                error_cb=told,
-                closed_cb=closed,
-                allow_reconnect=False,
-                max_reconnect_attempts=1,
-                reconnect_time_wait=0,
-                connect_timeout=_CONNECT_SECONDS,
-                ping_interval=_PING_SECONDS,
-                user_credentials=str(credentials) if credentials else None,
-            )
+            async with asyncio.timeout(_CONNECT_SECONDS + _CLOSE_SECONDS):
+                await client.connect(
+                    url,
+                    name=f"knickpoint {settings.stream}".strip(),
+                    error_cb=told,
+                    closed_cb=closed,
+                    allow_reconnect=False,
+                    max_reconnect_attempts=1,
+                    reconnect_time_wait=0,
+                    connect_timeout=_CONNECT_SECONDS,
+                    ping_interval=_PING_SECONDS,
+                    tls=trusted,
+                    user_credentials=token,
+                    nkeys_seed=seed,
+                )
         except (Error, OSError) as error:
             if not isinstance(error, NoServersError):
                 reasons.append(error)
-            await client.close()
+            await _close(client)
         else:
             return client
-    raise reasons[-1]
+    raise next((reason for reason in reversed(reasons) if isinstance(reason, ssl.SSLError)), reasons[-1])
+
+
+async def _close(client: Client) -> None:
+    """Close a connection; one whose encryption failed never says that it is closed."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(client.close(), _CLOSE_SECONDS)
+
+
+def _proof(credentials: Path | None) -> tuple[str | None, str | None]:
+    """Return the file that shows who we are as one with a signed token, or as one with the bare seed of an nkey."""
+    if credentials is None:
+        return None, None
+    return (str(credentials), None) if _TOKEN in credentials.read_bytes() else (None, str(credentials))
+
+
+def authorities_file(settings: NatsSettings, directory: Path) -> Path | None:
+    """Return the path of the certificates to trust, None where the configuration names none."""
+    return directory / Path(settings.authorities).expanduser() if settings.authorities else None
 
 
 def credentials_file(settings: NatsSettings, directory: Path) -> Path | None:
@@ -227,6 +251,9 @@ def _told(url: str) -> Iterator[None]:
     except APIError as error:
         remedy = "Correct stream in [nats], or the rights of the account."
         raise ServiceError(f"JetStream refuses: {error.description}", where=where, remedy=remedy) from error
+    except ssl.SSLError as error:
+        remedy = "Name the certificates that signed the server's in authorities of [nats], or correct its certificate."
+        raise ServiceError(f"NATS cannot be trusted: {error}", where=where, remedy=remedy) from error
     except (Error, OSError) as error:
         if "authori" in str(error).lower() or "authenti" in str(error).lower():
             remedy = "Correct the user, the token or the credentials in [nats]."
