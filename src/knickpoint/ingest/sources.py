@@ -18,6 +18,7 @@ from knickpoint.ingest.outcome import FileOutcome, ImportState, ImportSummary
 from knickpoint.ingest.places import Folder, Place, open_place, takes_name
 from knickpoint.ingest.settings import Destination, SourceSettings
 from knickpoint.ingest.sidecar import SIDECAR, SIDECAR_SUFFIX, Sidecar, read_sidecar
+from knickpoint.ingest.subscription import confirm_subscription
 from knickpoint.ingest.writing import Writer, keep_refused
 from knickpoint.model.errors import HistoryError, InputError, KnickpointError, ServiceError
 from knickpoint.model.report import Problem
@@ -99,7 +100,7 @@ def take_arrivals(destination: Destination, body: bytes) -> ImportSummary:
 
     Read are the events of S3 and of what speaks like it, of Google Cloud Storage (Pub/Sub push, or
     CloudEvents), and ``{"url": "…"}``. Only files of configured sources are taken, each by itself: those that can
-    be taken are in when this raises because of others.
+    be taken are in when this raises because of others. The subscription of a topic of SNS is confirmed.
 
     Raises:
         InputError: the event cannot be read, or names a file of no source.
@@ -108,7 +109,11 @@ def take_arrivals(destination: Destination, body: bytes) -> ImportSummary:
     outcomes: list[FileOutcome] = []
     failures: list[InputError | ServiceError] = []
     writer = Writer(destination, Books(destination))
-    for url in arrived_names(body):
+    event = _event(body)
+    subscribed = confirm_subscription(event)
+    if subscribed is not None:
+        return ImportSummary(notes=(subscribed,))
+    for url in _names(event):
         try:
             settings, name = _source_of(destination, url)
             if not takes_name(name, settings.pattern):
@@ -137,22 +142,35 @@ def arrived_names(body: bytes) -> list[str]:
     Raises:
         InputError: this is no event that anybody sends.
     """
+    return _names(_event(body))
+
+
+def _event(body: bytes) -> Mapping[str, Any]:
     try:
         event = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise InputError(
             f"the event is not JSON: {error}", remedy="Send the notification as its bucket made it."
         ) from error
-    if isinstance(event, dict):
-        if event.get("Event") == "s3:TestEvent":
-            return []
-        if isinstance(event.get("Message"), str):
-            return arrived_names(event["Message"].encode())
-        for read in (_from_s3, _from_google, _plain):
-            names = read(event)
-            if names is not None:
-                return names
-    raise InputError(
+    if not isinstance(event, dict):
+        raise _nobodys()
+    return event
+
+
+def _names(event: Mapping[str, Any], *, wrapped: bool = False) -> list[str]:
+    if event.get("Event") == "s3:TestEvent":
+        return []
+    if isinstance(event.get("Message"), str) and not wrapped:
+        return _names(_event(event["Message"].encode(errors="replace")), wrapped=True)
+    for read in (_from_s3, _from_google, _plain):
+        names = read(event)
+        if names is not None:
+            return names
+    raise _nobodys()
+
+
+def _nobodys() -> InputError:
+    return InputError(
         "nobody's event looks like this", remedy='Send notifications of S3 or Google Cloud Storage, or {"url": "…"}.'
     )
 
