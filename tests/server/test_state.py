@@ -59,3 +59,13 @@ def test_metrics_name_what_monitoring_asks_for(sick: Instance) -> None:
     assert 'knickpoint_worker_failures{worker="one"} 2' in lines
     assert "knickpoint_events_failed 0" in lines
     assert any(line.startswith("knickpoint_regressions_unprocessed{repository=") for line in lines)
+
+
+def test_what_is_to_be_noticed_is_listed(instance: Instance) -> None:
+    path = instance.directory / CONFIG_FILE
+    canaries = '\n[canaries.all]\nquery = ""\n'
+    path.write_text(path.read_text(encoding="utf-8") + canaries, encoding="utf-8")
+    with open_instance(instance.directory) as opened:
+        notices = Client(create_app(opened)).get("/api/v1/notices").json()
+    assert {own["canary"] for own in notices if own["kind"] == "canary"} == {"all"}
+    assert all(own["text"] and own["trace"] for own in notices)

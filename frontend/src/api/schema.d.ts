@@ -208,6 +208,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/notices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Notices
+         * @description List canaries that moved lately or put a finding in doubt, and benchmarks that stopped. Reads all values.
+         */
+        get: operations["get_notices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/reference": {
         parameters: {
             query?: never;
@@ -1152,6 +1172,44 @@ export interface components {
          * @enum {string}
          */
         Movement: "up" | "down";
+        /**
+         * NoticeAnswer
+         * @description Something that somebody should look at, and that no finding says.
+         */
+        NoticeAnswer: {
+            /**
+             * Canary
+             * @description Name of its section in knickpoint.toml.
+             */
+            canary: string;
+            /**
+             * Commit
+             * @description Where the canary moved, or the last commit before the silence.
+             */
+            commit: string;
+            /** @description A canary that moved, or the silence of a benchmark that stopped. */
+            kind: components["schemas"]["NoticeKind"];
+            /**
+             * Regressions
+             * @description Unprocessed regressions that are in doubt because of it.
+             */
+            regressions: number[];
+            /** Repository */
+            repository: string;
+            /** Text */
+            text: string;
+            /**
+             * Trace
+             * @description Key of the trace.
+             */
+            trace: string;
+        };
+        /**
+         * NoticeKind
+         * @description What a notice is about.
+         * @enum {string}
+         */
+        NoticeKind: "canary" | "silence";
         /**
          * Outcome
          * @description Say what became of a benchmark in a run; missing, failed and skipped stay apart.
@@ -2215,6 +2273,62 @@ export interface operations {
                 };
                 content: {
                     "text/plain": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_notices: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NoticeAnswer"][];
+                };
+            };
+            /** @description What was given cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store, or a service that is needed, cannot be used just now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
         };

@@ -2,33 +2,43 @@
 
 from knickpoint.instance.config import (
     CONFIG_FILE,
+    CanarySettings,
     Config,
+    MissingSettings,
     NatsSettings,
     RetentionSettings,
     ServerSettings,
     StoreSettings,
+    TicketSettings,
     WorkerSettings,
     read_config,
 )
 from knickpoint.instance.events import forget_events
+from knickpoint.instance.notices import Notice, NoticeKind, notices_of
 from knickpoint.instance.place import Instance, create_instance, find_instance, open_instance
 from knickpoint.instance.retention import forget_values
 from knickpoint.instance.worker import Worker
 
 __all__ = [
     "CONFIG_FILE",
+    "CanarySettings",
     "Config",
     "Instance",
+    "MissingSettings",
     "NatsSettings",
+    "Notice",
+    "NoticeKind",
     "RetentionSettings",
     "ServerSettings",
     "StoreSettings",
+    "TicketSettings",
     "Worker",
     "WorkerSettings",
     "create_instance",
     "find_instance",
     "forget_events",
     "forget_values",
+    "notices_of",
     "open_instance",
     "read_config",
 ]

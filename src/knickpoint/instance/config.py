@@ -11,15 +11,19 @@ from typing import Final
 from knickpoint.ingest.settings import IngestSettings, RepositorySettings
 from knickpoint.instance.section import read_section
 from knickpoint.model.alert import Alert
-from knickpoint.model.errors import ConfigError
+from knickpoint.model.errors import ConfigError, QueryError
+from knickpoint.model.query import parse_query
 
 __all__ = [
     "CONFIG_FILE",
+    "CanarySettings",
     "Config",
+    "MissingSettings",
     "NatsSettings",
     "RetentionSettings",
     "ServerSettings",
     "StoreSettings",
+    "TicketSettings",
     "WorkerSettings",
     "read_config",
 ]
@@ -121,6 +125,48 @@ class RetentionSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CanarySettings:
+    """Name benchmarks that no commit should change: when they move, the machines moved; ``[canaries.NAME]``.
+
+    Attributes:
+        name: unique in the instance.
+        query: which traces; text of a query.
+        repository: name, "" for every repository.
+    """
+
+    name: str
+    query: str
+    repository: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MissingSettings:
+    """Say which benchmarks are missed when they stop; ``[missing]``.
+
+    Attributes:
+        watch: whether anybody is told.
+        query: which traces; "" is every trace.
+    """
+
+    watch: bool = True
+    query: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TicketSettings:
+    """Say where tickets of an issue tracker come from; ``[tickets]``.
+
+    Attributes:
+        file: path of a CSV or JSON file, relative to the instance, that a script of yours keeps up to date. It is
+            the whole list: tickets that are not in it are forgotten.
+        every_seconds: how often the worker reads it.
+    """
+
+    file: str = ""
+    every_seconds: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """Everything that ``knickpoint.toml`` can say.
 
@@ -130,6 +176,9 @@ class Config:
         repositories: the repositories by name.
         ingest: how results are taken in.
         alerts: what to watch, by name. Without any, one alert watches every trace for both directions.
+        canaries: benchmarks that no commit should change, by name.
+        missing: which benchmarks are missed when they stop.
+        tickets: where tickets of an issue tracker come from.
         server: where the dashboard is served.
         worker: how the worker goes about its work.
         nats: where events are passed on and files are announced.
@@ -141,6 +190,9 @@ class Config:
     repositories: Mapping[str, RepositorySettings] = field(default_factory=dict)
     ingest: IngestSettings = field(default_factory=IngestSettings)
     alerts: Mapping[str, Alert] = field(default_factory=dict)
+    canaries: Mapping[str, CanarySettings] = field(default_factory=dict)
+    missing: MissingSettings = field(default_factory=MissingSettings)
+    tickets: TicketSettings = field(default_factory=TicketSettings)
     server: ServerSettings = field(default_factory=ServerSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     nats: NatsSettings = field(default_factory=NatsSettings)
@@ -165,4 +217,12 @@ def read_config(path: Path) -> Config:
         ) from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"is not TOML: {error}", where=str(path), remedy="Correct it there.") from error
-    return read_section(Config, table, file=str(path))
+    config = read_section(Config, table, file=str(path))
+    asked = {f"canaries.{name}": own.query for name, own in config.canaries.items()} | {"missing": config.missing.query}
+    for section, query in asked.items():
+        try:
+            parse_query(query)
+        except QueryError as error:
+            where = f"{path}, [{section}]"
+            raise ConfigError(f"the query cannot be read: {error.message}", where=where, remedy=error.remedy) from error
+    return config

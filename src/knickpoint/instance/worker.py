@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.instance.events import forget_events
+from knickpoint.instance.notices import notices_of
 from knickpoint.instance.place import Instance
 from knickpoint.instance.presence import Presence, Trouble
 from knickpoint.instance.retention import forget_values
@@ -32,6 +34,7 @@ __all__ = ["Announce", "Notify", "Worker"]
 
 _LOG: Final = logging.getLogger("knickpoint.worker")
 _BATCH: Final = 256
+_MOST_NOTICES: Final = 20
 _CHANGED: Final = "traces-changed"
 _FOUND: Final = "regressions-changed"
 _HOUR_SECONDS: Final = 3600.0
@@ -69,6 +72,7 @@ class Worker:
     _watched: dict[str, Watched] = field(default_factory=dict)
     _relays: bool = field(default=False, init=False)
     _alert_failures: dict[str, str] = field(default_factory=dict, init=False)
+    _noticed: frozenset[object] = field(default=frozenset(), init=False)
     _presence: Presence = field(init=False)
 
     def __post_init__(self) -> None:
@@ -139,6 +143,8 @@ class Worker:
             ("history", self._follow_history),
             ("alerts over what changed", self._look_at_changes),
             ("alerts over everything", self._look_at_everything),
+            ("tickets", self._read_tickets),
+            ("notices", self._notice),
             ("notifications", self._deliver),
             ("sealing", self._seal),
             ("forgetting", self._forget),
@@ -247,6 +253,33 @@ class Worker:
         if not self._is_due("everything", self.instance.config.worker.every_seconds):
             return False
         return self._run_alerts(None, None)
+
+    def _read_tickets(self) -> bool:
+        settings = self.instance.config.tickets
+        if not settings.file or not self._is_due("tickets", settings.every_seconds):
+            return False
+        from knickpoint.instance.tickets import put_rows, read_ticket_file
+
+        rows = read_ticket_file(self.instance.directory / Path(settings.file).expanduser())
+        done = put_rows(self.instance.store, rows, replace=True)
+        if done.changed:
+            self.announce(f"tickets: {done.tickets:,} of them, which changed {done.changed:,} findings")
+        return False
+
+    def _notice(self) -> bool:
+        """Say what is to be noticed: each thing once, until it is over."""
+        if not self._is_due("notices", self.instance.config.worker.every_seconds):
+            return False
+        now = {
+            (own.kind, own.repository, own.trace, own.slot, own.regressions): own for own in notices_of(self.instance)
+        }
+        fresh = [notice for key, notice in now.items() if key not in self._noticed]
+        for notice in fresh[:_MOST_NOTICES]:
+            self.announce(notice.text)
+        if len(fresh) > _MOST_NOTICES:
+            self.announce(f"… and {len(fresh) - _MOST_NOTICES:,} more: see knick doctor")
+        self._noticed = frozenset(now)
+        return False
 
     def _run_alerts(self, traces: NDArray[np.int64] | None, progress: Callable[[int, int], None] | None) -> bool:
         from knickpoint.watch.run import run_alerts

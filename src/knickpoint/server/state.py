@@ -9,12 +9,21 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from knickpoint.instance import Instance
+from knickpoint.instance import Instance, NoticeKind, notices_of
 from knickpoint.server.answers import Answer
 from knickpoint.store.findings import AlertRun
 from knickpoint.watch.checking import reason_against
 
-__all__ = ["AlertAnswer", "HealthAnswer", "WorkerAnswer", "list_alerts", "read_health", "render_metrics"]
+__all__ = [
+    "AlertAnswer",
+    "HealthAnswer",
+    "NoticeAnswer",
+    "WorkerAnswer",
+    "list_alerts",
+    "list_notices",
+    "read_health",
+    "render_metrics",
+]
 
 _PATIENCE: Final = timedelta(minutes=10)
 """A worker that nobody saw for longer is lost."""
@@ -61,6 +70,34 @@ class AlertAnswer(Answer):
     last_run: datetime | None = Field(description="null before the first run.")
     seconds: float | None = Field(description="How long the last run took.")
     traces: int | None = Field(description="Traces that the last run was about.")
+
+
+class NoticeAnswer(Answer):
+    """Something that somebody should look at, and that no finding says."""
+
+    kind: NoticeKind = Field(description="A canary that moved, or the silence of a benchmark that stopped.")
+    repository: str
+    trace: str = Field(description="Key of the trace.")
+    commit: str = Field(description="Where the canary moved, or the last commit before the silence.")
+    canary: str = Field(description="Name of its section in knickpoint.toml.")
+    regressions: list[int] = Field(description="Unprocessed regressions that are in doubt because of it.")
+    text: str
+
+
+def list_notices(instance: Instance) -> list[NoticeAnswer]:
+    """List canaries that moved, and benchmarks that stopped."""
+    return [
+        NoticeAnswer(
+            kind=own.kind,
+            repository=own.repository,
+            trace=own.trace,
+            commit=own.commit,
+            canary=own.canary,
+            regressions=list(own.regressions),
+            text=own.text,
+        )
+        for own in notices_of(instance)
+    ]
 
 
 def _last_run(instance: Instance, name: str) -> AlertRun | None:

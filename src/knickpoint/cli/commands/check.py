@@ -9,15 +9,21 @@ import click
 from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs
 from knickpoint.cli.output import Column, OutputFormat, format_option, percent, show
 from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.params import decode_key
+from knickpoint.model.query import parse_query
 from knickpoint.model.step import Verdict
 
 if TYPE_CHECKING:
-    from knickpoint.watch.check import CheckReport
+    from collections.abc import Collection, Iterable
+
+    from knickpoint.instance import CanarySettings
+    from knickpoint.watch.check import CheckedTrace, CheckReport
 
 __all__ = ["command"]
 
 _REGRESSED: Final = 1
 _NO_DATA: Final = 3
+_MOVED: Final = frozenset({Verdict.REGRESSED, Verdict.IMPROVED})
 
 _COLUMNS = (
     Column("verdict"),
@@ -46,13 +52,21 @@ def _rows(report: CheckReport) -> list[dict[str, Any]]:
     ]
 
 
-def _exit_code(report: CheckReport, fail_on: tuple[str, ...]) -> int:
-    counts = {verdict.value: count for verdict, count in report.counts.items() if count}
-    bad = [name for name in fail_on if name in counts and name != Verdict.NO_DATA.value]
-    if bad:
+def _canaries(settings: Iterable[CanarySettings], repository: str, report: CheckReport) -> list[CheckedTrace]:
+    """Return the results of benchmarks that no commit should change."""
+    queries = [parse_query(own.query) for own in settings if own.repository in {"", repository}]
+    if not queries:
+        return []
+    return [one for one in report.traces if any(query.matches(decode_key(one.key)) for query in queries)]
+
+
+def _exit_code(report: CheckReport, fail_on: tuple[str, ...], canaries: Collection[CheckedTrace]) -> int:
+    """Return the exit code; no commit is to blame for a canary, so canaries do not count."""
+    apart = {one.key for one in canaries}
+    verdicts = {one.judgement.verdict for one in report.traces if one.key not in apart} - {Verdict.NO_DATA}
+    if any(verdict.value in fail_on for verdict in verdicts):
         return _REGRESSED
-    judged = any(count for verdict, count in report.counts.items() if verdict is not Verdict.NO_DATA)
-    return 0 if judged else _NO_DATA
+    return 0 if verdicts else _NO_DATA
 
 
 @click.command("check")
@@ -95,7 +109,8 @@ def command(
     """Judge new RESULTS against history, and keep nothing of them.
 
     The exit code is 0 when nothing is worse, 1 when something regressed (or is what --fail-on says), 2 when the
-    command could not do its work, and 3 when there are no data to judge by.
+    command could not do its work, and 3 when there are no data to judge by. Canaries do not count; one that moved
+    is told on standard error.
     """
     from knickpoint.ingest.reading import read_results
     from knickpoint.watch.check import check_results
@@ -122,6 +137,14 @@ def command(
                 )
             slot = found.slot
         report = check_results(store, own, read.runs, base=slot, line=line, minimum_effect=minimum_effect)
+        canaries = _canaries(opened.config.canaries.values(), read.repository, report)
     columns = _COLUMNS if output is OutputFormat.TEXT else _COLUMNS + _DETAILS
     show(columns, _rows(report), output, empty="The results hold no measurements.")
-    raise click.exceptions.Exit(_exit_code(report, fail_on))
+    for one in canaries:
+        if one.judgement.verdict in _MOVED:
+            click.echo(
+                f"knick: the canary {one.key} {one.judgement.verdict.value}: the machine is another than in the history,"
+                " and the other verdicts are in doubt",
+                err=True,
+            )
+    raise click.exceptions.Exit(_exit_code(report, fail_on, canaries))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _UNHEALTHY: Final = 1
+_MOST_NOTICES: Final = 5
 _RELAY: Final = "nats"
 _WORKER_PATIENCE: Final = timedelta(minutes=10)
 _RELAY_PATIENCE: Final = timedelta(minutes=10)
@@ -97,6 +98,22 @@ def _workers(instance: Instance) -> Iterator[Row]:
             yield _row(about, f"is at work since {worker.started:%Y-%m-%d %H:%M} UTC")
 
 
+def _notices(instance: Instance) -> Iterator[Row]:
+    from knickpoint.instance import NoticeKind, notices_of
+
+    remedies = {
+        NoticeKind.CANARY: "Look at the machines; then decide about what was found there.",
+        NoticeKind.SILENCE: "Look at the job that measures it, or narrow the query of [missing].",
+    }
+    notices = notices_of(instance)
+    for kind in NoticeKind:
+        own = [notice for notice in notices if notice.kind is kind]
+        for notice in own[:_MOST_NOTICES]:
+            yield _row(f"{kind.value} in {notice.repository}", notice.text, remedies[kind])
+        if len(own) > _MOST_NOTICES:
+            yield _row(kind.value, f"and {len(own) - _MOST_NOTICES:,} more", "Ask /api/v1/notices for all of them.")
+
+
 def _alerts(instance: Instance) -> Iterator[Row]:
     from knickpoint.watch.alerts import health_of_alerts
 
@@ -119,6 +136,13 @@ def command(instance: str | None, output: OutputFormat) -> None:
     The exit code is 0 when all is well, 1 when something wants attention, 2 when the instance cannot be opened.
     """
     with open_chosen_instance(instance) as opened:
-        rows = [*_data(opened), *_arrivals(opened), *_events(opened), *_workers(opened), *_alerts(opened)]
+        rows = [
+            *_data(opened),
+            *_arrivals(opened),
+            *_events(opened),
+            *_workers(opened),
+            *_notices(opened),
+            *_alerts(opened),
+        ]
     show(_COLUMNS, rows, output)
     raise click.exceptions.Exit(_UNHEALTHY if any(row["state"] != "good" for row in rows) else 0)

@@ -11,7 +11,7 @@ from knickpoint.server import state
 from knickpoint.server.answers import VersionAnswer
 from knickpoint.server.reference import render_reference
 from knickpoint.server.routes.needs import InstanceNeed
-from knickpoint.server.state import AlertAnswer, HealthAnswer
+from knickpoint.server.state import AlertAnswer, HealthAnswer, NoticeAnswer
 
 __all__ = ["router"]
 
@@ -28,6 +28,12 @@ def read_health(instance: InstanceNeed) -> HealthAnswer:
 def get_alerts(instance: InstanceNeed) -> list[AlertAnswer]:
     """List the alerts of the configuration, with their last run, and why one cannot run."""
     return state.list_alerts(instance)
+
+
+@router.get("/notices")
+def get_notices(instance: InstanceNeed) -> list[NoticeAnswer]:
+    """List canaries that moved lately or put a finding in doubt, and benchmarks that stopped. Reads all values."""
+    return state.list_notices(instance)
 
 
 @router.get("/metrics", response_class=PlainTextResponse)

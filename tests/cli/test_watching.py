@@ -1,0 +1,132 @@
+"""What the command line says of alerts that cannot run, canaries, silence, workers and tickets."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Knick
+
+CONFIG = Path("knickpoint.toml")
+
+
+def configure(text: str) -> None:
+    CONFIG.write_text(CONFIG.read_text(encoding="utf-8") + text, encoding="utf-8")
+
+
+def series(path: Path, *, canary: float = 1.0, factor: float = 1.0, stopped: int = 30) -> Path:
+    """Write 30 commits of three benchmarks; the last third of ``sort`` and ``canary`` is larger by these factors."""
+    lines = ["commit,benchmark,unit,value"]
+    for number in range(30):
+        late, wobble = number >= 20, 1 + 0.002 * (number % 3)
+        lines.append(f"{number + 1:040x},sort,ms,{20 * (factor if late else 1) * wobble}")
+        lines.append(f"{number + 1:040x},canary,ms,{10 * (canary if late else 1) * wobble}")
+        if number < stopped:
+            lines.append(f"{number + 1:040x},find,ms,{5 * wobble}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def doctor(knick: Knick) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(knick("doctor", "--format", "json").output)
+    return rows
+
+
+@pytest.mark.usefixtures("judged")
+def test_an_alert_that_cannot_run_is_told_and_ends_with_a_code(knick: Knick) -> None:
+    configure('[alerts.a]\nmethod = "magic"\n[alerts.b]\n')
+    ran = knick("run")
+    assert (ran.code, "alert 'a' could not run: there is no method 'magic'" in ran.errors) == (2, True)
+    assert "Looked at 7 traces" in ran.output
+
+
+@pytest.mark.usefixtures("judged")
+def test_alerts_are_listed_with_why_one_cannot_run(knick: Knick) -> None:
+    configure('[alerts.a]\nquery = "x~("\n[alerts.b]\n')
+    rows = {row["name"]: row for row in json.loads(knick("alerts", "list", "--format", "json").output)}
+    assert rows["a"]["failure"].startswith("the query cannot be read")
+    assert rows["b"]["failure"] == ""
+    assert any("cannot run" in row["observed"] for row in doctor(knick))
+
+
+def test_judging_afresh_finds_nothing_else(knick: Knick, judged: Path) -> None:
+    assert "nothing is new" in knick("run", "--afresh", "--instance", judged).output
+
+
+def test_a_canary_that_moved_and_a_benchmark_that_stopped_are_found_by_the_doctor(knick: Knick, instance: Path) -> None:
+    configure('[canaries.machine]\nquery = "benchmark=canary"\n')
+    knick("import", series(instance / "series.csv", canary=1.5, factor=1.5, stopped=20))
+    knick("run")
+    found = {row["about"]: row["observed"] for row in doctor(knick)}
+    assert "canary machine" in found["canary in main"]
+    assert "in doubt" in found["canary in main"]
+    assert "has no results at the last 10 measured commits" in found["silence in main"]
+
+
+@pytest.mark.parametrize(("factor", "code"), [(1.0, 0), (1.5, 1)])
+def test_a_canary_that_moved_is_told_by_check_and_fails_nothing(
+    knick: Knick, instance: Path, factor: float, code: int
+) -> None:
+    configure('[canaries.machine]\nquery = "benchmark=canary"\n')
+    knick("import", series(instance / "series.csv"))
+    new = instance / "new.csv"
+    new.write_text(f"benchmark,unit,value\nsort,ms,{20 * factor}\ncanary,ms,15\n", encoding="utf-8")
+    ran = knick("check", new)
+    assert (ran.code, "the canary" in ran.errors, "in doubt" in ran.errors) == (code, True, True)
+
+
+@pytest.mark.usefixtures("instance")
+def test_canaries_alone_are_no_data_to_judge_by(knick: Knick) -> None:
+    configure('[canaries.machine]\nquery = "benchmark=canary"\n')
+    knick("import", series(Path("series.csv")))
+    Path("new.csv").write_text("benchmark,unit,value\ncanary,ms,10\n", encoding="utf-8")
+    assert knick("check", "new.csv").code == 3
+
+
+def test_a_worker_that_fails_is_found_by_the_doctor(knick: Knick, judged: Path) -> None:
+    from knickpoint.instance import open_instance
+
+    with open_instance(judged) as opened:
+        opened.store.workers.saw("lab/1/2", started=1e9, failures=4, reason="sources: the disk is gone")
+    (row,) = [row for row in doctor(knick) if row["about"] == "worker lab/1/2"]
+    assert (row["state"], "4 times in a row: sources: the disk is gone" in row["observed"]) == ("warning", True)
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_round_of_work_leaves_no_worker_behind(knick: Knick) -> None:
+    knick("worker", "--once")
+    assert not [row for row in doctor(knick) if row["about"].startswith("worker")]
+
+
+@pytest.mark.usefixtures("judged")
+def test_tickets_are_put_listed_and_removed(knick: Knick) -> None:
+    Path("tickets.csv").write_text("name,commit,url\nPERF-1,73106d259b,https://t.example/1\n", encoding="utf-8")
+    before = knick("regressions").output
+    ran = knick("tickets", "put", "tickets.csv")
+    assert (ran.code, ran.output.startswith("1 ticket; ")) == (0, True)
+    assert "73106d259b" not in knick("regressions").output
+    (row,) = json.loads(knick("tickets", "list", "--format", "json").output)
+    assert (row["name"], row["commit"][:10], row["url"]) == ("PERF-1", "73106d259b", "https://t.example/1")
+    assert knick("tickets", "remove", "PERF-1").code == 0
+    assert knick("regressions").output == before
+    ran = knick("tickets", "remove", "PERF-1")
+    assert (ran.code, "there is no ticket 'PERF-1'" in ran.errors) == (2, True)
+
+
+@pytest.mark.usefixtures("judged")
+def test_tickets_come_from_standard_input(knick: Knick, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = io.TextIOWrapper(io.BytesIO(b'[{"name": "T-1", "commit": "73106d259b"}]'))
+    monkeypatch.setattr(sys, "stdin", given)
+    assert knick("tickets", "put", "-").code == 0
+    assert "T-1" in knick("tickets", "list").output
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_ticket_about_an_unknown_commit_is_refused_in_one_line(knick: Knick) -> None:
+    Path("tickets.csv").write_text("name,commit\nPERF-1,feedfacefeed\n", encoding="utf-8")
+    ran = knick("tickets", "put", "tickets.csv")
+    assert (ran.code, ran.errors.count("\n"), "tickets.csv, row 1" in ran.errors) == (2, 1, True)
