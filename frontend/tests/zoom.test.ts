@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pan, zoom } from "../src/state/zoom";
+import { around, pan, zoom } from "../src/state/zoom";
 
 test("looking closer halves the range around its middle", () => {
   expect(zoom({ first: 0, last: 100 }, 0.5, 101)).toEqual({ first: 25, last: 75 });
@@ -13,4 +13,12 @@ test("moving keeps the width and stops at the ends", () => {
   expect(pan({ first: 10, last: 30 }, 0.25, 101)).toEqual({ first: 15, last: 35 });
   expect(pan({ first: 2, last: 22 }, -0.25, 101)).toEqual({ first: 0, last: 20 });
   expect(pan({ first: 78, last: 98 }, 0.25, 101)).toEqual({ first: 80, last: 100 });
+});
+
+test("around a place there are as many values on each side as asked for, however far apart", () => {
+  const positions = [0, 10, 20, 30, 40, 50, 60];
+  expect(around(positions, 30, 2, 100)).toEqual({ first: 10, last: 50 });
+  expect(around(positions, 60, 2, 100)).toEqual({ first: 40, last: 60 });
+  expect(around(positions, 25, 1, 100)).toEqual({ first: 20, last: 40 });
+  expect(around([5], 5, 2, 100)).toBeUndefined();
 });

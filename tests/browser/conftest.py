@@ -23,6 +23,7 @@ _ARGUMENTS = [
     "--disable-component-update",
     "--disable-dev-shm-usage",
 ]
+_AXE = Path(__file__).parent.parent.parent / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -135,6 +136,15 @@ def settle(page: Page) -> None:
     """Wait until the view has what it asked the server for."""
     page.wait_for_selector("main :is(table, .notice, kp-chart)")
     page.wait_for_function("() => !document.querySelector('main .waiting:not(details .waiting)')")
+
+
+def violations(page: Page) -> list[tuple[str, list[str]]]:
+    """Return the rules of axe that the page breaks, each with the elements that do."""
+    if not _AXE.is_file():
+        _missing("no axe-core: run npm ci in frontend/")
+    page.evaluate(_AXE.read_text(encoding="utf-8"))
+    script = "async () => (await axe.run()).violations.map((v) => [v.id, v.nodes.map((n) => n.html)])"
+    return [(str(rule), [str(element) for element in elements]) for rule, elements in page.evaluate(script)]
 
 
 def _is_remote(url: str) -> bool:

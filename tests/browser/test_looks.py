@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Literal
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import settle
+from tests.browser.conftest import settle, violations
 
 pytestmark = pytest.mark.browser
 
@@ -19,7 +17,6 @@ VIEWS = (
     "/trace/0?commit=30&why=1",
     "/explore?traces=0,1&f=norm(filter(%22benchmark%3Dload%22))",
 )
-AXE = Path(__file__).parent.parent.parent / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 def paper(page: Page) -> str:
@@ -76,14 +73,8 @@ def test_commits_and_their_traces_share_their_columns(page: Page, shown: str, wi
 def test_names_roles_and_contrast_are_as_they_should_be(
     page: Page, shown: str, scheme: Literal["light", "dark"]
 ) -> None:
-    if not AXE.is_file():
-        if os.environ.get("CI"):
-            pytest.fail("no axe-core: run npm ci in frontend/")
-        pytest.skip("no axe-core: run npm ci in frontend/")
     page.emulate_media(color_scheme=scheme)
     for view in VIEWS:
         page.goto(shown + view)
         settle(page)
-        page.evaluate(AXE.read_text(encoding="utf-8"))
-        found = page.evaluate("async () => (await axe.run()).violations.map((v) => [v.id, v.nodes.map((n) => n.html)])")
-        assert found == [], view
+        assert violations(page) == [], view

@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
+from tests.browser.conftest import violations
 from tests.server.story import COMMITS, FAILED, FASTER, make_instance
 
 from knickpoint.instance import open_instance
@@ -157,6 +158,7 @@ def test_what_later_data_no_longer_show_is_shown_when_asked(page: Page, gone_add
     page.wait_for_url("**gone=1")
     expect(page.locator("table.changes tbody.gone")).to_contain_text("25 % slower")
     expect(page.get_by_role("img", name="25 % slower")).to_be_visible()
+    assert violations(page) == []
     page.keyboard.press("G")
     expect(page.locator("table.changes tbody.gone")).to_have_count(0)
 
@@ -186,6 +188,15 @@ def test_dragging_zooms_and_back_zooms_out(look: Visit, trace: Callable[[str], i
     expect(page.get_by_role("button", name="Whole line")).to_be_enabled()
     page.go_back()
     expect(page.get_by_text("commits 1 to 60 of 60")).to_be_visible()
+
+
+def test_a_key_looks_at_the_pinned_commit_closely_and_back(look: Visit, trace: Callable[[str], int]) -> None:
+    page = look(f"/trace/{trace('load')}?commit={FASTER}")
+    expect(page.locator("dl.facts")).to_contain_text("commit 46 of 60")
+    page.keyboard.press("z")
+    page.wait_for_url("**first=10&last=59*")
+    page.keyboard.press("z")
+    page.wait_for_url(f"**/trace/*?commit={FASTER}")
 
 
 def test_the_why_panel_tells_what_was_looked_at(look: Visit, trace: Callable[[str], int]) -> None:

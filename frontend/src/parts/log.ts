@@ -10,16 +10,21 @@ import { failed, state, ticketLink, waiting } from "./pieces";
 const DONE: Record<Decision["action"], string> = { decide: "", split: "set apart,", merge: "merged,", undo: "undone, back to" };
 
 export class LogPart extends Part {
-  static override properties = { finding: { type: Number }, entries: { state: true }, error: { state: true } };
+  static override properties = { finding: { type: Number }, opened: { state: true }, entries: { state: true }, error: { state: true } };
   declare finding: number;
+  declare opened: boolean;
   declare entries: readonly Decision[] | undefined;
   declare error: ApiError | undefined;
 
-  private opened = false;
   private readonly refresh = (): void => {
     if (this.opened) void this.load();
     else this.entries = undefined;
   };
+
+  constructor() {
+    super();
+    this.opened = false;
+  }
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -55,8 +60,13 @@ export class LogPart extends Part {
   override render() {
     return html`<details class="log" @toggle=${(event: Event) => this.onToggle(event)}>
       <summary>History</summary>
-      ${this.error ? failed(this.error, () => void this.load()) : this.entries ? this.renderEntries(this.entries) : waiting("Reading the log")}
+      ${this.opened ? this.renderOpened() : nothing}
     </details>`;
+  }
+
+  private renderOpened() {
+    if (this.error) return failed(this.error, () => void this.load());
+    return this.entries ? this.renderEntries(this.entries) : waiting("Reading the log");
   }
 
   private renderEntries(entries: readonly Decision[]) {

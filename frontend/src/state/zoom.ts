@@ -19,6 +19,16 @@ export function pan(range: ChartRange, part: number, total: number): ChartRange 
   return fit({ first, last: first + width }, total);
 }
 
+/** The range with `number` of the values on each side of a place. */
+export function around(positions: ArrayLike<number>, place: number, number: number, total: number): ChartRange | undefined {
+  const all = Array.from(positions);
+  const found = all.findIndex((position) => position >= place);
+  const middle = found < 0 ? all.length - 1 : found;
+  const first = all[Math.max(middle - number, 0)] ?? 0;
+  const last = all[Math.min(middle + number, all.length - 1)] ?? total - 1;
+  return last - first < NARROWEST ? undefined : fit({ first, last }, total);
+}
+
 function fit(range: ChartRange, total: number): ChartRange | undefined {
   const first = Math.max(range.first, 0);
   const last = Math.min(range.last, total - 1);

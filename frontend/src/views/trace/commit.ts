@@ -8,6 +8,7 @@ import { moment, valueText } from "../../text/numbers";
 import { count } from "../../text/words";
 import { changeAt, type Desk } from "./desk";
 import { renderDelta, renderFacts } from "./plot";
+import { lookClosely } from "./shortcuts";
 
 export function renderCommit(desk: Desk, changes: Changes) {
   return html`<section aria-labelledby="commit-title" class="panel">
@@ -30,7 +31,8 @@ function renderPinned(desk: Desk, changes: Changes) {
       <div><dt>Hash</dt><dd>${hash(commit)}</dd></div>
       <div><dt>Author</dt><dd>${commit.author || html`<span class="faint">not known</span>`}${commit.email ? html` <span class="faint">${commit.email}</span>` : nothing}</dd></div>
       <div><dt>Date</dt><dd>${moment(commit.time)}</dd></div>
-      <div><dt>Place</dt><dd class="figure">commit ${(position + 1).toLocaleString("en")} of ${changes.commits.toLocaleString("en")} on ${changes.line || "the line"}</dd></div>
+      <div><dt>Place</dt><dd class="figure">commit ${(position + 1).toLocaleString("en")} of ${changes.commits.toLocaleString("en")} on ${changes.line || "the line"}
+        <button class="link" title="The values around it (z)" @click=${() => lookClosely(desk)}>look closely</button></dd></div>
       <div><dt>Value</dt><dd>${value === undefined
         ? html`<span class="faint">${desk.runs.length > 0 ? "none" : "not measured"}</span>`
         : html`<strong class="figure">${valueText(value, changes.trace.unit)}</strong> ${renderDelta(changes.regions, position, value)}`}</dd></div>

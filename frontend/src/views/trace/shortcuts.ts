@@ -2,9 +2,11 @@
 
 import { decide, STATUS_KEYS, undoLast } from "../../state/decide";
 import type { Shortcuts } from "../../state/keys";
-import { pan, zoom } from "../../state/zoom";
+import { around, pan, zoom } from "../../state/zoom";
 import { changeAt, type Desk } from "./desk";
 import { nextScale } from "./plot";
+
+const VALUES_AROUND = 30;
 
 export function shortcutsOf(desk: Desk): Shortcuts[] {
   const total = desk.times.length;
@@ -37,6 +39,7 @@ export function shortcutsOf(desk: Desk): Shortcuts[] {
         { keys: ["w"], does: "why", run: () => desk.openWhy(!why) },
         { keys: ["G"], does: "changes that are gone", run: () => desk.go({ gone: !gone }) },
         { keys: ["y"], does: "another scale of the values", run: () => desk.go({ scale: nextScale(scale) }) },
+        { keys: ["z"], does: "look at the pinned commit closely", run: () => lookClosely(desk) },
         { keys: ["+", "="], does: "look closer", run: () => desk.look(zoom(range, 0.5, total)) },
         { keys: ["-"], does: "look from further away", run: () => desk.look(zoom(range, 2, total)) },
         { keys: [">", "."], does: "move right", run: () => desk.look(pan(range, 0.25, total)) },
@@ -52,6 +55,15 @@ function step(desk: Desk, places: ArrayLike<number>, by: number): void {
   const now = desk.address.commit ?? (by > 0 ? -1 : Infinity);
   const next = by > 0 ? all.find((place) => place > now) : all.findLast((place) => place < now);
   if (next !== undefined) desk.go({ commit: next });
+}
+
+/** Show the values around the pinned commit; the whole line again where they are shown already. */
+export function lookClosely(desk: Desk): void {
+  const { commit } = desk.address;
+  if (commit === undefined) return;
+  const range = around(desk.series?.positions ?? [], commit, VALUES_AROUND, desk.times.length);
+  const shown = desk.range?.first === range?.first && desk.range?.last === range?.last;
+  desk.look(shown ? undefined : range, "push");
 }
 
 function stepChange(desk: Desk, by: number): void {
