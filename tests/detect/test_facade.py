@@ -131,6 +131,46 @@ def test_a_value_of_another_kind_is_refused(given: dict[str, object], expected: 
         find_steps([1.0], method="e_divisive", **given)
 
 
+_IMPOSSIBLE: list[tuple[str, dict[str, float]]] = [
+    ("catapult", {"segment": -1}),
+    ("catapult", {"deviations": -1}),
+    ("catapult", {"steppiness": 2}),
+    ("catapult", {"permutations": 10**9}),
+    ("catapult", {"seed": -1}),
+    ("e_divisive", {"permutations": 10**9}),
+    ("e_divisive", {"seed": -1}),
+    ("e_divisive", {"minimum_magnitude": -0.1}),
+    ("modes", {"most": 10**9}),
+    ("modes", {"minimum_effect": -0.1}),
+    ("step_fit", {"floor": -1}),
+    ("t_test", {"threshold": -1}),
+    ("t_test", {"minimum_effect": -1}),
+    ("threshold", {"age": -1}),
+]
+
+
+@pytest.mark.parametrize(("method", "given"), _IMPOSSIBLE)
+def test_a_number_that_cannot_be_is_named_with_what_can(method: str, given: dict[str, float]) -> None:
+    (name,) = given
+    with pytest.raises(InputError, match=rf"{name} (is )?-?[0-9.]+.* Give") as refused:
+        explain(_frame()[0], method=method, **given)
+    assert refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [
+        ("modes", "window"),
+        ("step_fit", "radius"),
+        ("t_test", "longest_back"),
+        ("t_test", "fore"),
+        ("catapult", "window"),
+    ],
+)
+def test_a_window_longer_than_any_series_takes_no_time(method: str, name: str) -> None:
+    assert explain(_frame()[0], method=method, **{name: 10**15}).facts is not None
+
+
 def test_a_given_parameter_is_stronger_than_the_preset() -> None:
     parameters = explain(_frame()[0], method="e_divisive", preset="mongodb", p=0.01).parameters
     assert (parameters["p"], parameters["form"], parameters["preset"]) == (0.01, "V", "mongodb")

@@ -27,6 +27,7 @@ _SHARE_OF_PEAK: Final = 0.9
 """Neighbours of a split with at least this share of its energy may be the place, too."""
 
 _FEWEST: Final = 4
+_MOST_PERMUTATIONS: Final = 100_000
 
 Floats = NDArray[np.float64]
 
@@ -183,10 +184,17 @@ def detect_catapult(
     Raises:
         InputError: parameters that cannot be.
     """
-    if window < 0 or permutations < 1 or not 0 < confidence < 1:
+    if window < 0 or seed < 0 or not 1 <= permutations <= _MOST_PERMUTATIONS or not 0 < confidence < 1:
         raise InputError(
-            f"window is {window}, permutations {permutations} and confidence {confidence}",
-            remedy="Give a window of 0 or more, one permutation or more, and a confidence between 0 and 1.",
+            f"window is {window}, permutations {permutations}, seed {seed} and confidence {confidence}",
+            remedy=f"Give a window and a seed of 0 or more, 1 to {_MOST_PERMUTATIONS} permutations, and a confidence "
+            "between 0 and 1.",
+        )
+    if segment < 0 or not min(absolute, change, deviations) >= 0 or not steppiness <= 1:
+        raise InputError(
+            f"segment is {segment}, absolute {absolute:g}, change {change:g}, deviations {deviations:g} and "
+            f"steppiness {steppiness:g}",
+            remedy="Give numbers of 0 or more, and a steppiness of 1 at most.",
         )
     parameters: dict[str, float | int | str | bool | None] = {
         "window": window,

@@ -224,6 +224,13 @@ def cluster_traces(
         SeriesError: not a matrix of finite or missing numbers.
         InputError: a number of keys that is not that of the traces, a parameter that there is not or that cannot be.
     """
+    if threads is not None and threads < 1:
+        raise InputError(f"threads is {threads}", remedy="Give 1 or more, or leave it out to use every core.")
+    if seed < 0 or not (interesting >= 0 and floor >= 0 and 0 <= minimum_measured <= 1):
+        raise InputError(
+            f"seed is {seed}, interesting {interesting:g}, floor {floor:g} and minimum_measured {minimum_measured:g}",
+            remedy="Give numbers of 0 or more, and minimum_measured up to 1.",
+        )
     if k < 0 or edge < 1 or minimum_members < 1:
         raise InputError(
             f"k is {k}, edge {edge} and minimum_members {minimum_members}",

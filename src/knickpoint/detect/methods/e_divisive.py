@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 import numpy as np
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["PRESETS", "THREADS", "detect_e_divisive"]
 
 THREADS: Final = True
+
+_MOST_PERMUTATIONS: Final = 1_000_000
 
 PRESETS: Final[dict[str, dict[str, Value]]] = {
     "ecp": {"minimum_segment": 30, "p": 0.05, "permutations": 199},
@@ -52,39 +54,47 @@ PRESETS: Final[dict[str, dict[str, Value]]] = {
 """What signal-processing-algorithms 2.1.6, Apache Otava 0.8.0 and R's ecp 3.1.6 do by themselves."""
 
 
-def _check_parameters(  # noqa: C901 - one guard a parameter
-    search: Search, test: str, permutations: int, *, others_only: bool, sliding: int, window: int | None
-) -> None:
-    def refuse(what: str, remedy: str) -> None:
-        raise InputError(what, where="e_divisive", remedy=remedy)
+def _refuse(what: str, remedy: str) -> NoReturn:
+    raise InputError(what, where="e_divisive", remedy=remedy)
 
+
+def _check_numbers(
+    search: Search, *, permutations: int, seed: int, sliding: int, window: int | None, minimum_magnitude: float
+) -> None:
     if not 0 < search.alpha <= 2:
-        refuse(f"alpha is {search.alpha:g}", "Give a power above 0 and at most 2.")
+        _refuse(f"alpha is {search.alpha:g}", "Give a power above 0 and at most 2.")
     if not 0 < search.p < 1:
-        refuse(f"p is {search.p:g}", "Give a probability between 0 and 1.")
+        _refuse(f"p is {search.p:g}", "Give a probability between 0 and 1.")
     if search.least < 1:
-        refuse(f"minimum_segment is {search.least}", "Give 1 or more.")
+        _refuse(f"minimum_segment is {search.least}", "Give 1 or more.")
     if search.most is not None and search.most < 0:
-        refuse(f"maximum_steps is {search.most}", "Give 0 or more, or none.")
+        _refuse(f"maximum_steps is {search.most}", "Give 0 or more, or none.")
     if window is not None and window < 1:
-        refuse(f"window is {window}", "Give the number of measured values to look at, or none.")
-    if permutations < 1:
-        refuse(f"permutations is {permutations}", "Give 1 or more.")
+        _refuse(f"window is {window}", "Give the number of measured values to look at, or none.")
+    if not 1 <= permutations <= _MOST_PERMUTATIONS:
+        _refuse(f"permutations is {permutations}", f"Give 1 to {_MOST_PERMUTATIONS}.")
+    if not 0 <= seed < 1 << 64:
+        _refuse(f"seed is {seed}", "Give a whole number from 0, below 2 to the power of 64.")
+    if not minimum_magnitude >= 0:
+        _refuse(f"minimum_magnitude is {minimum_magnitude:g}", "Give a share of 0 or more.")
+    if sliding < 0 or sliding == 1:
+        _refuse(f"sliding is {sliding}", "Give a window of 2 values or more, or 0 for none.")
+
+
+def _check_together(search: Search, test: str, permutations: int, *, others_only: bool, sliding: int) -> None:
     if test == "permutation" and not others_only and search.p * (permutations + 1) < 1 - 1e-9:
-        refuse(
+        _refuse(
             f"{permutations} permutations cannot give a p of {search.p:g}",
             f"Give at least {math.ceil(1 / search.p) - 1} permutations.",
         )
     if test == "rank" and search.alpha != 1:
-        refuse("the rank test has a table for alpha 1 only", "Leave alpha at 1, or give test=permutation.")
+        _refuse("the rank test has a table for alpha 1 only", "Leave alpha at 1, or give test=permutation.")
     if test == "t" and not search.both:
-        refuse("the t-test goes with scan=tau_kappa", "Leave scan out, or give test=permutation.")
+        _refuse("the t-test goes with scan=tau_kappa", "Leave scan out, or give test=permutation.")
     if test == "none" and search.most is None:
-        refuse("without a test there is no end to the splits", "Give maximum_steps, too.")
+        _refuse("without a test there is no end to the splits", "Give maximum_steps, too.")
     if sliding and test != "t":
-        refuse("sliding windows go with test=t", "Leave sliding out, or give test=t.")
-    if sliding < 0 or sliding == 1:
-        refuse(f"sliding is {sliding}", "Give a window of 2 values or more, or 0 for none.")
+        _refuse("sliding windows go with test=t", "Leave sliding out, or give test=t.")
 
 
 def _start(rows: NDArray[np.int64], window: int | None, known: tuple[int, ...]) -> int:
@@ -150,7 +160,15 @@ def detect_e_divisive(
     """
     search = Search(alpha, form == "V", scan == "tau_kappa", minimum_segment, p, maximum_steps)
     others_only = counting == "others"
-    _check_parameters(search, test, permutations, others_only=others_only, sliding=sliding, window=window)
+    _check_numbers(
+        search,
+        permutations=permutations,
+        seed=seed,
+        sliding=sliding,
+        window=window,
+        minimum_magnitude=minimum_magnitude,
+    )
+    _check_together(search, test, permutations, others_only=others_only, sliding=sliding)
     parameters: dict[str, float | int | str | bool | None] = {
         "alpha": alpha,
         "form": form,

@@ -23,6 +23,9 @@ __all__ = ["Visit", "detect_modes", "find_modes", "flatten", "settle"]
 _FEWEST_A_MODE = 5
 """How many values there have to be for each mode that is looked for."""
 
+_MOST = 100
+"""How many modes may be looked for."""
+
 _ROUNDING = 1e-12
 """Spread below this share of the values is rounding."""
 
@@ -134,13 +137,14 @@ def settle(labels: NDArray[np.int64], means: NDArray[np.float64], window: int) -
     into it, the shortest first; then the others (at an end, or between two modes) go to a neighbour.
     """
     visits = _visits(labels)
+    longest = min(window - 2, labels.size)
     ignored: list[Visit] = []
-    for length in range(1, window - 1):
+    for length in range(1, longest + 1):
         dropped = [visits[0]]
         while dropped:
             visits, dropped = _absorb_enclosed(visits, length)
             ignored += dropped
-    for length in range(1, window - 1):
+    for length in range(1, longest + 1):
         dropped = [visits[0]]
         while dropped:
             visits, dropped = _absorb_others(visits, length, means)
@@ -224,10 +228,10 @@ def detect_modes(
     Raises:
         InputError: a window below 2, fewer than one mode, or a separation that is not positive.
     """
-    if window < 2 or most < 1 or not separation > 0:
+    if window < 2 or not 1 <= most <= _MOST or not separation > 0 or not minimum_effect >= 0:
         raise InputError(
-            f"window is {window}, most {most} and separation {separation}",
-            remedy="Give a window of 2 or more, one mode or more, and a separation above 0.",
+            f"window is {window}, most {most}, separation {separation:g} and minimum_effect {minimum_effect:g}",
+            remedy=f"Give a window of 2 or more, 1 to {_MOST} modes, a separation above 0 and an effect of 0 or more.",
         )
     parameters: dict[str, float | int | str | bool | None] = {
         "window": window,

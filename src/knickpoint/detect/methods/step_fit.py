@@ -282,9 +282,10 @@ def detect_step_fit(
         "compatible": compatible,
     }
     series = read_series(_in_single(values) if compatible else values)
-    windows = slide(series.values, window_width(chosen, radius, compatible=compatible))
+    width = window_width(chosen, radius, compatible=compatible)
+    windows = slide(series.values, width)
     if not len(windows):
-        few = {"values": float(series.values.size), "values in a window": float(windows.shape[1])}
+        few = {"values": float(series.values.size), "values in a window": float(width)}
         return Detection("step_fit", parameters, (), (), {"windows": 0.0, **few})
     unit = 1.0 if compatible else power_of_two(series.values)
     if unit != 1:

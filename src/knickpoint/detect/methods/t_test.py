@@ -168,6 +168,10 @@ def detect_t_test(
             f"the windows are fore={fore}, back={back}, longest_back={longest_back}",
             remedy="Give at least 1 each, and longest_back not below back.",
         )
+    if not (threshold >= 0 and minimum_effect >= 0):
+        raise InputError(
+            f"threshold is {threshold:g} and minimum_effect {minimum_effect:g}", remedy="Give numbers of 0 or more."
+        )
     parameters: dict[str, float | int | str | bool | None] = {
         "fore": fore,
         "back": back,
@@ -183,7 +187,8 @@ def detect_t_test(
     samples, rows = _by_commit(series, commits) if commits else ([], series.rows)
     if rows.size < 2:
         return Detection.nothing("t_test", parameters)
-    windows = Windows(fore, back, longest_back, threshold, weights)
+    most = series.values.size
+    windows = Windows(min(fore, most), min(back, most), min(longest_back, most), threshold, weights)
     if commits:
         scan = scan_commits([each / unit for each in samples], windows)
     else:

@@ -149,10 +149,19 @@ def _worth_judging(series: Series, comparisons: list[_Comparison], bounds: _Boun
 
 
 def _check(
-    length: int, *, change: float, absolute: float, ago: int, releases: tuple[int, ...], times: tuple[float, ...]
+    length: int,
+    *,
+    change: float,
+    absolute: float,
+    ago: int,
+    age: float,
+    releases: tuple[int, ...],
+    times: tuple[float, ...],
 ) -> None:
-    if not change >= 0 or not absolute >= 0 or ago < 0:
-        raise InputError(f"change is {change}, absolute {absolute} and ago {ago}", remedy="Give numbers of 0 or more.")
+    if not min(change, absolute, age) >= 0 or ago < 0:
+        raise InputError(
+            f"change is {change}, absolute {absolute}, ago {ago} and age {age}", remedy="Give numbers of 0 or more."
+        )
     if any(not 0 <= release < length for release in releases):
         raise InputError(
             f"releases are {', '.join(map(str, releases))} in a series of {length} values",
@@ -198,7 +207,7 @@ def detect_threshold(
         InputError: negative bounds, releases outside of the series, times that do not fit it, or
             nothing to compare with.
     """
-    _check(values.size, change=change, absolute=absolute, ago=ago, releases=releases, times=times)
+    _check(values.size, change=change, absolute=absolute, ago=ago, age=age, releases=releases, times=times)
     parameters: dict[str, float | int | str | bool | None] = {
         "change": change,
         "absolute": absolute,

@@ -30,9 +30,9 @@ class Peaks:
 
 
 def slide(values: NDArray[np.float64], width: int) -> NDArray[np.float64]:
-    """Return every window of ``width`` consecutive values: a view of shape (values - width + 1, width)."""
+    """Return every window of ``width`` consecutive values: a view of shape (values - width + 1, width), or none."""
     if values.size < width:
-        return np.empty((0, width))
+        return np.empty((0, 0))
     return sliding_window_view(values, width)
 
 
