@@ -48,8 +48,8 @@ int64_t kp_permute(const double *sorted, const int64_t *bounds, int64_t clusters
                    int64_t least, uint64_t seed, uint64_t round, int64_t first, int64_t count, double reach,
                    int64_t allowed, double *tops, int64_t *exceeded);
 
-/* A node of a decision tree: at most bound goes to the next node, more goes to above. A leaf has feature -1 and its
-   value as bound. */
+/* A node of a decision tree: at most bound goes to the next node, more goes to above. Nothing is at most the bound of
+   a leaf, and above it is the leaf itself. */
 typedef struct { double bound; int32_t feature, above; } KpNode;
 
 /* The default method: candidates of x[0..n), n of 6 or more, the weakest dropped until all score the threshold or

@@ -20,14 +20,14 @@ _buffer: Any = ffi.from_buffer
 
 @lru_cache(maxsize=16)
 def _packed(forest: Forest) -> NDArray[np.void]:
-    """Lay out the nodes so that one line of the cache holds four of them."""
+    """Lay out the nodes so that one line of the cache holds four of them, and a leaf leads to itself."""
     inner = forest.feature >= 0
     if not np.array_equal(forest.below[inner], np.flatnonzero(inner) + 1):
         raise ValueError("a branch below is not the next node")
     nodes = np.zeros(forest.feature.size, np.dtype([("bound", "f8"), ("feature", "i4"), ("above", "i4")]))
-    nodes["bound"] = np.where(inner, forest.bound, forest.value)
-    nodes["feature"] = forest.feature
-    nodes["above"] = forest.above
+    nodes["bound"] = np.where(inner, forest.bound, -np.inf)
+    nodes["feature"] = np.where(inner, forest.feature, 0)
+    nodes["above"] = np.where(inner, forest.above, np.arange(inner.size))
     return nodes
 
 
