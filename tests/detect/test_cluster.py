@@ -110,6 +110,15 @@ def test_a_rule_decides_about_the_centroid(rule: str, holds: bool) -> None:  # n
     assert strongest.step.index == 50
 
 
+@pytest.mark.parametrize("rule", ["", "cohen >= 2", "cohen >= 2 or stepiness >= 0.9", "cohen >= 3 and absolute >= 1"])
+def test_every_cluster_says_in_numbers_why_it_is_interesting_or_not(rule: str) -> None:
+    for each in cluster(_frame(3), rule=rule, minimum_members=8):
+        for check in each.evidence:
+            assert check.passed == (not check.relation or check.value >= (check.bound or 0.0))
+        deciding = each.evidence[-1:] + each.evidence[: len(each.evidence) - 1][-2 if rule else -1 :]
+        assert each.interesting == all(check.passed for check in deciding)
+
+
 def test_a_compatible_rule_judges_the_middle_and_gives_its_own_number() -> None:
     frame = _frame()
     frame[:20, 40:50] += 4

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 from pathlib import Path
 
 import numpy as np
@@ -164,3 +165,16 @@ def test_a_sample_that_stands_for_a_failure_is_far_off_and_nothing_else(scale: f
     judged = judge(history, 1.797e308)
     assert (judged.verdict, judged.conditional) == (Verdict.REGRESSED, True)
     assert judged.detectable_relative == pytest.approx(judge(history, history[-1]).detectable_relative)
+
+
+@pytest.mark.parametrize("new", [10.0, 10.4, 13.0, [10.3, 10.2, 10.4], [], [np.nan], -1e300])
+def test_every_number_of_a_verdict_compares_as_it_says(new: float | list[float]) -> None:
+    compare = {">": operator.gt, ">=": operator.ge, "<=": operator.le}
+    for seed in range(5):
+        draw = np.random.default_rng(seed)
+        for history in (draw.normal(10, 0.1, 40), np.full(20, 10.0), draw.normal(10, 9, 8), np.array([1.0, 2.0])):
+            for check in judge(history, new).evidence:
+                if check.relation:
+                    assert check.bound is not None
+                    assert check.passed == compare[check.relation](check.value, check.bound), check
+                assert not math.isnan(check.value), check
