@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from knickpoint.store import points as points_module
@@ -63,3 +64,33 @@ def test_a_slow_sealer_removes_no_segment_that_it_has_not_read(bench: Bench, mon
     _after_reading(monkeypatch, meanwhile)
     bench.store.seal(everything=True)
     assert bench.point("b", 2) == 7.0
+
+
+def test_newest_commits_are_sealed_only_when_their_segments_are_many(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for slot in range(384, 390):
+        bench.put(slot, report({"a": float(slot)}), f"r{slot}")
+    assert not bench.store.seal()
+    monkeypatch.setattr(seal_module, "_MANY_SEGMENTS", 6)
+    assert bench.store.seal().segments == 6
+    assert bench.point("a", 387) == 387.0
+
+
+def test_segments_of_full_blocks_become_tiles(bench: Bench) -> None:
+    names = [f"n{number}" for number in range(30)]
+    for slot in range(130):
+        bench.put(slot, report({name: slot + number / 100 for number, name in enumerate(names)}), f"r{slot}")
+    assert bench.store.seal().segments == 130
+    expected = [[slot + number / 100 for slot in range(130)] for number in range(30)]
+    np.testing.assert_array_equal(bench.values(names)[:, :130], expected)
+    assert not bench.store.seal(everything=True)
+
+
+def test_a_late_result_joins_a_sealed_block(bench: Bench) -> None:
+    for slot in range(64):
+        bench.put(slot, report({"a": 1.0, "b": 2.0, "c": 0.1}), f"r{slot}")
+    bench.store.seal()
+    bench.put(7, report({"b": 4.0, "d": 5.0}), "late")
+    bench.store.seal()
+    np.testing.assert_array_equal(bench.values("abcd")[:, 6:8], [[1.0, 1.0], [2.0, 3.0], [0.1, 0.1], [np.nan, 5.0]])

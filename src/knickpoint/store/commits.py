@@ -290,6 +290,14 @@ class Commits:
         found = {row.slot: _commit_of(row) for row in rows}
         return [found[slot] for slot in slots if slot in found]
 
+    def times(self, repository: Repository, slots: Sequence[int]) -> NDArray[np.float64]:
+        """Return the times of the commits at ``slots`` in seconds since 1970, nan where nobody told."""
+        table = tables.commit
+        query = select(table.c.slot, table.c.time).where(table.c.repository_id == repository.id)
+        with self._database.reading() as connection:
+            known = {row[0]: row[1] for row in connection.execute(query.where(table.c.time.is_not(None)))}
+        return np.array([known.get(slot, np.nan) for slot in slots], dtype=np.float64)
+
     def find(self, repository: Repository, revision: str) -> SlottedCommit | None:
         """Find a commit by its full hash, a unique prefix of at least 7 characters, or its number.
 

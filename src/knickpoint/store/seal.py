@@ -24,8 +24,12 @@ __all__ = ["SPAN", "Sealed", "Sealer", "seal_full"]
 _CHUNKS_AT_ONCE: Final = 64
 _SEGMENT_POINTS: Final = 8_000_000
 _MATRIX_BYTES: Final = 2**29
-_MANY_SEGMENTS: Final = 256
-"""Segments of one block of commits from which on they are sealed although the block is not full yet."""
+_MANY_SCATTERED: Final = 256
+_MANY_SEGMENTS: Final = 4096
+"""Segments of one block of commits from which on they are sealed although the block is not full yet.
+
+Scattered ones have to be read for nearly every trace, those of neighbours only for theirs.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,7 @@ class Sealer:
         loose: list[Any] = []
         held = 0
         for (owner, block), own in sorted(blocks.items()):
-            if not everything and block >= ends.get(owner, 0) // SPAN and len(own) < _MANY_SEGMENTS:
+            if not (everything or block < ends.get(owner, 0) // SPAN or _are_many(own)):
                 continue
             for pile in _overlapping(own, block * SPAN):
                 if pile.dense:
@@ -223,6 +227,11 @@ class _Pile:
         cells = (self.highest - self.lowest + 1) * SPAN
         held = sum(row.held for row in self.rows)
         return cells > 0 and cells * 8 <= _MATRIX_BYTES and held >= DENSE * cells
+
+
+def _are_many(rows: Sequence[Any]) -> bool:
+    scattered = sum(row.held * 16 < row.highest - row.lowest for row in rows)
+    return scattered >= _MANY_SCATTERED or len(rows) >= _MANY_SEGMENTS
 
 
 def _overlapping(rows: Sequence[Any], first: int) -> Iterator[_Pile]:

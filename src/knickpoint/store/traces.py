@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, func, select, update
 
 from knickpoint.model.commit import Repository
-from knickpoint.model.errors import StoreError
+from knickpoint.model.errors import AbsentError
 from knickpoint.model.frame import Trace
 from knickpoint.model.query import Query
 from knickpoint.model.unit import Better
@@ -143,7 +143,7 @@ class Traces:
                 chunk = chunks.get(number // CHUNK)
                 place = number % CHUNK
                 if number < 0 or chunk is None or place >= len(chunk.keys):
-                    raise StoreError(f"there is no trace {number}", remedy="Ask for the ids anew.")
+                    raise AbsentError(f"there is no trace {number}", remedy="Ask for the ids anew.")
                 unit = self._units.of_id(connection, chunk.units[place]).unit
                 better = _BETTERS[chunk.betters[place]]
                 traces.append(Trace(number, chunk.keys[place], unit.text, unit.dimension, better))
