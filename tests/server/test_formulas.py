@@ -38,7 +38,10 @@ def test_an_average_is_one_trace_in_the_unit_of_its_traces(reader: Client) -> No
 @pytest.mark.parametrize(
     ("formula", "unit"),
     [
-        ('norm(filter("benchmark=parse"))', ""),
+        ('norm(filter("benchmark=parse"))', "σ"),
+        ('ave(norm(filter("")))', "σ"),
+        ('norm(filter("benchmark=parse")) - norm(filter("benchmark=print"))', "σ"),
+        ('log(norm(filter("benchmark=parse")))', ""),
         ('filter("benchmark=parse") / filter("benchmark=print")', ""),
         ('2 * filter("benchmark=parse") - ave(filter(""))', "ns/iter"),
         ('1 / filter("benchmark=parse")', ""),

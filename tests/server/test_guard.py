@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
+
 import pytest
 from starlette.datastructures import Headers
 from tests.server.asking import Client
@@ -73,3 +75,26 @@ def test_a_defect_shows_no_traceback(instance: Instance, monkeypatch: pytest.Mon
     assert answer.status_code == 500
     assert set(answer.json()) == {"error", "where", "remedy"}
     assert "secret" not in answer.text
+
+
+def _pieces(number: int) -> Iterator[bytes]:
+    yield b'{"ids": [1'
+    for _ in range(number):
+        yield b", 1" * 100_000
+    yield b'], "status": "hidden"}'
+
+
+@pytest.mark.parametrize("path", ["/api/v1/triage", "/api/v1/triage/merge", "/api/v1/shortcuts"])
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(reader: Client, path: str) -> None:
+    answer = reader.post(path, content=b"x" * 4_000_001)
+    assert (answer.status_code, answer.json()["error"]) == (413, "The body is larger than 4,000,000 bytes")
+
+
+def test_a_body_without_an_end_is_refused_where_it_gets_too_large(reader: Client) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        for piece in _pieces(20):
+            yield piece
+
+    answer = reader.post("/api/v1/triage", content=endless(), headers={"content-type": "application/json"})
+    assert answer.status_code == 413
+    assert set(answer.json()) == {"error", "where", "remedy"}

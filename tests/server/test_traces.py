@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from tests.server.asking import Client
 from tests.server.story import COMMITS, FASTER, SLOWER, UNMEASURED, commit_hash
 
+from knickpoint.instance import Instance
+from knickpoint.model.errors import StoreError
+from knickpoint.server import create_app
 from knickpoint.server.values import thin
 
 
@@ -181,3 +184,14 @@ def test_a_trace_that_does_not_exist_is_not_found(reader: Client, path: str) -> 
     answer = reader.get(f"/api/v1/{path}")
     assert answer.status_code == 404
     assert answer.json()["where"] == "trace 77777"
+
+
+def test_a_store_that_cannot_be_read_is_not_a_trace_that_is_not_there(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(_ids: object) -> None:
+        raise StoreError("the store is damaged")
+
+    monkeypatch.setattr(instance.store.traces, "get", damaged)
+    answer = Client(create_app(instance)).get("/api/v1/traces/0")
+    assert (answer.status_code, answer.json()["error"]) == (503, "The store is damaged.")

@@ -10,6 +10,7 @@
     │   └── SeriesError       numbers that a detector cannot judge
     ├── HistoryError          the commits: no repository, an unknown commit, two orders
     ├── StoreError            what is kept cannot be read or written
+    │   ├── AbsentError       what an id stands for is not there
     │   └── BusyError         somebody else is writing for longer than we waited
     ├── ConfigError           knickpoint.toml or the environment of an instance
     └── ServiceError          a port, a server or a network peer that does not do its part
@@ -18,6 +19,7 @@
 from __future__ import annotations
 
 __all__ = [
+    "AbsentError",
     "BusyError",
     "ConfigError",
     "FormatError",
@@ -77,6 +79,10 @@ class HistoryError(KnickpointError):
 
 class StoreError(KnickpointError):
     """What is kept cannot be read or written."""
+
+
+class AbsentError(StoreError):
+    """What an id stands for is not there."""
 
 
 class BusyError(StoreError):

@@ -19,7 +19,8 @@ __all__ = ["create_app", "describe_api"]
 
 _ABOUT = """\
 Everything that the dashboard shows, for scripts. Errors have one shape, `{error, where, remedy}`. Requests that
-change something are refused when they come from a page of another site.
+change something are refused when they come from a page of another site, and bodies of more than 4,000,000 bytes
+are refused (413) but for uploads of results.
 """
 
 

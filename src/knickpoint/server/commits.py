@@ -112,6 +112,6 @@ def find_commit(store: Store, line: Line, revision: str) -> CommitAnswer:
 
 def pack_times(store: Store, line: Line) -> bytes:
     """Return the commit times of ``line`` as little-endian float64 seconds since 1970, NaN where unknown."""
-    known = {own.slot: own.commit.time.timestamp() for own in store.commits.get(line.repository, line.slots)}
-    times = np.array([known.get(slot, 0.0) or np.nan for slot in line.slots], dtype="<f8")
-    return times.tobytes()
+    times = store.commits.times(line.repository, line.slots)
+    times[times == 0.0] = np.nan
+    return times.astype("<f8").tobytes()

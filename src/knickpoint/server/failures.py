@@ -10,7 +10,15 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from knickpoint.model.errors import BusyError, HistoryError, InputError, KnickpointError, ServiceError, StoreError
+from knickpoint.model.errors import (
+    AbsentError,
+    BusyError,
+    HistoryError,
+    InputError,
+    KnickpointError,
+    ServiceError,
+    StoreError,
+)
 from knickpoint.server.answers import ErrorAnswer
 from knickpoint.server.results import NotAllowedError
 from knickpoint.server.unknown import UnknownError
@@ -22,6 +30,7 @@ _LOG: Final = logging.getLogger("knickpoint.server")
 _CODES: Final[tuple[tuple[type[KnickpointError], int], ...]] = (
     (NotAllowedError, 401),
     (UnknownError, 404),
+    (AbsentError, 404),
     (HistoryError, 404),
     (InputError, 400),
     (BusyError, 503),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,6 +23,9 @@ __all__ = ["add_shortcut", "calculate", "read_shortcut"]
 
 _MOST_CELLS: Final = 20_000_000
 """Values that one formula may read: traces times commits, 160 MB."""
+
+_DEVIATIONS: Final = "σ"
+"""The unit of traces that were normalised: standard deviations of each."""
 
 _DEEPEST: Final = 3
 """How many short ids may stand for formulas with short ids in turn."""
@@ -88,7 +91,7 @@ def calculate(store: Store, line: Line, formula: str, *, points: int, limit: int
     """
     reader = _Reader(store, line)
     found = evaluate(formula, reader.select, shortcut=reader.shortcut)
-    unit = next(iter(reader.units)) if len(reader.units) == 1 and _keeps_unit(parse(formula)) else ""
+    unit = _unit(parse(formula), reader.units)
     origins = store.traces.find_ids(line.repository, [key for key in found.origins[:limit] if key])
     answers = []
     for name, values, origin in zip(found.ids[:limit], found.values, found.origins, strict=False):
@@ -105,6 +108,28 @@ def calculate(store: Store, line: Line, formula: str, *, points: int, limit: int
             )
         )
     return FormulaAnswer(line=line.name, commits=len(line.slots), total=len(found), traces=answers)
+
+
+def _unit(node: Node, units: Collection[str]) -> str:
+    """Return the unit of what a formula gives, "" where it has none or nobody can tell."""
+    if _is_normalised(node):
+        return _DEVIATIONS
+    return next(iter(units)) if len(units) == 1 and _keeps_unit(node) else ""
+
+
+def _is_normalised(node: Node) -> bool:
+    """Whether what a node gives is in standard deviations of each trace."""
+    match node:
+        case Call(name="norm"):
+            return True
+        case Call(name=name, arguments=arguments):
+            parts = [own for own in arguments if isinstance(own, Call | Binary | Negative)]
+            return name in _KEEPING and bool(parts) and all(map(_is_normalised, parts))
+        case Negative(value=value):
+            return _is_normalised(value)
+        case Binary(operator="+" | "-", left=left, right=right):
+            return _is_normalised(left) and _is_normalised(right)
+    return False
 
 
 def _keeps_unit(node: Node) -> bool:

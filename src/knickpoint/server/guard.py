@@ -1,4 +1,4 @@
-"""Keep other sites' pages from speaking to the server, and our own pages from loading anything of theirs.
+"""Keep other sites' pages from speaking to the server, our own pages from loading theirs, and bodies from being endless.
 
 A browser sends every page's requests to a server that listens on this machine, so listening on 127.0.0.1 is
 not enough: a name that leads here under another site's control, and a form of another site, are refused.
@@ -12,6 +12,7 @@ from typing import Final
 
 from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 __all__ = ["Guard", "is_known_host", "is_own_origin"]
@@ -21,6 +22,13 @@ _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
+_LARGEST_BYTES: Final = 4_000_000
+"""Bytes of a request; a decision about 100,000 findings takes a quarter of it."""
+
+_TOO_LARGE: Final = f"The body is larger than {_LARGEST_BYTES:,} bytes"
+_STREAMED: Final = frozenset({"/api/v1/results", "/api/v1/arrivals"})
+"""Addresses that count for themselves: results are larger, and their bound is the configuration's."""
+
 _HEADERS: Final = {
     "content-security-policy": _POLICY,
     "x-content-type-options": "nosniff",
@@ -82,7 +90,8 @@ class Guard:
             await send(message)
 
         refusal = self._refusal(scope)
-        await (refusal or self._app)(scope, receive, send_guarded)
+        bounded = receive if scope["path"] in _STREAMED else _bounded(receive)
+        await (refusal or self._app)(scope, bounded, send_guarded)
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
         headers = Headers(scope=scope)
@@ -97,8 +106,26 @@ class Guard:
                 f"a page of {headers.get('origin', 'another site')!r} may not change anything here",
                 "Open the dashboard under the address that the server printed.",
             )
+        length = headers.get("content-length", "0")
+        if scope["path"] not in _STREAMED and not (length.isdecimal() and int(length) <= _LARGEST_BYTES):
+            return _refused(_TOO_LARGE, "Decide about fewer findings at a time.", 413)
         return None
 
 
-def _refused(error: str, remedy: str) -> JSONResponse:
-    return JSONResponse({"error": error, "where": "", "remedy": remedy}, status_code=403)
+def _bounded(receive: Receive) -> Receive:
+    """Return ``receive`` with an end to what it takes: nobody has to say beforehand how long a body is."""
+    taken = 0
+
+    async def receive_bounded() -> Message:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        if taken > _LARGEST_BYTES:
+            raise HTTPException(413, _TOO_LARGE)
+        return message
+
+    return receive_bounded
+
+
+def _refused(error: str, remedy: str, code: int = 403) -> JSONResponse:
+    return JSONResponse({"error": error, "where": "", "remedy": remedy}, status_code=code)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from knickpoint.model.commit import Repository
-from knickpoint.model.errors import BusyError, InputError, StoreError
+from knickpoint.model.errors import AbsentError, InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_query
@@ -46,9 +46,7 @@ def find_traces(store: Store, keys: Sequence[int]) -> list[Trace]:
     """
     try:
         return store.traces.get(keys)
-    except BusyError:
-        raise
-    except StoreError as error:
+    except AbsentError as error:
         where = f"trace {', '.join(map(str, keys[:_NAMED]))}{' …' if len(keys) > _NAMED else ''}"
         raise UnknownError(error.message, where=where, remedy="Look for it with /api/v1/traces.") from error
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from knickpoint.detect import explain
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Repository, SlottedCommit
-from knickpoint.model.errors import HistoryError, InputError, StoreError
+from knickpoint.model.errors import AbsentError, HistoryError, InputError
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_query
@@ -92,7 +92,7 @@ def _find(store: Store, trace: int | str) -> tuple[Repository, Trace]:
     if isinstance(trace, int):
         try:
             key = store.traces.get([trace])[0].key
-        except StoreError:
+        except AbsentError:
             key = ""
     for repository in store.commits.repositories():
         for found in store.traces.find(repository, str(key)):
