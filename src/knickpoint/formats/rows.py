@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
 from knickpoint.model.errors import FormatError, ParamsError
-from knickpoint.model.params import encode_key
+from knickpoint.model.params import MAXIMUM_KEY_BYTES, encode_key
 from knickpoint.model.report import Outcome, ResultTable
 from knickpoint.model.unit import Better, read_unit
 
@@ -32,6 +33,21 @@ def tidy(text: str) -> str:
     return _CONTROL.sub(" ", text).strip()
 
 
+@lru_cache(maxsize=4096)
+def _in_order(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return ``names`` in the order in which they stand in keys, none where one is not tidy."""
+    return tuple(sorted(names)) if all(name.isprintable() and name == name.strip() for name in names) else ()
+
+
+class _Pairs(dict[tuple[str, str], str]):
+    """Params as they stand in keys, ``name=value``, each written once; "" for an empty one."""
+
+    def __missing__(self, pair: tuple[str, str]) -> str:
+        name, value = pair[0], tidy(pair[1])
+        found = self[pair] = encode_key({name: value})[1:-1] if value else ""
+        return found
+
+
 class Rows:
     """Results of one run while they are gathered.
 
@@ -51,6 +67,7 @@ class Rows:
         self._summaries: dict[int, Mapping[str, float]] = {}
         self._links: dict[int, Mapping[str, str]] = {}
         self.known: dict[tuple[tuple[str, str], ...], str] = like.known if like is not None else {}
+        self.pairs: _Pairs = like.pairs if like is not None else _Pairs()
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -62,11 +79,21 @@ class Rows:
         if known is not None:
             return known
         try:
-            key = encode_key({tidy(name): value for name, text in pairs if (value := tidy(text))})
+            key = self._written(params)
         except ParamsError as error:
             raise FormatError(error.message, where=f"benchmark {dict(pairs)!r}"[:200], remedy=error.remedy) from error
         self.known[pairs] = key
         return key
+
+    def _written(self, params: Mapping[str, str]) -> str:
+        """Return the trace key of ``params``, quickly where their names are tidy and it is not long."""
+        names = _in_order(tuple(params))
+        if names:
+            parts = [part for name in names if (part := self.pairs[name, params[name]])]
+            key = f",{','.join(parts)},"
+            if parts and 4 * len(key) <= MAXIMUM_KEY_BYTES:
+                return key
+        return encode_key({tidy(name): value for name, text in params.items() if (value := tidy(text))})
 
     def add(
         self,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from functools import lru_cache
 from typing import Final
 
 from knickpoint.formats.format import Parsed
@@ -63,11 +65,15 @@ def _add(rows: Rows, params: dict[str, str], metrics: Node) -> list[Problem]:
             if isinstance(node.value, str) and not name.startswith("GL_")
         }
     samples = metrics.maybe("samples")
-    for metric, node in metrics.members():
-        if not isinstance(node.value, int | float) or isinstance(node.value, bool):
+    for metric, found in metrics.value.items() if isinstance(metrics.value, dict) else ():
+        if not isinstance(found, int | float) or isinstance(found, bool):
             continue
         named = {**params, "sub_result": metric}
-        value = node.number(f"{params['test']} {params['config']}")
+        value = (
+            found
+            if isinstance(found, float) and math.isfinite(found)
+            else metrics[metric].number(f"{params['test']} {params['config']}")
+        )
         if metric == _SAMPLED and samples is not None and samples.value:
             elements = list(samples.elements())
             numbers = [sample.number() for sample in elements if sample.is_number()]
@@ -80,6 +86,7 @@ def _add(rows: Rows, params: dict[str, str], metrics: Node) -> list[Problem]:
     return problems
 
 
+@lru_cache(maxsize=4096)
 def _unit(metric: str) -> str:
     found = _ENDING.fullmatch(metric)
     ending = found["unit"] if found else metric
