@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from knickpoint import native
 from knickpoint.detect import explain, find_steps
-from knickpoint.detect.methods.fit import KINDS, Kind, fit_steps, pooled_cohen, scaled_difference
-from knickpoint.detect.methods.rules import PRIORITY
+from knickpoint.detect.methods.fit import KINDS, Fits, Kind, fit_steps, pooled_cohen, scaled_difference
+from knickpoint.detect.methods.refine import find_bounds
+from knickpoint.detect.methods.rules import PRIORITY, Judged, Simple
 
 Floats = NDArray[np.float64]
 
@@ -183,6 +184,31 @@ def test_kinds_have_skias_priority_and_least_windows(reference: Path) -> None:
         for width in range(2, 6):
             window = np.arange(width, dtype=np.float64)[None, :]
             assert bool(fit_steps(window, _kind(name), 1.0, compatible=True).judged[0]) == (width >= least), name
+
+
+def test_bounds_grow_over_points_that_belong_to_neither_level(reference: Path) -> None:
+    for case in _read(reference, "skia_refiner")["bounds_unit_cases"]:
+        values = np.array(case["window_values_0_means_uninteresting"], dtype=np.float32)
+        starts = case["window_start_index_in_full_trace_-1_unused"]
+        trace = np.array(case["full_trace"], dtype=np.float32)
+        width, bound = case["window"], case["alert"]["interesting"]
+        windows = np.array([trace[start : start + width] if start >= 0 else np.zeros(width) for start in starts])
+        movement = -np.sign(values).astype(np.int8)
+        fits = Fits("cohen", bound, width // 2, -values, values, values, np.ones(values.size, dtype=np.bool_), movement)
+        judged = Judged((fits,), movement, np.zeros(values.size, dtype=np.int64))
+        found = find_bounds(
+            windows.astype(np.float32),
+            Simple("cohen", bound),
+            judged,
+            movement,
+            longest=2 * case["alert"]["radius"],
+            floor=0.001,
+            compatible=True,
+        )
+        first = case["first_step_commit"]
+        got = [(first + each.right, first + each.highest, first + each.left - 1) for each in found]
+        wanted = [(each["commit"], each["display_commit"], each["prev_commit"]) for each in case["got"]]
+        assert got == wanted, case["name"]
 
 
 def test_each_window_that_skia_reports_is_a_step_of_its_own(reference: Path) -> None:

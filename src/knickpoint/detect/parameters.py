@@ -21,6 +21,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from functools import cache
+from operator import index
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -77,7 +78,7 @@ def _whole(value: object) -> int:
     if isinstance(value, bool):
         raise ValueError("a whole number")  # noqa: TRY004 - one kind of error says what was expected
     try:
-        number = int(value) if isinstance(value, str) else float(value)  # type: ignore[arg-type]
+        return int(value) if isinstance(value, str) else index(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         number = _real(value, "a whole number")
     if math.isinf(number) or number != int(number):

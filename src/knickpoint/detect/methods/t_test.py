@@ -7,6 +7,7 @@ Near values weigh more than far ones, so that a change does not cast an echo a w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, Literal
 
 import numpy as np
@@ -122,13 +123,11 @@ def _by_commit(series: Series, commits: tuple[int, ...]) -> tuple[list[NDArray[n
             f"there are {len(commits)} commits for {series.length} values",
             remedy="Give the commit of each value, missing ones too.",
         )
-    order = np.asarray(commits, dtype=np.int64)
-    if (np.diff(order) < 0).any():
+    if any(later < earlier for earlier, later in pairwise(commits)):
         raise InputError("the commits fall", remedy="Give them in their order, equal for values of one commit.")
-    starts = np.flatnonzero(np.diff(order[series.rows], prepend=np.int64(np.iinfo(np.int64).min)))
-    if not series.values.size:
-        return [], series.rows
-    return np.split(series.values, starts[1:]), series.rows[starts]
+    measured = [commits[row] for row in series.rows.tolist()]
+    starts = [place for place, commit in enumerate(measured) if not place or commit != measured[place - 1]]
+    return np.split(series.values, starts[1:]) if starts else [], series.rows[starts]
 
 
 def detect_t_test(
