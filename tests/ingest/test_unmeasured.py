@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from click.testing import CliRunner
 from tests.ingest.conftest import Lab
 
+from knickpoint.cli.program import knick
 from knickpoint.ingest import ImportState
 from knickpoint.model.query import Query
 from knickpoint.model.report import Outcome
@@ -90,3 +94,25 @@ def test_a_correction_takes_away_what_the_run_kept(lab: Lab) -> None:
     csv(lab, "a.csv", A, "sort,,ms,failed,it crashed")
     csv(lab, "a.csv", A, "sort,2,ms,ok,")
     assert (lab.values(), outcomes(lab, A)) == ({A: {"sort": 2}}, [])
+
+
+def test_the_command_lists_what_was_never_measured(lab: Lab) -> None:
+    lab.take(lab.write("bench.txt", LIBTEST), revision=A)
+    told = CliRunner().invoke(
+        knick, ["ingest", "unmeasured", "--instance", str(lab.directory / "instance"), "--format", "json"]
+    )
+    rows = json.loads(told.output)
+    assert [(row["params"], row["outcome"], row["commit"]) for row in rows] == [
+        ("benchmark=checks_the_parser", "skipped", A),
+        ("benchmark=sort", "failed", A),
+    ]
+
+
+def test_the_failures_of_scattered_traces_are_found_too(lab: Lab) -> None:
+    csv(lab, "a.csv", A, "sort,1,ms,ok,")
+    csv(lab, "b.csv", B, "sort,,,failed,boom")
+    store = lab.instance.store
+    repository = store.commits.repository("main")
+    (trace,) = store.traces.select(repository, Query()).tolist()
+    found = store.runs.without_value(trace, store.commits.line(repository).slots)
+    assert [(point.outcome, point.message) for point in found] == [(Outcome.FAILED, "boom")]

@@ -208,6 +208,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/never-measured": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Never Measured
+         * @description List the benchmarks without a trace: they failed or were skipped whenever somebody told of them.
+         */
+        get: operations["get_never_measured"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/notices": {
         parameters: {
             query?: never;
@@ -460,6 +480,26 @@ export interface paths {
          * @description List the runs that measured a trace at a commit.
          */
         get: operations["get_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/traces/{key}/without-value": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Without Value
+         * @description List the runs in which a trace failed or was skipped, at the newest 2,000 commits of a line, oldest first.
+         */
+        get: operations["get_without_value"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1173,6 +1213,36 @@ export interface components {
          */
         Movement: "up" | "down";
         /**
+         * NeverMeasuredAnswer
+         * @description A benchmark without a trace: it only failed or was skipped.
+         */
+        NeverMeasuredAnswer: {
+            /**
+             * Commit
+             * @description Hash of the commit of the newest run that says so.
+             */
+            commit: string;
+            /** Message */
+            message: string;
+            outcome: components["schemas"]["Outcome"];
+            /** Params */
+            params: {
+                [key: string]: string;
+            };
+            /**
+             * Runs
+             * @description How many of the newest runs say so.
+             */
+            runs: number;
+            /** Source */
+            source: string;
+            /**
+             * Time
+             * Format: date-time
+             */
+            time: string;
+        };
+        /**
          * NoticeAnswer
          * @description Something that somebody should look at, and that no finding says.
          */
@@ -1614,6 +1684,24 @@ export interface components {
             name: string;
             /** Version */
             version: string;
+        };
+        /**
+         * WithoutValueAnswer
+         * @description A run that gave a trace no value at a commit: the benchmark failed or was skipped.
+         */
+        WithoutValueAnswer: {
+            commit: components["schemas"]["CommitAnswer"];
+            /** Links */
+            links: {
+                [key: string]: string;
+            };
+            /** Message */
+            message: string;
+            outcome: components["schemas"]["Outcome"];
+            /** Source */
+            source: string;
+            /** Time */
+            time: string | null;
         };
         /**
          * WorkerAnswer
@@ -2273,6 +2361,65 @@ export interface operations {
                 };
                 content: {
                     "text/plain": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_never_measured: {
+        parameters: {
+            query?: {
+                /** @description Name of the repository; may be left out where there is only one. */
+                repository?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NeverMeasuredAnswer"][];
+                };
+            };
+            /** @description What was given cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store, or a service that is needed, cannot be used just now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
         };
@@ -3075,6 +3222,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunAnswer"][];
+                };
+            };
+            /** @description What was given cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store, or a service that is needed, cannot be used just now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_without_value: {
+        parameters: {
+            query?: {
+                /** @description Name of the line; the default line without it. */
+                line?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the trace. */
+                key: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WithoutValueAnswer"][];
                 };
             };
             /** @description What was given cannot be used. */

@@ -2,24 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import islice
 from typing import Final
 
 import numpy as np
 
 from knickpoint.model.commit import Repository
-from knickpoint.model.params import decode_key
-from knickpoint.model.report import Outcome, Problem, RunReport, Severity
-from knickpoint.store import Store
+from knickpoint.model.params import decode_key, encode_key
+from knickpoint.model.report import Outcome, Problem, Result, RunReport, Severity
+from knickpoint.store import Run, Store
 
-__all__ = ["count_outcomes", "failure_warning", "keys_without_trace", "take_apart"]
+__all__ = [
+    "NeverMeasured",
+    "count_outcomes",
+    "failure_warning",
+    "keys_without_trace",
+    "list_never_measured",
+    "take_apart",
+]
 
 _OUTCOMES: Final = tuple(Outcome)
 _MEASURED: Final = _OUTCOMES.index(Outcome.MEASURED)
 _FAILED: Final = _OUTCOMES.index(Outcome.FAILED)
 _SHOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class NeverMeasured:
+    """A benchmark without a trace, as it only failed or was skipped; what the newest run says of it.
+
+    ``runs`` counts those among the newest runs that say so.
+    """
+
+    params: Mapping[str, str]
+    outcome: Outcome
+    message: str
+    commit: str
+    time: datetime
+    source: str
+    runs: int
+
+
+def list_never_measured(store: Store, repository: Repository, *, most_runs: int = 1000) -> list[NeverMeasured]:
+    """Return the benchmarks of the newest runs that have no trace, as nobody ever measured them, by their key."""
+    runs = store.runs.never_measured(repository, limit=most_runs)
+    newest: dict[str, tuple[Result, Run]] = {}
+    counts: Counter[str] = Counter()
+    for run in runs:
+        for result in run.unmeasured:
+            key = encode_key(result.params)
+            newest.setdefault(key, (result, run))
+            counts[key] += 1
+    measured = store.traces.find_ids(repository, newest.keys())
+    slots = sorted({run.slot for _, run in newest.values()})
+    commits = {one.slot: one.commit.hash for one in store.commits.get(repository, slots)}
+    return [
+        NeverMeasured(
+            result.params,
+            result.outcome,
+            result.message,
+            commits.get(run.slot, ""),
+            run.time or run.created,
+            run.source,
+            counts[key],
+        )
+        for key, (result, run) in sorted(newest.items())
+        if key not in measured
+    ]
 
 
 def keys_without_trace(store: Store, repository: Repository, runs: Sequence[RunReport]) -> set[str]:

@@ -430,6 +430,29 @@ class RunAnswer(Answer):
     links: dict[str, str]
 
 
+class WithoutValueAnswer(Answer):
+    """A run that gave a trace no value at a commit: the benchmark failed or was skipped."""
+
+    commit: CommitAnswer
+    outcome: Outcome
+    message: str
+    time: datetime | None
+    source: str
+    links: dict[str, str]
+
+
+class NeverMeasuredAnswer(Answer):
+    """A benchmark without a trace: it only failed or was skipped."""
+
+    params: dict[str, str]
+    outcome: Outcome
+    message: str
+    commit: str = Field(description="Hash of the commit of the newest run that says so.")
+    time: datetime
+    source: str
+    runs: int = Field(description="How many of the newest runs say so.")
+
+
 class UploadAnswer(Answer):
     """What became of an uploaded results file."""
 

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.regions import stable_region
-from knickpoint.model.commit import Line
+from knickpoint.ingest.unmeasured import list_never_measured
+from knickpoint.model.commit import Line, Repository
 from knickpoint.model.regression import ChangePoint, Condition
-from knickpoint.server.answers import ChangesAnswer, RegionAnswer, RunAnswer
-from knickpoint.server.commits import short_hash
+from knickpoint.server.answers import (
+    ChangesAnswer,
+    NeverMeasuredAnswer,
+    RegionAnswer,
+    RunAnswer,
+    WithoutValueAnswer,
+)
+from knickpoint.server.commits import commit_answer, short_hash
 from knickpoint.server.finite import finite
 from knickpoint.server.regressions import member_answers
 from knickpoint.server.traces import find_trace, repository_of, trace_answer
 from knickpoint.server.unknown import UnknownError
 from knickpoint.store import Store
 
-__all__ = ["list_runs", "read_changes", "split_levels"]
+__all__ = ["list_never_measured_answers", "list_runs", "list_without_value", "read_changes", "split_levels"]
+
+_NEWEST: Final = 2000
+"""Commits of a line that are looked at for failures."""
 
 
 def split_levels(values: NDArray[np.float64], places: Sequence[int]) -> list[RegionAnswer]:
@@ -106,4 +117,45 @@ def list_runs(store: Store, key: int, revision: str) -> list[RunAnswer]:
             links=dict(point.run.links),
         )
         for point in store.runs.points(key, commit.slot)
+    ]
+
+
+def list_without_value(store: Store, key: int, line_name: str) -> list[WithoutValueAnswer]:
+    """List the runs that gave the trace ``key`` no value at the newest commits of a line, oldest first.
+
+    Raises:
+        UnknownError: there is no such trace.
+        HistoryError: there is no such line.
+    """
+    repository = repository_of(store, [find_trace(store, key)])
+    line = store.commits.line(repository, line_name)
+    found = store.runs.without_value(key, line.slots[-_NEWEST:])
+    commits = {own.slot: own.commit for own in store.commits.get(repository, [point.run.slot for point in found])}
+    answers = [
+        WithoutValueAnswer(
+            commit=commit_answer(commits[point.run.slot], line.positions[point.run.slot]),
+            outcome=point.outcome,
+            message=point.message,
+            time=point.run.time,
+            source=point.run.source,
+            links=dict(point.run.links),
+        )
+        for point in found
+    ]
+    return sorted(answers, key=lambda answer: answer.commit.position if answer.commit.position is not None else -1)
+
+
+def list_never_measured_answers(store: Store, repository: Repository) -> list[NeverMeasuredAnswer]:
+    """List the benchmarks of a repository that have no trace, as they only failed or were skipped."""
+    return [
+        NeverMeasuredAnswer(
+            params=dict(one.params),
+            outcome=one.outcome,
+            message=one.message,
+            commit=one.commit,
+            time=one.time,
+            source=one.source,
+            runs=one.runs,
+        )
+        for one in list_never_measured(store, repository)
     ]

@@ -182,6 +182,23 @@ class Points:
                 piece = replace(piece, value=value, samples=(value,))
             yield row.run_id, piece
 
+    def without_value(self, connection: Connection, trace_id: int, slots: Sequence[int]) -> list[tuple[int, Piece]]:
+        """Return run and piece of the failures and skips of a trace at ``slots``, by slot and then by run."""
+        chunk = trace_id // CHUNK
+        owner = select(chunk_table.c.repository_id).where(chunk_table.c.id == chunk)
+        repository_id = int(connection.execute(owner).scalar() or 0)
+        query = select(table.c.chunk, table.c.run_id, table.c.data).where(self._database.among(table.c.slot))
+        query = query.where(table.c.chunk.in_([chunk, -repository_id])).order_by(table.c.slot, table.c.run_id)
+        found = []
+        for row in connection.execute(query, {"numbers": self._database.listed(slots)}):
+            part = Part.unpack(row.data)
+            place = trace_id if row.chunk < 0 else trace_id % CHUNK
+            if place in part.failed or place in part.skipped:
+                piece = _piece(part, place)
+                if piece is not None and piece.outcome is not Outcome.MEASURED:
+                    found.append((int(row.run_id), piece))
+        return found
+
     def _rows(self, connection: Connection, repository_id: int, slot: int, chunks: NDArray[np.int64]) -> list[_Row]:
         """Return the parts at ``slot`` that may hold traces of ``chunks``."""
         low, high = (int(chunks[0]), int(chunks[-1])) if len(chunks) else (0, -1)

@@ -309,6 +309,27 @@ class Runs:
             rows = connection.execute(query, {"numbers": self._database.listed(slots)}).all()
             return [self._run_of(connection, row) for row in rows]
 
+    def never_measured(self, repository: Repository, *, limit: int = 1000) -> list[Run]:
+        """Return the newest runs with results that made no trace, as nobody ever measured them; newest first."""
+        table = tables.run
+        query = select(table).where(table.c.repository_id == repository.id, table.c.unmeasured != "")
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(table.c.id.desc()).limit(limit)).all()
+            return [self._run_of(connection, row) for row in rows]
+
+    def without_value(self, trace_id: int, slots: Sequence[int]) -> list[RunPoint]:
+        """Return what runs at ``slots`` gave to a trace that is no value: failures and skips, by slot and arrival."""
+        found: list[RunPoint] = []
+        with self._database.reading() as connection:
+            pieces = self._points.without_value(connection, trace_id, slots)
+            listed = self._database.listed([number for number, _ in pieces])
+            query = select(tables.run).where(self._database.among(tables.run.c.id))
+            rows = {row.id: row for row in connection.execute(query, {"numbers": listed})}
+            for run_id, piece in pieces:
+                run = self._run_of(connection, rows[run_id])
+                found.append(RunPoint(run, trace_id, piece.outcome, piece.value, "", (), piece.message))
+        return found
+
     def _entries(
         self, connection: Connection, repository: Repository, run: RunReport, measured: NDArray[np.bool_]
     ) -> tuple[Entries, NDArray[np.int64]]:

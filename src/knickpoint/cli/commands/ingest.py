@@ -24,6 +24,14 @@ _QUARANTINE = (
     Column("since"),
     Column("problems", "why", text=" · ".join),
 )
+_UNMEASURED = (
+    Column("params"),
+    Column("outcome"),
+    Column("runs", right=True),
+    Column("commit", text=lambda commit: commit[:12]),
+    Column("since", "last"),
+    Column("message", "why"),
+)
 
 
 @click.group("ingest")
@@ -88,6 +96,32 @@ def quarantine(instance: str | None, output: OutputFormat) -> None:
         for one in found.refused
     ]
     show(_QUARANTINE, rows, output, empty="Nothing was refused.")
+
+
+@command.command("unmeasured")
+@click.option("--repository", default="", metavar="NAME", help="Of one repository alone.")
+@instance_option
+@format_option
+def unmeasured(repository: str, instance: str | None, output: OutputFormat) -> None:
+    """List benchmarks without a trace: they failed or were skipped, and nobody ever measured them."""
+    from knickpoint.ingest.unmeasured import list_never_measured
+
+    with open_chosen_instance(instance) as opened:
+        commits = opened.store.commits
+        chosen = [commits.repository(repository)] if repository else commits.repositories()
+        found = [one for each in chosen for one in list_never_measured(opened.store, each)]
+    rows: list[Row] = [
+        {
+            "params": " ".join(f"{name}={value}" for name, value in one.params.items()),
+            "outcome": one.outcome.value,
+            "runs": one.runs,
+            "commit": one.commit,
+            "since": one.time.isoformat(timespec="seconds"),
+            "message": one.message,
+        }
+        for one in found
+    ]
+    show(_UNMEASURED, rows, output, empty="Every benchmark that was told of has been measured.")
 
 
 @command.command("retry")

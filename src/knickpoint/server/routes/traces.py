@@ -12,11 +12,13 @@ from knickpoint.server.answers import (
     EnvironmentAnswer,
     ExplanationAnswer,
     FacetsAnswer,
+    NeverMeasuredAnswer,
     RunAnswer,
     TraceAnswer,
     TracesAnswer,
+    WithoutValueAnswer,
 )
-from knickpoint.server.changes import list_runs, read_changes
+from knickpoint.server.changes import list_never_measured_answers, list_runs, list_without_value, read_changes
 from knickpoint.server.commits import choose_repository
 from knickpoint.server.environments import list_environments
 from knickpoint.server.explanations import explain
@@ -114,6 +116,18 @@ def get_runs(
 ) -> list[RunAnswer]:
     """List the runs that measured a trace at a commit."""
     return list_runs(store, key, commit)
+
+
+@router.get("/traces/{key}/without-value")
+def get_without_value(store: StoreNeed, key: TraceKey, line: LineName = "") -> list[WithoutValueAnswer]:
+    """List the runs in which a trace failed or was skipped, at the newest 2,000 commits of a line, oldest first."""
+    return list_without_value(store, key, line)
+
+
+@router.get("/never-measured")
+def get_never_measured(store: StoreNeed, repository: RepositoryName = "") -> list[NeverMeasuredAnswer]:
+    """List the benchmarks without a trace: they failed or were skipped whenever somebody told of them."""
+    return list_never_measured_answers(store, choose_repository(store, repository))
 
 
 @router.get("/traces/{key}/environments")
