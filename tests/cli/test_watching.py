@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -130,3 +133,27 @@ def test_a_ticket_about_an_unknown_commit_is_refused_in_one_line(knick: Knick) -
     Path("tickets.csv").write_text("name,commit\nPERF-1,feedfacefeed\n", encoding="utf-8")
     ran = knick("tickets", "put", "tickets.csv")
     assert (ran.code, ran.errors.count("\n"), "tickets.csv, row 1" in ran.errors) == (2, 1, True)
+
+
+def test_a_server_that_is_terminated_ends_its_worker_in_order(judged: Path) -> None:
+    from knickpoint.instance import open_instance
+
+    configure('[ingest.sources.here]\nlocation = "results"\n')
+    (judged / "results").mkdir()
+    path = series(judged / "results" / "series.csv")
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    command = [sys.executable, "-m", "knickpoint.cli", "serve", "--port", "0"]
+    with subprocess.Popen(command, cwd=judged, stdout=subprocess.PIPE, text=True) as served:
+        limit = threading.Timer(60, served.kill)
+        limit.start()
+        assert served.stdout is not None
+        for line in served.stdout:
+            if "series.csv" in line:
+                served.terminate()
+                break
+        served.stdout.read()
+        code = served.wait()
+        limit.cancel()
+    assert code == 0
+    with open_instance(judged) as opened:
+        assert opened.store.workers.all() == []

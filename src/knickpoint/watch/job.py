@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -82,6 +83,7 @@ class Job:
 
     def choose(self, store: Store, lines: Lines, *, afresh: bool) -> None:
         """Say which traces are due: all of an event's, and of a run over everything what changed since the last."""
+        begun = time.perf_counter()
         known = store.findings.judged.get(self.alert.name, self.ids)
         self.due = self.ids
         if self.complete and not afresh:
@@ -91,6 +93,7 @@ class Job:
         rest = self.ids[~chosen]
         if rest.size:
             self.kept += store.findings.sightings_of(self.alert.name, rest.tolist())
+        self.seconds += time.perf_counter() - begun
 
     def remember(self, store: Store, doubtful: Collection[int]) -> None:
         """Write what was judged; nothing of the traces that others judged in the meantime, or that are in doubt."""

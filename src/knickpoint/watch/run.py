@@ -184,7 +184,7 @@ def run_alerts(
                         tally.settle(store, jobs, fresh, lines)
                 if job.complete and not job.failure:
                     take_back(store, job, lines, fresh)
-            job.seconds = time.perf_counter() - begun
+            job.seconds += time.perf_counter() - begun
         if touched is None and not names:
             retire(store, {alert.name for alert in alerts}, lines, fresh)
         summary = _finished(store, lines, jobs, fresh, tally=tally, summary=summary)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -30,6 +31,22 @@ def _working(directory: str | None) -> Iterator[None]:
             thread.join()
 
 
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """Let SIGTERM end the program as Ctrl-C does: the server hands it on when it has closed, and the worker goes on.
+
+    Without it, the process would die with the worker in the middle of its round.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def serve_instance(
     directory: str | None, *, host: str | None = None, port: int | None = None, worker: bool = True
 ) -> None:
@@ -47,7 +64,7 @@ def serve_instance(
             if worker:
                 stack.enter_context(_working(directory))
 
-        with suppress(KeyboardInterrupt):
+        with _ending_in_order(), suppress(KeyboardInterrupt):
             serve(instance, host or "", port, ready=ready)
 
 
