@@ -173,6 +173,23 @@ def test_alerts_are_stored_as_given(store: Store) -> None:
     assert store.findings.alerts.stored() == {"b": "3", "c": "4"}
 
 
+def test_runs_over_events_are_forgotten_sooner_than_runs_over_everything(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("knickpoint.store.alert_book._EVENTS_KEPT", 3)
+    monkeypatch.setattr("knickpoint.store.alert_book._RUNS_KEPT", 8)
+    run = AlertRun("a", moment(1e9), 0.5, complete=True, traces=3, kept=1, added=2, lost=0)
+    for number in range(12):
+        store.findings.alerts.record([replace(run, complete=number % 6 == 0)])
+    assert [(one.run, one.complete) for one in store.findings.alerts.runs("a")] == [
+        (12, False),
+        (11, False),
+        (10, False),
+        (7, True),
+    ]
+    assert [one.run for one in store.findings.alerts.runs("a", complete=True)] == [7]
+
+
 def test_why_an_alert_could_not_run_is_kept(store: Store) -> None:
     run = AlertRun("a", moment(1e9), 0.5, complete=True, traces=3, kept=1, added=2, lost=0, failure="no such method")
     store.findings.alerts.record([run])

@@ -10,6 +10,7 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.regression import Condition, Status
 from knickpoint.watch.alerts import AlertChange, apply_alerts, check_alert, compare_alerts, health_of_alerts
+from knickpoint.watch.run import run_alerts
 from knickpoint.watch.triage import Targets, decide
 
 from .conftest import QUICK, World, levels
@@ -102,6 +103,15 @@ def test_an_alert_that_cannot_run_is_compared_with_its_reason(world: World) -> N
     (told, good) = compare_alerts(world.store, [Alert("a", method="guess"), QUICK])
     assert told.failure.startswith("there is no method 'guess'")
     assert good.failure == ""
+
+
+def test_an_alert_with_very_many_events_has_run_nevertheless(world: World) -> None:
+    world.measure({"parse": levels((10, 20.0), (10, 25.0))})
+    world.run()
+    for _ in range(60):
+        run_alerts(world.store, [QUICK], traces=[world.trace("parse")])
+    (health,) = health_of_alerts(world.store, [QUICK])
+    assert health.runs == 1
 
 
 def test_an_alert_that_cannot_run_is_not_well(world: World) -> None:

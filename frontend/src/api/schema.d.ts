@@ -2426,7 +2426,10 @@ export interface operations {
     };
     get_notices: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description How many to tell. */
+                limit?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;

@@ -84,8 +84,8 @@ class NoticeAnswer(Answer):
     text: str
 
 
-def list_notices(instance: Instance) -> list[NoticeAnswer]:
-    """List canaries that moved, and benchmarks that stopped."""
+def list_notices(instance: Instance, limit: int) -> list[NoticeAnswer]:
+    """List at most ``limit`` of the canaries that moved, and of the benchmarks that stopped."""
     return [
         NoticeAnswer(
             kind=own.kind,
@@ -96,7 +96,7 @@ def list_notices(instance: Instance) -> list[NoticeAnswer]:
             regressions=list(own.regressions),
             text=own.text,
         )
-        for own in notices_of(instance)
+        for own in notices_of(instance)[:limit]
     ]
 
 

@@ -6,8 +6,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 
 from knickpoint.store.database import Database
 from knickpoint.store.finding_rows import moment
@@ -15,6 +16,12 @@ from knickpoint.store.tables.findings import alert as alert_table
 from knickpoint.store.tables.findings import alert_run
 
 __all__ = ["AlertBook", "AlertRun"]
+
+_EVENTS_KEPT: Final = 1_000
+"""Runs back to which those over the traces of an event are kept: there may be one a second."""
+
+_RUNS_KEPT: Final = 100_000
+"""Runs back to which those over everything are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +96,8 @@ class AlertBook:
             ]
             if rows:
                 connection.execute(alert_run.insert(), rows)
+            for kept, old in ((_EVENTS_KEPT, alert_run.c.complete == 0), (_RUNS_KEPT, alert_run.c.complete == 1)):
+                connection.execute(delete(alert_run).where(old, alert_run.c.run <= int(before) + 1 - kept))
             return int(before) + 1
 
     def last(self) -> int:
@@ -96,9 +105,14 @@ class AlertBook:
         with self._database.reading() as connection:
             return int(connection.execute(select(func.coalesce(func.max(alert_run.c.run), 0))).scalar_one())
 
-    def runs(self, alert: str = "", *, last: int = 100) -> list[AlertRun]:
-        """Return what ``alert`` (all of them for "") did in its ``last`` runs, newest first."""
+    def runs(self, alert: str = "", *, last: int = 100, complete: bool = False) -> list[AlertRun]:
+        """Return what ``alert`` (all of them for "") did in its ``last`` runs, newest first.
+
+        ``complete`` leaves out runs over the traces of an event, and those that failed.
+        """
         query = select(alert_run).order_by(alert_run.c.id.desc()).limit(last)
+        if complete:
+            query = query.where(alert_run.c.complete == 1)
         if alert:
             query = query.where(alert_run.c.alert == alert)
         with self._database.reading() as connection:

@@ -176,8 +176,8 @@ def health_of_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertHealth]
 
 
 def _health(store: Store, alert: Alert) -> AlertHealth:
-    recent = store.findings.alerts.runs(alert.name, last=5 * _RUNS)
-    runs = [run for run in recent if run.complete][:_RUNS]
+    recent = store.findings.alerts.runs(alert.name, last=1)
+    runs = store.findings.alerts.runs(alert.name, last=_RUNS, complete=True)
     failure = reason_against(alert, [repository.name for repository in store.commits.repositories()])
     if failure:
         nothing = float("nan")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import PlainTextResponse
 
 from knickpoint.server import state
@@ -31,9 +32,11 @@ def get_alerts(instance: InstanceNeed) -> list[AlertAnswer]:
 
 
 @router.get("/notices")
-def get_notices(instance: InstanceNeed) -> list[NoticeAnswer]:
+def get_notices(
+    instance: InstanceNeed, limit: Annotated[int, Query(ge=1, le=10_000, description="How many to tell.")] = 1000
+) -> list[NoticeAnswer]:
     """List canaries that moved lately or put a finding in doubt, and benchmarks that stopped. Reads all values."""
-    return state.list_notices(instance)
+    return state.list_notices(instance, limit)
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
