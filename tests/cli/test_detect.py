@@ -39,7 +39,11 @@ def detect(knick: Knick, monkeypatch: pytest.MonkeyPatch) -> Detect:
 
 
 def test_rows_of_one_position_are_samples_where_the_t_test_is_told_so(detect: Detect) -> None:
-    rows = [f"{commit},{10 + (commit >= 15) * 5 + sample / 10}" for commit in range(30) for sample in range(4)]
+    rows = [
+        f"{commit}{'.0' * (sample % 2)},{10 + (commit >= 15) * 5 + sample / 10}"
+        for commit in range(30)
+        for sample in range(4)
+    ]
     given = "\n".join(["pos,value", *rows])
     (step,) = detect.found("--method", "t_test", "--set", "commits=pos", given=given)
     assert (step["index"], step["pos"]) == (60, "15")
@@ -67,6 +71,26 @@ def test_a_rule_decides_about_clusters(detect: Detect) -> None:
     for bound, interesting in ((3, True), (3000, False)):
         found = detect.found("--method", "cluster", "--set", f"rule=cohen >= {bound}", given=given)
         assert found[0]["interesting"] is interesting
+
+
+@pytest.mark.parametrize("name", ["values", "method", "frame", "keys", "threads"])
+@pytest.mark.parametrize("method", ["default", "cluster"])
+def test_what_is_no_parameter_is_refused_by_name(detect: Detect, method: str, name: str) -> None:
+    ran = detect.run("--method", method, "--set", f"{name}=1", given="a,b\n1,2\n")
+    assert ran.code == 2
+    assert f"--set: '{name}' is not a parameter of a method. Choose the method with --method" in ran.errors
+
+
+def test_series_of_several_lengths_keep_their_order(detect: Detect) -> None:
+    rows = [
+        f"{name},{value}" for name, size in (("c", 20), ("a", 30), ("b", 20)) for value in [1] * 10 + [9] * (size - 10)
+    ]
+    found = detect.found("--method", "threshold", given="\n".join(["id,value", *rows]))
+    assert [(row["id"], row["index"], row["after_last"]) for row in found] == [
+        ("c", 10, 19),
+        ("a", 10, 29),
+        ("b", 10, 19),
+    ]
 
 
 @pytest.mark.parametrize(

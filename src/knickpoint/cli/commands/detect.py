@@ -7,16 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from knickpoint.cli.options import read_pairs
 from knickpoint.cli.output import Column, OutputFormat, format_option, percent, show
-from knickpoint.cli.series import NamedSeries, read_series
+from knickpoint.cli.series import NamedSeries, position_keys, read_series
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
     from knickpoint.model.step import Step
 
 __all__ = ["command"]
+
+
+_RESERVED = frozenset({"frame", "keys", "method", "threads", "values"})
 
 
 def _short(value: float) -> str:
@@ -84,6 +88,33 @@ def _read(file: str) -> tuple[str, str]:
         ) from None
 
 
+def _refuse_reserved(parameters: dict[str, str]) -> None:
+    for name in parameters:
+        if name in _RESERVED:
+            raise InputError(
+                f"{name!r} is not a parameter of a method",
+                where="--set",
+                remedy="Choose the method with --method, and give the values in FILE or on standard input.",
+            )
+
+
+def _detect(series: list[NamedSeries], method: str, parameters: dict[str, str]) -> list[list[Step]]:
+    """Return the steps of each series; those of one length are judged together, on every core."""
+    from knickpoint.detect import find_steps, find_steps_many
+
+    if parameters.get("commits") == "pos":
+        return [find_steps(one.values, method=method, **{**parameters, "commits": _commits(one)}) for one in series]
+    by_length: dict[int, list[int]] = {}
+    for row, one in enumerate(series):
+        by_length.setdefault(one.values.size, []).append(row)
+    found: list[list[Step]] = [[] for _ in series]
+    for rows in by_length.values():
+        frame = np.array([series[row].values for row in rows])
+        for row, steps in zip(rows, find_steps_many(frame, method=method, **parameters), strict=True):  # type: ignore[arg-type]
+            found[row] = steps
+    return found
+
+
 def _clusters(series: list[NamedSeries], parameters: dict[str, str], output: OutputFormat) -> None:
     from knickpoint.cli.commands.detect_clusters import show_clusters
 
@@ -92,8 +123,8 @@ def _clusters(series: list[NamedSeries], parameters: dict[str, str], output: Out
 
 def _commits(series: NamedSeries) -> tuple[int, ...]:
     """Number the positions: rows of one position are samples of one commit."""
-    numbers: dict[str, int] = {}
-    return tuple(numbers.setdefault(position, len(numbers)) for position in series.positions)
+    numbers: dict[float, int] = {}
+    return tuple(numbers.setdefault(key, len(numbers)) for key in position_keys(series.positions))
 
 
 @click.command("detect")
@@ -112,23 +143,16 @@ def command(file: str, method: str, settings: tuple[str, ...], *, list_methods: 
         _show_methods(output)
         return
     parameters = read_pairs(settings, "--set")
+    _refuse_reserved(parameters)
     series = read_series(*_read(file))
     if method.replace("-", "_") == "cluster":
         _clusters(series, parameters, output)
         return
-    from knickpoint.detect import find_steps
-    from knickpoint.model.errors import SeriesError
-
-    by_position = parameters.get("commits") == "pos"
-    rows: list[dict[str, Any]] = []
-    for one in series:
-        given = {**parameters, "commits": _commits(one)} if by_position else parameters
-        try:
-            steps = find_steps(one.values, method=method, **given)
-        except SeriesError as error:
-            where = f"series {one.id!r}, {error.where}" if error.where else f"series {one.id!r}"
-            raise SeriesError(error.message, where=where, remedy=error.remedy) from error
-        rows.extend(_row(one, step) for step in steps)
+    rows = [
+        _row(one, step)
+        for one, steps in zip(series, _detect(series, method, parameters), strict=True)
+        for step in steps
+    ]
     columns = _COLUMNS if output is OutputFormat.TEXT else _COLUMNS + _DETAILS
     show(columns, rows, output, empty="No steps.")
 
