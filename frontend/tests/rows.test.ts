@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Group, Member } from "../src/api/client";
-import { aimOf, cursorOf, groupsOf, heirOf, layRows, move, nextAfter, tickedOf, toggle, withoutFindings } from "../src/state/rows";
+import { aimOf, cursorOf, groupsOf, heirOf, layRows, move, nextAfter, sameAsBefore, tickedOf, toggle, withoutFindings } from "../src/state/rows";
 
 const member = (id: number): Member => ({ id }) as Member;
 const group = (id: number, ids: number[]): Group => ({ id, ids, members: ids.map(member) }) as unknown as Group;
@@ -63,4 +63,9 @@ test("a row that left while somebody looked elsewhere leaves the keyboard to the
   expect(heirOf(layRows(GROUPS, []), "11", before)).toBe("c2");
   expect(heirOf(layRows(GROUPS.slice(0, 1), []), "c2", before)).toBe("c1");
   expect(heirOf(rows, "unheard of", before)).toBe("unheard of");
+});
+
+test("a group that did not change stays the same object", () => {
+  const [first, second] = sameAsBefore([group(1, [11, 12]), group(2, [21, 22])], GROUPS);
+  expect([first === GROUPS[0], second === GROUPS[1]]).toEqual([true, false]);
 });

@@ -107,6 +107,15 @@ export function heirOf(rows: readonly Row[], at: string, before: readonly string
   return before.slice(from).find(still) ?? before.slice(0, from).findLast(still) ?? "";
 }
 
+/** The groups, each as the object that it was before where nothing about it has changed, so that its rows need not be drawn again. */
+export function sameAsBefore(groups: readonly Group[], before: readonly Group[]): Group[] {
+  const known = new Map(before.map((group) => [group.id, group]));
+  return groups.map((group) => {
+    const old = known.get(group.id);
+    return old && JSON.stringify(old) === JSON.stringify(group) ? old : group;
+  });
+}
+
 /** The groups without some findings, and without the groups that have no others. */
 export function withoutFindings(groups: readonly Group[], left: ReadonlySet<number>): Group[] {
   return groups.flatMap((group) => {

@@ -1,5 +1,7 @@
 /** Write values with their units, and dates. */
 
+import { grouped } from "./format";
+
 const TIME = { ps: 1e-12, ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1 } as const;
 const SHOWN: Record<keyof typeof TIME, string> = { ps: "ps", ns: "ns", us: "µs", ms: "ms", s: "s" };
 const ALIASES: Record<string, keyof typeof TIME> = {
@@ -70,9 +72,9 @@ export function number(value: number, digits = 4): string {
   if (value === 0) return "0";
   const size = Math.abs(value);
   if (size >= 1e15 || size < 1e-6) return value.toExponential(digits - 1);
-  if (Number.isInteger(value) && size < 1e6) return value.toLocaleString("en").replaceAll("-", "−");
+  if (Number.isInteger(value) && size < 1e6) return grouped(value).replaceAll("-", "−");
   const places = Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
-  return value.toLocaleString("en", { maximumFractionDigits: Math.min(places, 12) }).replaceAll("-", "−");
+  return grouped(value, Math.min(places, 12)).replaceAll("-", "−");
 }
 
 /** A value with its unit, in the scale that reads best. */

@@ -1,6 +1,7 @@
 /** Say changes, hazards and states in words. */
 
 import type { Better, Direction, Member, Status, Trace } from "../api/client";
+import { grouped } from "./format";
 import { fromTo } from "./numbers";
 
 interface Words {
@@ -48,14 +49,14 @@ export function changeInWords(member: Change): string {
 
 /** How many times as much, with a digit after the point where that says something. */
 export function times(ratio: number): string {
-  return ratio.toLocaleString("en", { maximumFractionDigits: ratio < 100 ? 1 : 0 });
+  return grouped(ratio, ratio < 100 ? 1 : 0);
 }
 
 /** A relative size with its sign and three digits: "+22.8 %"; "+1,170 %" where it is large. */
 export function signedPercent(fraction: number): string {
   const size = Math.abs(fraction) * 100;
   const digits = size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
-  const text = size.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
+  const text = grouped(size, digits, digits);
   return `${fraction > 0 ? "+" : fraction < 0 ? "−" : ""}${text} %`;
 }
 
@@ -121,5 +122,5 @@ export function betterWord(better: Better): string {
 
 /** "1 finding", "6 findings". */
 export function count(number: number, one: string, many = `${one}s`): string {
-  return `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+  return `${grouped(number)} ${number === 1 ? one : many}`;
 }

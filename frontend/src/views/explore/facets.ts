@@ -3,6 +3,7 @@
 import { html, nothing } from "lit";
 import type { Facets } from "../../api/client";
 import { cutName, waiting } from "../../parts/pieces";
+import { grouped } from "../../text/format";
 import { toggleValue, wanted } from "../../text/query";
 import { commonBeginning } from "../../text/names";
 import type { Desk } from "./desk";
@@ -23,16 +24,16 @@ function renderFacet(desk: Desk, facet: Facets["facets"][number]) {
   const cut = commonBeginning(values.map((own) => own.value));
   const shown = all ? values : values.filter((own, index) => index < VALUES_SHOWN || chosen.includes(own.value));
   return html`<fieldset class="facet">
-    <legend>${facet.name}${facet.distinct > 1 ? html` <span class="faint">${facet.distinct.toLocaleString("en")}</span>` : nothing}</legend>
+    <legend>${facet.name}${facet.distinct > 1 ? html` <span class="faint">${grouped(facet.distinct)}</span>` : nothing}</legend>
     ${all && values.length > VALUES_SHOWN
       ? html`<input class="narrow" type="search" placeholder="Find a value" aria-label="Find a value of ${facet.name}" autocomplete="off" @input=${narrow} />`
       : nothing}
     ${shown.map((own) => html`<label class="choice" data-value=${own.value.toLowerCase()}>
       <input type="checkbox" .checked=${chosen.includes(own.value)} @change=${() => desk.change({ query: toggleValue(query, facet.name, own.value) })}
-      /><span class="choice-text" title=${own.value}>${cut > 0 ? html`…${cutName(own.value.slice(cut))}` : cutName(own.value)}</span><span class="figure faint">${own.count.toLocaleString("en")}</span>
+      /><span class="choice-text" title=${own.value}>${cut > 0 ? html`…${cutName(own.value.slice(cut))}` : cutName(own.value)}</span><span class="figure faint">${grouped(own.count)}</span>
     </label>`)}
     ${values.length > shown.length ? html`<button class="link" @click=${() => desk.unfold(facet.name)}>${values.length - shown.length} more</button>` : nothing}
-    ${all && facet.distinct > facet.values.length ? html`<span class="faint">The other ${(facet.distinct - facet.values.length).toLocaleString("en")} are found by a query.</span>` : nothing}
+    ${all && facet.distinct > facet.values.length ? html`<span class="faint">The other ${grouped(facet.distinct - facet.values.length)} are found by a query.</span>` : nothing}
   </fieldset>`;
 }
 

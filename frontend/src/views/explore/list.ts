@@ -6,6 +6,7 @@ import type { Series } from "../../api/series";
 import { traceLabel, waiting } from "../../parts/pieces";
 import { traceAt, writeAddress } from "../../state/address";
 import { MOST_LINES } from "../../state/plotted";
+import { grouped } from "../../text/format";
 import { commonBeginning, traceName, traceText } from "../../text/names";
 import { valueText } from "../../text/numbers";
 import { betterWord, count } from "../../text/words";
@@ -45,7 +46,7 @@ export function renderList(desk: Desk) {
       <tbody>${found.traces.map((trace, index) => renderTrace(desk, trace, { index, faded }))}</tbody>
     </table>
     <p class="foot">
-      ${left > 0 ? html`The first ${found.traces.length.toLocaleString("en")} of ${count(found.total, "trace")}.` : nothing}
+      ${left > 0 ? html`The first ${grouped(found.traces.length)} of ${count(found.total, "trace")}.` : nothing}
       ${more > 0 ? html`<button class="link" @click=${() => desk.change({ listed: found.traces.length + more }, "replace")}>Show ${more} more</button>` : nothing}
       ${left > 0 && more <= 0 ? "Narrow the query to see others." : nothing}
       <button class="link" @click=${() => desk.plotFirst()}>Plot the first ${Math.min(MOST_LINES, found.traces.length)}</button>

@@ -5,6 +5,7 @@ import { areFarApart, axisUnits, MOST_AXES, type ChartRange, type Hovered } from
 import { date, waiting } from "../../parts/pieces";
 import type { Scale } from "../../state/address";
 import type { PlottedLine } from "../../state/plotted";
+import { grouped } from "../../text/format";
 import { unitText, valueText } from "../../text/numbers";
 import { count } from "../../text/words";
 import type { Desk } from "./desk";
@@ -97,5 +98,5 @@ function describe(desk: Desk, { position, value, line }: Hovered) {
     ${commit
       ? html`<div>${commit.subject}</div>
           <div class="second"><code class="hash">${commit.short}</code><span>${commit.author}</span>${date(commit.time)}</div>`
-      : html`<div class="faint">commit ${(position + 1).toLocaleString("en")}</div>`}`;
+      : html`<div class="faint">commit ${grouped(position + 1)}</div>`}`;
 }

@@ -4,6 +4,7 @@ import { html, nothing } from "lit";
 import type { Changes, Run } from "../../api/client";
 import { hash } from "../../parts/pieces";
 import { triage, writeAddress } from "../../state/address";
+import { grouped } from "../../text/format";
 import { moment, valueText } from "../../text/numbers";
 import { count } from "../../text/words";
 import { changeAt, type Desk } from "./desk";
@@ -31,14 +32,14 @@ function renderPinned(desk: Desk, changes: Changes) {
       <div><dt>Hash</dt><dd>${hash(commit)}</dd></div>
       <div><dt>Author</dt><dd>${commit.author || html`<span class="faint">not known</span>`}${commit.email ? html` <span class="faint">${commit.email}</span>` : nothing}</dd></div>
       <div><dt>Date</dt><dd>${moment(commit.time)}</dd></div>
-      <div><dt>Place</dt><dd class="figure">commit ${(position + 1).toLocaleString("en")} of ${changes.commits.toLocaleString("en")} on ${changes.line || "the line"}
+      <div><dt>Place</dt><dd class="figure">commit ${grouped(position + 1)} of ${grouped(changes.commits)} on ${changes.line || "the line"}
         <button class="link" title="The values around it (z)" @click=${() => lookClosely(desk)}>look closely</button></dd></div>
       <div><dt>Value</dt><dd>${value === undefined
         ? html`<span class="faint">${desk.runs.length > 0 ? "none" : "not measured"}</span>`
         : html`<strong class="figure">${valueText(value, changes.trace.unit)}</strong> ${renderDelta(changes.regions, position, value)}`}</dd></div>
       ${desk.environments
         .filter((own) => own.position === position)
-        .map((own) => html`<div><dt>Changed</dt><dd>${renderFacts(own)} <span class="faint">since commit ${(own.previous + 1).toLocaleString("en")}</span></dd></div>`)}
+        .map((own) => html`<div><dt>Changed</dt><dd>${renderFacts(own)} <span class="faint">since commit ${grouped(own.previous + 1)}</span></dd></div>`)}
       ${desk.runs.map((run) => renderRun(run, changes.trace.unit))}
       ${found
         ? html`<div><dt>Others</dt><dd><a href=${writeAddress({ ...triage, tab: found.status === "new" ? "unprocessed" : "processed", repository: changes.trace.repository, filter: commit.hash })}>All findings at this commit</a></dd></div>`

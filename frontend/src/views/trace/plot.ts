@@ -6,6 +6,7 @@ import type { ChartRange, Hovered } from "../../parts/chart/model";
 import { change, date, state, waiting } from "../../parts/pieces";
 import type { Scale } from "../../state/address";
 import { pan, zoom } from "../../state/zoom";
+import { grouped } from "../../text/format";
 import { traceText } from "../../text/names";
 import { valueText } from "../../text/numbers";
 import { changeInWords, comparison, count, percent, statusWord, times } from "../../text/words";
@@ -34,7 +35,7 @@ export function renderPlot(desk: Desk, changes: Changes) {
     <div class="chart-tools">
       ${renderLegend(desk, changes)}
       <span class="spring"></span>
-      <span class="faint figure">commits ${(now.first + 1).toLocaleString("en")} to ${(now.last + 1).toLocaleString("en")} of ${total.toLocaleString("en")}</span>
+      <span class="faint figure">commits ${grouped(now.first + 1)} to ${grouped(now.last + 1)} of ${grouped(total)}</span>
       <label class="select"><span class="sr-only">Scale of the values</span>
         <select title="Scale of the values (y)" @change=${(event: Event) => desk.go({ scale: (event.target as HTMLSelectElement).value as Scale })}>
           ${SCALES.map(([scale, label]) => html`<option value=${scale} ?selected=${scale === address.scale}>${label}</option>`)}
@@ -101,8 +102,8 @@ function describe(desk: Desk, changes: Changes, hovered: Hovered) {
   return html`<div class="tip-value">${valueText(value, line.unit)} ${renderDelta(changes.regions, position, value)}</div>
     ${commit
       ? html`<div class="tip-subject">${commit.subject}</div>
-          <div class="second"><code class="hash">${commit.short}</code><span>${commit.author}</span>${date(commit.time)}<span>commit ${(position + 1).toLocaleString("en")}</span></div>`
-      : html`<div class="faint">commit ${(position + 1).toLocaleString("en")}</div>`}
+          <div class="second"><code class="hash">${commit.short}</code><span>${commit.author}</span>${date(commit.time)}<span>commit ${grouped(position + 1)}</span></div>`
+      : html`<div class="faint">commit ${grouped(position + 1)}</div>`}
     ${mark
       ? html`<div class="tip-mark">${change(mark)} ${mark.condition === "gone" ? html`<span class="tag">gone</span>` : state(mark.status)}
           <span class="tip-line figure">${comparison(mark)}</span>

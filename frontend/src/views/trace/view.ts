@@ -24,6 +24,7 @@ import { explore, go, writeAddress, type TraceAddress } from "../../state/addres
 import { CommitCache } from "../../state/commits";
 import { addShortcuts } from "../../state/keys";
 import { ValueSource } from "../../state/values";
+import { grouped } from "../../text/format";
 import { traceName, traceText } from "../../text/names";
 import { unitText, valueText } from "../../text/numbers";
 import { betterWord, count } from "../../text/words";
@@ -254,7 +255,7 @@ class TraceView extends Part implements Desk {
           ${this.repositories.length > 1 ? html`<span>${trace.repository}</span>` : nothing}
           ${rest.map(([key, value]) => html`<span class="param"><span class="param-key">${key}</span>${value}</span>`)}
           <span>${unitText(trace.unit) || "no unit"}${trace.better === "unknown" ? nothing : html`, ${betterWord(trace.better)}`}</span>
-          <span>${changes.measured.toLocaleString("en")} of ${count(changes.commits, "commit")} measured</span>
+          <span>${grouped(changes.measured)} of ${count(changes.commits, "commit")} measured</span>
           ${newest === undefined ? nothing : html`<span>newest value ${valueText(newest, trace.unit)}</span>`}
         </p>
       </div>

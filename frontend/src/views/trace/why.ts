@@ -3,6 +3,7 @@
 import { html, nothing } from "lit";
 import type { Explanation } from "../../api/client";
 import { date, failed, hash, waiting } from "../../parts/pieces";
+import { grouped } from "../../text/format";
 import { number } from "../../text/numbers";
 import { count } from "../../text/words";
 import type { Desk } from "./desk";
@@ -46,7 +47,7 @@ function renderCandidates(desk: Desk, title: string, candidates: readonly Candid
     <tr><th colspan="3" scope="rowgroup">${title}</th></tr>
     ${candidates.map((own) => html`<tr aria-current=${own.position === desk.address.commit ? "true" : "false"}>
       <td>
-        <button class="link" title="Show it on the plot" @click=${() => desk.go({ commit: own.position })}>commit ${(own.position + 1).toLocaleString("en")}</button>
+        <button class="link" title="Show it on the plot" @click=${() => desk.go({ commit: own.position })}>commit ${grouped(own.position + 1)}</button>
         <div class="second">${hash(own.commit)}${date(own.commit.time)}</div>
       </td>
       <td>${own.accepted ? html`<strong>✓ a change</strong>` : html`<span>✗ ${own.reason || "rejected"}</span>`}</td>

@@ -1,6 +1,8 @@
 /** The list of findings: a row a commit, and below an opened one a row a trace. */
 
 import { html, nothing, type TemplateResult } from "lit";
+import { guard } from "lit/directives/guard.js";
+import { repeat } from "lit/directives/repeat.js";
 import type { Group, Member, Regressions, Status } from "../../api/client";
 import "../../parts/log";
 import { change, compared, cutName, date, hash, hazard, key, state, ticketLink, traceLabel } from "../../parts/pieces";
@@ -8,6 +10,7 @@ import { sparkline } from "../../parts/sparkline";
 import { writeAddress, type Tab } from "../../state/address";
 import { freshnessText } from "../../state/freshness";
 import { cursorOf, tickedOf, type GroupRow, type MemberRow, type Row } from "../../state/rows";
+import { grouped } from "../../text/format";
 import { commonBeginning, traceName, traceText } from "../../text/names";
 import { count, directionWord, statusWord } from "../../text/words";
 import { memberAddress, type Desk } from "./desk";
@@ -68,7 +71,11 @@ export function renderTable(desk: Desk, data: Regressions, rows: readonly Row[])
         </tr>
       </thead>
       <tbody>
-        ${rows.map((row, index) => (row.kind === "group" ? renderGroup(desk, row, index === cursor) : renderMember(desk, row, index === cursor)))}
+        ${repeat(
+          rows,
+          (row) => row.id,
+          (row, index) => guard(partsOf(desk, row, index === cursor), () => renderRow(desk, row, index === cursor)),
+        )}
       </tbody>
     </table>
     <p class="foot">
@@ -77,6 +84,16 @@ export function renderTable(desk: Desk, data: Regressions, rows: readonly Row[])
       ${desk.freshness ? html`<span>${freshnessText(desk.freshness.alerts)}</span>` : nothing}
       <span>${count(data.groups_total, "commit")}</span>
     </p>`;
+}
+
+/** What a row is drawn from; while it stays the same, so does the row. */
+function partsOf(desk: Desk, row: Row, current: boolean): unknown[] {
+  const own = row.kind === "group" ? row.opened : row.member;
+  return [row.group, own, current, tickedOf(row, desk.selected), desk.address.tab, desk.repositories.length];
+}
+
+function renderRow(desk: Desk, row: Row, current: boolean) {
+  return row.kind === "group" ? renderGroup(desk, row, current) : renderMember(desk, row, current);
 }
 
 function renderHead(desk: Desk, column: Column) {
@@ -153,7 +170,7 @@ function renderGroup(desk: Desk, row: GroupRow, current: boolean) {
       <div class="when-small second indent">${cutName(traceName(lead.trace.params).name)}${compared(lead)}</div>
     </td>
     <td class="c-date">${date(commit.time)}</td>
-    <td class="c-traces figure">${group.traces.toLocaleString("en")}${renderMix(group, lead)}</td>
+    <td class="c-traces figure">${grouped(group.traces)}${renderMix(group, lead)}</td>
     <td class="c-lead">${renderLead(lead)}</td>
     <td class="c-spark">${sparkline(lead)}</td>
     ${renderActions(desk, group.ids, `all of ${commit.short}`)}

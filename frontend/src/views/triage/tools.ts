@@ -4,6 +4,7 @@ import { html, nothing } from "lit";
 import type { Regressions } from "../../api/client";
 import { writeAddress, type Tab } from "../../state/address";
 import { groupsOf } from "../../state/rows";
+import { grouped } from "../../text/format";
 import { count, statusWord } from "../../text/words";
 import type { Desk } from "./desk";
 
@@ -18,7 +19,7 @@ export function renderTools(desk: Desk) {
     class="tab"
     href=${writeAddress({ ...address, tab: own, status: "", page: 1, open: [], at: "" })}
     aria-current=${own === now ? "page" : "false"}
-    >${label}${number === undefined ? nothing : html`<span class="badge">${number.toLocaleString("en")}</span>`}</a
+    >${label}${number === undefined ? nothing : html`<span class="badge">${grouped(number)}</span>`}</a
   >`;
   return html`<div class="tools">
     <nav class="tabs" aria-label="Findings">

@@ -10,7 +10,7 @@ import { go, writeAddress, type Tab, type TriageAddress } from "../../state/addr
 import { decide, regroup } from "../../state/decide";
 import { newestRun, readFreshness, watchFreshness, type Freshness } from "../../state/freshness";
 import { addShortcuts } from "../../state/keys";
-import { aimOf, cursorOf, groupRow, groupsOf, heirOf, layRows, move, nextAfter, toggle, withoutFindings, type GroupRow, type Row } from "../../state/rows";
+import { aimOf, cursorOf, groupRow, groupsOf, heirOf, layRows, move, nextAfter, sameAsBefore, toggle, withoutFindings, type GroupRow, type Row } from "../../state/rows";
 import { count } from "../../text/words";
 import { memberAddress, type Desk } from "./desk";
 import { renderEmpty } from "./empty";
@@ -142,7 +142,7 @@ class TriageView extends Part implements Desk, Keyboard {
 
   /** Show an answer, without what is on its way off the list. */
   private take(data: Regressions): void {
-    const groups = withoutFindings(data.groups, this.leaving);
+    const groups = sameAsBefore(withoutFindings(data.groups, this.leaving), this.data?.groups ?? []);
     this.data = { ...data, groups };
     const there = new Set(groups.flatMap((group) => group.ids));
     this.selected = new Set([...this.selected].filter((id) => there.has(id)));
