@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
 
-from knickpoint.formats import read_mapped, read_report
+from knickpoint.formats import FORMATS, read_mapped, read_report
 from knickpoint.formats.criterion import RAW_HEADER
 from knickpoint.formats.moment import in_utc, read_moment
 from knickpoint.formats.node import Node
@@ -115,3 +116,26 @@ def test_a_name_with_half_a_character_is_refused() -> None:
     document = [{"name": "a\ud800", "unit": "ns", "value": 1}]
     with pytest.raises(FormatError, match="lone surrogate"):
         read_report(json.dumps(document).encode())
+
+
+@pytest.mark.parametrize("name", ["", *(known.name for known in FORMATS)])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"<!--a-->" * 4000 + b"x",
+        b"a" + b" " * 100_000 + b" time: x\n",
+        b"test a" + b" " * 100_000 + b"bench: 1\n",
+        b"Benchmark" + b" " * 100_000 + b"1\nBenchmarkA 1 1 ns/op\n",
+        json.dumps({"machine_info": {}, "datetime": "a" + " " * 100_000 + "b", "benchmarks": []}).encode(),
+        json.dumps([{"name": "a", "unit": "(" * 100_000, "value": "1", "range": "1" + " " * 100_000 + "\n"}]).encode(),
+    ],
+    ids=["comments", "time", "bench", "go", "moment", "unit"],
+)
+def test_long_lines_made_to_keep_patterns_busy_are_done_with_at_once(data: bytes, name: str) -> None:
+    with suppress(FormatError):
+        read_report(data, format=name)
+
+
+def test_noise_of_a_terminal_before_a_line_of_go_does_not_hide_it() -> None:
+    report, _ = read_report(b"\x00\x00\x1b[1mBenchmarkX-8 \t 100\t 12.5 ns/op\nPASS\n")
+    assert [result.samples for result in report.runs[0].results] == [(12.5,)]

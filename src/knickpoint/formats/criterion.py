@@ -15,7 +15,7 @@ from knickpoint.formats.format import Parsed
 from knickpoint.formats.node import Node
 from knickpoint.formats.rows import Rows
 from knickpoint.formats.source import Source
-from knickpoint.formats.terminal import plain
+from knickpoint.formats.terminal import LONGEST_LINE, plain
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
@@ -47,7 +47,7 @@ def fits(source: Source) -> bool:
     return (
         text.startswith(RAW_HEADER)
         or _MESSAGE.match(text.lstrip()) is not None
-        or any(_TIME.match(line) for line in text.splitlines() if " time: " in line)
+        or any(_TIME.match(line) for line in text.splitlines() if " time: " in line and len(line) <= LONGEST_LINE)
     )
 
 
@@ -134,6 +134,8 @@ def _add_text(rows: Rows, source: Source) -> None:
     before = ""
     for number, raw in enumerate(source.whole_lines(), 1):
         line = plain(raw)
+        if len(line) > LONGEST_LINE:
+            continue
         found = _TIME.match(line)
         if found:
             name = found["name"].strip() or before

@@ -54,7 +54,7 @@ def fits(source: Source) -> bool:
         return False
     if _EVENT.match(text.lstrip()):
         return '"Output":"' in text and "Benchmark" in text
-    return any(_LOOK.match(line) for line in text.splitlines() if "Benchmark" in line)
+    return any(_LOOK.match(plain(line)) for line in text.splitlines() if "Benchmark" in line)
 
 
 def read(source: Source) -> Parsed:

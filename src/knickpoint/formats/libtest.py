@@ -8,7 +8,7 @@ from typing import Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.rows import Rows
 from knickpoint.formats.source import Source
-from knickpoint.formats.terminal import plain
+from knickpoint.formats.terminal import LONGEST_LINE, plain
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
@@ -24,7 +24,9 @@ _OTHER: Final = re.compile(r"^[.iFa]*test (?P<name>.+?)\s+\.\.\. (?P<what>ignore
 def fits(source: Source) -> bool:
     """Tell whether any line is a benchmark's."""
     text = source.prose
-    return "bench:" in text and any(_BENCH.match(plain(line)) for line in text.splitlines() if "bench:" in line)
+    return "bench:" in text and any(
+        _BENCH.match(plain(line)) for line in text.splitlines() if "bench:" in line and len(line) <= LONGEST_LINE
+    )
 
 
 def read(source: Source) -> Parsed:
@@ -32,6 +34,8 @@ def read(source: Source) -> Parsed:
     rows = Rows()
     for number, raw in enumerate(source.whole_lines(), 1):
         line = plain(raw)
+        if len(line) > LONGEST_LINE:
+            continue
         found = _BENCH.match(line)
         if found:
             _add(rows, found["name"], found["rest"].strip(), number)

@@ -14,7 +14,9 @@ from knickpoint.model.errors import FormatError
 __all__ = ["Element", "read_markup", "root_name"]
 
 _DEEPEST: Final = 200
-_ROOT: Final = re.compile(r"\ufeff?\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)*<(?P<name>[A-Za-z_][\w.-]*)", re.DOTALL)
+_ROOT: Final = re.compile(
+    r"\ufeff?\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--(?:(?!-->).)*-->\s*)*<(?P<name>[A-Za-z_][\w.-]*)", re.DOTALL
+)
 
 
 @dataclass(slots=True)

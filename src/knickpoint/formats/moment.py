@@ -10,6 +10,7 @@ __all__ = ["in_utc", "read_moment"]
 
 _LATEST: Final = 253402300799.0
 """The last second of the year 9999; what is larger counts milli-, micro- or nanoseconds."""
+_LONGEST: Final = 100
 _FRACTION: Final = re.compile(r"(\.\d{6})\d+")
 _OFFSET: Final = re.compile(r"\s+([+-]\d\d:?\d\d)$")
 _NUMBER: Final = re.compile(r"[0-9]+(\.[0-9]*)?")
@@ -24,6 +25,8 @@ def read_moment(value: str | float | None) -> datetime | None:
     """
     if isinstance(value, str):
         text = value.strip()
+        if len(text) > _LONGEST:
+            return None
         if _NUMBER.fullmatch(text) and len(text.partition(".")[0]) >= 9:
             return read_moment(float(text))
         return _read_text(text)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["plain"]
+__all__ = ["LONGEST_LINE", "plain"]
+
+LONGEST_LINE: Final = 5000
+"""Characters of a line for people; what is longer is noise, and would keep a pattern busy for long."""
 
 _ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]|[\x00\x08]")
 
