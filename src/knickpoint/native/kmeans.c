@@ -11,14 +11,13 @@
 
 #include "kernels.h"
 #include "levels.h"
+#include "packed.h"
 
 #if defined(__clang__)
 #pragma clang fp contract(fast)
 #elif defined(__GNUC__)
 #pragma GCC optimize("fp-contract=fast")
 #endif
-
-#define PACK_ROWS 32
 
 #define NAME(x) KP_JOIN(x, _plain)
 #define LANES 4

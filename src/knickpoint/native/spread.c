@@ -7,14 +7,13 @@
 
 #include "kernels.h"
 #include "levels.h"
+#include "packed.h"
 
 #if defined(__clang__)
 #pragma clang fp contract(off)
 #elif defined(__GNUC__)
 #pragma GCC optimize("fp-contract=off")
 #endif
-
-#define PACK_ROWS 32
 
 #define NAME(x) KP_JOIN(x, _plain)
 #define LANES 4
