@@ -46,6 +46,9 @@ _BUSY_SECONDS: Final = 60
 _MAPPED_BYTES: Final = 2**31 - 2**16
 """Bytes of an SQLite file that are read without copying pages; it is the most that SQLite takes by default."""
 
+_LOG_BYTES: Final = 2**26
+"""What the write-ahead log of an SQLite file is cut back to after a large transaction."""
+
 _WRITE_LOCK: Final = 0x6B6E69636B
 """Key of the advisory lock that makes writers of a PostgreSQL store take turns, as they do in SQLite."""
 
@@ -342,6 +345,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     cursor.execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000}")
     cursor.execute("PRAGMA journal_mode = WAL")
     cursor.execute("PRAGMA synchronous = FULL")
+    cursor.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
     cursor.execute("PRAGMA cache_size = -65536")
     cursor.execute(f"PRAGMA mmap_size = {_MAPPED_BYTES}")
     cursor.close()
