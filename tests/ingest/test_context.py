@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.ingest.conftest import Lab
 
 from knickpoint.ingest import read_ci, read_sidecar
+from knickpoint.ingest.ci import _pull_request_head
 from knickpoint.ingest.completion import Context
 from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.model.errors import InputError
@@ -206,3 +207,20 @@ def test_of_two_sidecars_the_nearer_counts(near: Sidecar, far: Sidecar) -> None:
     both = near.over(far)
     assert both.commit == (near.commit or far.commit)
     assert both.params == {**far.params, **near.params}
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00", "soon"])
+def test_a_time_out_of_the_calendar_is_refused_in_a_sidecar(time: str) -> None:
+    with pytest.raises(InputError, match="is not a time"):
+        read_sidecar(json.dumps({"time": time}).encode(), where="a")
+
+
+def test_what_no_database_keeps_is_replaced_in_a_sidecar() -> None:
+    read = read_sidecar(b'{"branch": "a\\u0000b", "environment": {"host": "\\udcff"}}', where="a")
+    assert (read.branch, dict(read.environment)) == ("a\ufffdb", {"host": "\ufffd"})
+
+
+def test_an_event_of_github_that_is_nested_without_end_tells_nothing(tmp_path: Path) -> None:
+    (tmp_path / "event.json").write_text("[" * 100_000)
+    variables = {"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": str(tmp_path / "event.json")}
+    assert _pull_request_head(variables) == ""

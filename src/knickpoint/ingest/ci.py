@@ -199,6 +199,6 @@ def _pull_request_head(variables: Mapping[str, str]) -> str:
         with Path(variables.get("GITHUB_EVENT_PATH", "")).open("rb") as file:
             event = json.loads(file.read(_LARGEST_EVENT))
         head = event["pull_request"]["head"]["sha"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""
     return head if isinstance(head, str) else ""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from knickpoint.formats.moment import in_utc
+from knickpoint.formats.texts import keepable_text
 from knickpoint.model.errors import InputError
 
 __all__ = ["SIDECAR", "SIDECAR_SUFFIX", "Sidecar", "is_sidecar", "read_sidecar", "sidecar_of"]
@@ -115,15 +117,17 @@ def _checked(key: str, value: object, where: str) -> object:
     if key != "time" or not text:
         return text or (None if key == "time" else "")
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InputError(f"{text!r} is not a time", where=where, remedy="Write it as 2026-01-31T12:00:00Z.") from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        moment = in_utc(datetime.fromisoformat(text))
+    except ValueError:
+        moment = None
+    if moment is None:
+        raise InputError(f"{text!r} is not a time", where=where, remedy="Write it as 2026-01-31T12:00:00Z.")
+    return moment
 
 
 def _plain(key: str, value: object, where: str) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float):
-        return str(value).strip()
+        return keepable_text(str(value)).strip()
     raise InputError(f"{key!r} is neither text nor number", where=where, remedy="Write it as a text.")
