@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import violations
-from tests.server.story import COMMITS, FAILED, FASTER, make_instance
+from tests.server.story import COMMITS, FAILED, FASTER, UNMEASURED, make_instance
 
 from knickpoint.instance import open_instance
 from knickpoint.model.regression import Change, PointChange
@@ -93,6 +93,15 @@ def test_a_suspect_that_failed_to_be_measured_says_so(look: Visit, trace: Callab
     page = look(f"/trace/{trace('load')}?commit={FASTER}")
     expect(page.locator("ol.suspects li", has_text=f"Change number {FAILED}")).to_contain_text("failed")
     expect(page.locator("ol.suspects .outcome")).to_have_count(1)
+
+
+def test_a_run_without_a_value_is_marked_and_can_be_gone_to(look: Visit, trace: Callable[[str], int]) -> None:
+    page = look(f"/trace/{trace('load')}?commit={min(UNMEASURED) - 1}")
+    expect(page.locator(".legend").get_by_text("failed")).to_be_visible()
+    expect(page.locator("dl.facts")).to_contain_text(f"commit {min(UNMEASURED)} of 60")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(f"**commit={FAILED}")
+    expect(page.locator("dl.facts .outcome")).to_have_text("failed")
 
 
 def test_another_machine_is_marked_and_told(look: Visit, trace: Callable[[str], int]) -> None:
@@ -236,6 +245,13 @@ def test_more_traces_are_listed_when_asked(look: Visit) -> None:
     expect(page.locator("tr[data-trace]")).to_have_count(2)
     page.get_by_role("button", name="Show 2 more").click()
     expect(page.locator("tr[data-trace]")).to_have_count(4)
+
+
+def test_benchmarks_that_were_never_measured_are_listed(look: Visit) -> None:
+    page = look("/explore")
+    page.get_by_text("1 benchmark never measured").click()
+    expect(page.locator("details.never li")).to_contain_text("broken")
+    expect(page.locator("details.never .outcome")).to_have_text("failed")
 
 
 def test_each_unit_has_an_axis_of_its_own(look: Visit) -> None:

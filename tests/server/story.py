@@ -92,9 +92,12 @@ def add_machines(instance: Instance) -> None:
 
 
 def add_failure(instance: Instance) -> None:
-    """Fail to measure `load` at a commit between the last one before the change and the first one after."""
+    """Fail to measure `load` at a commit between the last one before the change and the first one after.
+
+    `broken` fails as well, and was never measured.
+    """
     told = Sidecar(repository=REPOSITORY, commit=commit_hash(FAILED), run="failed", params={"suite": "speed"})
-    data = b"test idle ... bench: 200 ns/iter (+/- 1)\ntest load ... FAILED\n"
+    data = b"test idle ... bench: 200 ns/iter (+/- 1)\ntest load ... FAILED\ntest broken ... FAILED\n"
     summary = import_data(instance, data, source="failed", told=told)
     assert not summary.failed, summary.lines()
 

@@ -26,6 +26,8 @@ export type Status = Schemas["Status"];
 export type Trace = Schemas["TraceAnswer"];
 export type Traces = Schemas["TracesAnswer"];
 export type Triage = Schemas["TriageAnswer"];
+export type NeverMeasured = Schemas["NeverMeasuredAnswer"];
+export type WithoutValue = Schemas["WithoutValueAnswer"];
 export type Version = Schemas["VersionAnswer"];
 
 /** What went wrong, where, and what to do about it. */
@@ -149,6 +151,8 @@ export const api = {
   changes: (id: number, line = "") => read<Changes>(address(`traces/${id}/changes`, { line })),
   explain: (id: number, line = "") => read<Explanation>(address(`traces/${id}/explanation`, { line })),
   environments: (id: number, line = "") => read<Environment[]>(address(`traces/${id}/environments`, { line })),
+  withoutValue: (id: number, line = "") => read<WithoutValue[]>(address(`traces/${id}/without-value`, { line })),
+  neverMeasured: (repository: string, signal?: AbortSignal) => read<NeverMeasured[]>(address("never-measured", { repository }), signal),
   runs: (id: number, commit: string) => read<Run[]>(address(`traces/${id}/runs`, { commit })),
   commits: (repository: string, line: string, first: number, limit: number) =>
     read<Commits>(address("commits", { repository, line, first, limit })),

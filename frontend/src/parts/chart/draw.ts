@@ -5,6 +5,7 @@ import { baseOf, type ChartMark, type ChartView } from "./model";
 import { STRIP } from "./options";
 import { hatch, shape, type Palette } from "./paint";
 
+export const FAILURES_ABOVE = 8;
 const LOGARITHMIC = 3; // what uPlot calls it
 
 interface Canvas {
@@ -91,6 +92,7 @@ export function drawOver(view: ChartView, plot: uPlot, colours: Palette): void {
   }
   drawNotes(canvas);
   drawCandidates(canvas);
+  drawFailures(canvas);
   at.restore();
   drawMarks(canvas);
 }
@@ -126,6 +128,22 @@ function drawCandidates({ view, at, ratio, colours, x, plot: { bbox } }: Canvas)
     at.moveTo(x(position), bottom);
     at.lineTo(x(position), bottom - (accepted ? 18 : 10) * ratio);
     at.stroke();
+  }
+}
+
+/** Commits without a value: a cross at the foot where something failed, a ring where it was skipped. */
+function drawFailures({ view, at, ratio, colours, x, plot: { bbox } }: Canvas): void {
+  const y = bbox.top + bbox.height - FAILURES_ABOVE * ratio;
+  at.lineWidth = 1.75 * ratio;
+  for (const { position, failed } of view.failures) {
+    at.strokeStyle = failed ? colours.direction.regression : colours.faint;
+    if (failed) {
+      cross(at, x(position), y, 4 * ratio);
+    } else {
+      at.beginPath();
+      at.arc(x(position), y, 3.5 * ratio, 0, 2 * Math.PI);
+      at.stroke();
+    }
   }
 }
 

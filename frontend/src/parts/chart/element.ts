@@ -5,13 +5,14 @@ import uPlot from "uplot";
 import type { Scale } from "../../state/address";
 import { number } from "../../text/numbers";
 import { Part } from "../element";
-import { drawOver, drawUnder } from "./draw";
+import { drawOver, drawUnder, FAILURES_ABOVE } from "./draw";
 import {
   axisName,
   axisOf,
   axisUnits,
   baseOf,
   type ChartCandidate,
+  type ChartFailure,
   type ChartLevel,
   type ChartLine,
   type ChartMark,
@@ -25,7 +26,7 @@ import { palette, type Palette } from "./paint";
 
 const HOVER_PIXELS = 40;
 
-const DRAWN = ["levels", "marks", "notes", "candidates", "pinned"] as const;
+const DRAWN = ["levels", "marks", "notes", "candidates", "failures", "pinned"] as const;
 const BUILT = ["lines", "scale", "times", "total", "range"] as const;
 
 export class ChartPart extends Part implements ChartView {
@@ -35,6 +36,7 @@ export class ChartPart extends Part implements ChartView {
     marks: { attribute: false },
     notes: { attribute: false },
     candidates: { attribute: false },
+    failures: { attribute: false },
     times: { attribute: false },
     total: { type: Number },
     range: { attribute: false },
@@ -48,6 +50,7 @@ export class ChartPart extends Part implements ChartView {
   declare marks: readonly ChartMark[];
   declare notes: readonly ChartNote[];
   declare candidates: readonly ChartCandidate[];
+  declare failures: readonly ChartFailure[];
   declare times: Float64Array;
   declare total: number;
   declare range: ChartRange | undefined;
@@ -68,6 +71,7 @@ export class ChartPart extends Part implements ChartView {
     this.marks = [];
     this.notes = [];
     this.candidates = [];
+    this.failures = [];
     this.times = new Float64Array();
     this.total = 0;
     this.scale = "auto";
@@ -173,6 +177,8 @@ export class ChartPart extends Part implements ChartView {
     const { plot } = this;
     if (typeof plot?.cursor.idx !== "number") return undefined;
     const { left = -1, top = -1 } = plot.cursor;
+    const failure = this.failureAt(plot, left, top);
+    if (failure) return failure;
     let best: (Hovered & { distance: number }) | undefined;
     this.lines.forEach((line, index) => {
       const near = this.nearest(plot, index + 1, left);
@@ -185,6 +191,14 @@ export class ChartPart extends Part implements ChartView {
       if (!best || distance < best.distance) best = { line, position, value: shown * baseOf(this, line), distance };
     });
     return best && best.distance <= Math.max(HOVER_PIXELS, spacing(plot)) ? best : undefined;
+  }
+
+  private failureAt(plot: uPlot, left: number, top: number): Hovered | undefined {
+    const [line] = this.lines;
+    if (!line || top < plot.bbox.height / devicePixelRatio - 2 * FAILURES_ABOVE) return undefined;
+    const away = ({ position }: ChartFailure): number => Math.abs(plot.valToPos(position, "x") - left);
+    const near = this.failures.filter((own) => away(own) <= FAILURES_ABOVE).sort((a, b) => away(a) - away(b))[0];
+    return near && { line, position: near.position, value: NaN };
   }
 
   private axisNameOf(line: ChartLine): string {
@@ -218,7 +232,9 @@ export class ChartPart extends Part implements ChartView {
     tip.hidden = false;
     const ratio = devicePixelRatio;
     const x = plot.bbox.left / ratio + plot.valToPos(hovered.position, "x");
-    const y = plot.bbox.top / ratio + plot.valToPos(hovered.value / baseOf(this, hovered.line), this.axisNameOf(hovered.line));
+    const { top, height } = plot.bbox;
+    const down = Number.isNaN(hovered.value) ? height / ratio : plot.valToPos(hovered.value / baseOf(this, hovered.line), this.axisNameOf(hovered.line));
+    const y = top / ratio + down;
     const right = x + 16 + tip.offsetWidth < this.clientWidth;
     tip.style.left = `${right ? x + 14 : Math.max(0, x - 14 - tip.offsetWidth)}px`;
     tip.style.top = `${Math.max(4, Math.min(y - tip.offsetHeight / 2, this.clientHeight - tip.offsetHeight - 4))}px`;

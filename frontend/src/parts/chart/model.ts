@@ -42,6 +42,12 @@ export interface ChartCandidate {
   accepted: boolean;
 }
 
+/** A commit at which something ran and gave no value. */
+export interface ChartFailure {
+  position: number;
+  failed: boolean;
+}
+
 export interface ChartRange {
   first: number;
   last: number;
@@ -51,6 +57,7 @@ export interface ChartRange {
 export interface Hovered {
   line: ChartLine;
   position: number;
+  /** NaN where nothing was measured. */
   value: number;
 }
 
@@ -60,6 +67,7 @@ export interface ChartView {
   marks: readonly ChartMark[];
   notes: readonly ChartNote[];
   candidates: readonly ChartCandidate[];
+  failures: readonly ChartFailure[];
   times: Float64Array;
   total: number;
   range: ChartRange | undefined;

@@ -1,6 +1,6 @@
 /** What the parts of the explore page know of it, and what they may ask it to do. */
 
-import type { ApiError, Facets, Repository, Trace, Traces } from "../../api/client";
+import type { ApiError, Facets, NeverMeasured, Repository, Trace, Traces } from "../../api/client";
 import type { Series } from "../../api/series";
 import type { ChartRange } from "../../parts/chart/model";
 import type { ExploreAddress } from "../../state/address";
@@ -13,6 +13,7 @@ export interface Desk {
   readonly repository: Repository | undefined;
   readonly found: Traces | undefined;
   readonly facets: Facets | undefined;
+  readonly neverMeasured: readonly NeverMeasured[];
   readonly sparks: ReadonlyMap<number, Series>;
   readonly lines: readonly PlottedLine[];
   readonly times: Float64Array;

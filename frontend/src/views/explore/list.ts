@@ -1,9 +1,9 @@
 /** The matching traces, each with its newest value and a small drawing. */
 
 import { html, nothing, svg } from "lit";
-import type { Trace } from "../../api/client";
+import type { NeverMeasured, Trace } from "../../api/client";
 import type { Series } from "../../api/series";
-import { traceLabel, waiting } from "../../parts/pieces";
+import { date, longName, traceLabel, waiting } from "../../parts/pieces";
 import { traceAt, writeAddress } from "../../state/address";
 import { MOST_LINES } from "../../state/plotted";
 import { grouped } from "../../text/format";
@@ -12,6 +12,7 @@ import { valueText } from "../../text/numbers";
 import { betterWord, count } from "../../text/words";
 import type { Desk } from "./desk";
 
+const HASH = 9;
 const MORE = 100;
 const MOST_LISTED = 1000;
 
@@ -50,7 +51,24 @@ export function renderList(desk: Desk) {
       ${more > 0 ? html`<button class="link" @click=${() => desk.change({ listed: found.traces.length + more }, "replace")}>Show ${more} more</button>` : nothing}
       ${left > 0 && more <= 0 ? "Narrow the query to see others." : nothing}
       <button class="link" @click=${() => desk.plotFirst()}>Plot the first ${Math.min(MOST_LINES, found.traces.length)}</button>
-    </p>`;
+    </p>
+    ${renderNeverMeasured(desk.neverMeasured)}`;
+}
+
+/** Benchmarks that have no trace, since they only ever failed or were skipped. */
+function renderNeverMeasured(all: readonly NeverMeasured[]) {
+  if (all.length === 0) return nothing;
+  return html`<details class="never">
+    <summary>${count(all.length, "benchmark")} never measured</summary>
+    <ul>
+      ${all.map(
+        (own) => html`<li>
+          <span class="trace-name">${longName(traceText(own.params))}</span> <span class="tag outcome ${own.outcome}">${own.outcome}</span>
+          <span class="second"><code class="hash">${own.commit.slice(0, HASH)}</code>${date(own.time)}<span>${count(own.runs, "run")}</span><span>${own.message}</span></span>
+        </li>`,
+      )}
+    </ul>
+  </details>`;
 }
 
 function renderTrace(desk: Desk, trace: Trace, { index, faded }: { index: number; faded: number }) {

@@ -1,7 +1,7 @@
 /** Explore: find traces by a query, plot them together, calculate with them. */
 
 import { html, nothing, type PropertyValues } from "lit";
-import { abandoned, api, shown, type ApiError, type Facets, type Repository, type Trace, type Traces } from "../../api/client";
+import { abandoned, api, shown, type ApiError, type Facets, type NeverMeasured, type Repository, type Trace, type Traces } from "../../api/client";
 import type { Series } from "../../api/series";
 import "../../parts/chart/element";
 import type { ChartPart } from "../../parts/chart/element";
@@ -32,6 +32,7 @@ class ExploreView extends Part implements Desk, Keyboard {
     repositories: { attribute: false },
     found: { state: true },
     facets: { state: true },
+    neverMeasured: { state: true },
     sparks: { state: true },
     lines: { state: true },
     times: { state: true },
@@ -45,6 +46,7 @@ class ExploreView extends Part implements Desk, Keyboard {
   declare repositories: readonly Repository[];
   declare found: Traces | undefined;
   declare facets: Facets | undefined;
+  declare neverMeasured: readonly NeverMeasured[];
   declare sparks: ReadonlyMap<number, Series>;
   declare lines: readonly PlottedLine[];
   declare times: Float64Array;
@@ -64,6 +66,7 @@ class ExploreView extends Part implements Desk, Keyboard {
 
   constructor() {
     super();
+    this.neverMeasured = [];
     this.sparks = new Map();
     this.lines = [];
     this.times = new Float64Array();
@@ -130,6 +133,8 @@ class ExploreView extends Part implements Desk, Keyboard {
       this.facets = facets;
       this.error = this.queryError = undefined;
       if (fresh) this.cursor = 0;
+      const never = fresh ? await api.neverMeasured(repository.name, request.signal) : this.neverMeasured;
+      this.neverMeasured = never;
       await this.drawSparks(found.traces, request.signal);
     } catch (thrown) {
       if (abandoned(thrown)) return;

@@ -1,8 +1,8 @@
 /** What the parts of the trace page know of it, and what they may ask it to do. */
 
-import type { ApiError, Changes, Commit, Environment, Explanation, Member, Repository, Run } from "../../api/client";
+import type { ApiError, Changes, Commit, Environment, Explanation, Member, Repository, Run, WithoutValue } from "../../api/client";
 import type { Series } from "../../api/series";
-import type { ChartCandidate, ChartLine, ChartMark, ChartRange } from "../../parts/chart/model";
+import type { ChartCandidate, ChartFailure, ChartLine, ChartMark, ChartRange } from "../../parts/chart/model";
 import type { TraceAddress } from "../../state/address";
 import type { CommitCache } from "../../state/commits";
 import { changeInWords } from "../../text/words";
@@ -11,6 +11,11 @@ import { changeInWords } from "../../text/words";
 export interface Suspect {
   commit: Commit;
   failed: Run | undefined;
+}
+
+/** A run without a value, on the plot. */
+export interface Failure extends ChartFailure {
+  run: WithoutValue;
 }
 
 export interface Desk {
@@ -22,6 +27,8 @@ export interface Desk {
   readonly marks: readonly ChartMark[];
   readonly candidates: readonly ChartCandidate[];
   readonly environments: readonly Environment[];
+  /** Runs in which the trace failed or was skipped, at commits without a value. */
+  readonly failures: readonly Failure[];
   readonly commits: CommitCache | undefined;
   /** The commit that is pinned, what ran there, and the commits among which its change lies. */
   readonly commit: Commit | undefined;
@@ -59,6 +66,15 @@ export function markOf(member: Member): ChartMark | undefined {
     text: `${member.size > 0 ? "▲" : "▼"} ${changeInWords(member)}`,
     gone: member.condition === "gone",
   };
+}
+
+/** The runs without a value, at the commits that show none. */
+export function failuresOf(runs: readonly WithoutValue[], measured: ArrayLike<number>): Failure[] {
+  const valued = new Set(Array.from(measured));
+  return runs.flatMap((run) => {
+    const { position } = run.commit;
+    return position === null || valued.has(position) ? [] : [{ run, position, failed: run.outcome === "failed" }];
+  });
 }
 
 /** The changes of environment at a plotted commit, and those since the one plotted before it. */

@@ -55,6 +55,7 @@ export function renderPlot(desk: Desk, changes: Changes) {
           .marks=${desk.marks}
           .notes=${desk.environments}
           .candidates=${desk.candidates}
+          .failures=${desk.failures}
           .times=${desk.times}
           .total=${total}
           .range=${range}
@@ -76,6 +77,8 @@ function renderLegend(desk: Desk, changes: Changes) {
       ${used.map((status) => state(status))}
       ${desk.marks.some((mark) => mark.suspects > 1 && !mark.gone) ? html`<span><i class="key-suspect"></i>not measured, change lies in here</span>` : nothing}
       ${desk.environments.length > 0 ? html`<span><i class="key-note"></i>environment changed</span>` : nothing}
+      ${desk.failures.some((own) => own.failed) ? html`<span><i class="key-failed">×</i>failed</span>` : nothing}
+      ${desk.failures.some((own) => !own.failed) ? html`<span><i class="key-skipped"></i>skipped</span>` : nothing}
       ${desk.candidates.length > 0 ? html`<span><i class="key-candidate"></i>looked at</span>` : nothing}
     </div>
     ${changes.gone.length > 0
@@ -91,7 +94,9 @@ function chartText(desk: Desk, changes: Changes): string {
   );
   return `Values of ${traceText(changes.trace.params)} over ${count(changes.measured, "measured commit")}. ${
     parts.length > 0 ? `Changes: ${parts.join("; ")}.` : "No changes."
-  }${desk.environments.length > 0 ? ` ${count(desk.environments.length, "change")} of environment.` : ""}`;
+  }${desk.environments.length > 0 ? ` ${count(desk.environments.length, "change")} of environment.` : ""}${
+    desk.failures.length > 0 ? ` ${count(desk.failures.length, "run")} failed or skipped.` : ""
+  }`;
 }
 
 function describe(desk: Desk, changes: Changes, hovered: Hovered) {
@@ -99,7 +104,9 @@ function describe(desk: Desk, changes: Changes, hovered: Hovered) {
   const commit = desk.commits?.peek(position);
   if (!commit) void desk.commits?.at(position).then(desk.refreshTip, () => undefined);
   const mark = changeAt(desk, position);
-  return html`<div class="tip-value">${valueText(value, line.unit)} ${renderDelta(changes.regions, position, value)}</div>
+  return html`${Number.isNaN(value)
+      ? renderFailure(desk, position)
+      : html`<div class="tip-value">${valueText(value, line.unit)} ${renderDelta(changes.regions, position, value)}</div>`}
     ${commit
       ? html`<div class="tip-subject">${commit.subject}</div>
           <div class="second"><code class="hash">${commit.short}</code><span>${commit.author}</span>${date(commit.time)}<span>commit ${grouped(position + 1)}</span></div>`
@@ -111,6 +118,12 @@ function describe(desk: Desk, changes: Changes, hovered: Hovered) {
       : nothing}
     ${environmentsUntil(desk, position).map((own) => html`<div class="tip-note">Environment changed: ${renderFacts(own)}</div>`)}
     ${desk.address.commit === position ? nothing : html`<div class="tip-hint">click for its runs and links</div>`}`;
+}
+
+function renderFailure(desk: Desk, position: number) {
+  const run = desk.failures.find((own) => own.position === position)?.run;
+  return html`<div class="tip-value outcome ${run?.outcome}">${run?.outcome ?? "no value"}</div>
+    ${run?.message ? html`<div class="tip-subject">${run.message}</div>` : nothing}`;
 }
 
 export function renderFacts(own: Environment) {

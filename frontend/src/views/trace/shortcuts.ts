@@ -18,8 +18,8 @@ export function shortcutsOf(desk: Desk): Shortcuts[] {
       list: [
         { keys: ["j"], does: "next change", run: () => stepChange(desk, 1) },
         { keys: ["k"], does: "change before", run: () => stepChange(desk, -1) },
-        { keys: ["ArrowRight"], does: "next measured commit", run: () => step(desk, desk.series?.positions ?? [], 1) },
-        { keys: ["ArrowLeft"], does: "measured commit before", run: () => step(desk, desk.series?.positions ?? [], -1) },
+        { keys: ["ArrowRight"], does: "next commit that was run", run: () => step(desk, ran(desk), 1) },
+        { keys: ["ArrowLeft"], does: "commit before that was run", run: () => step(desk, ran(desk), -1) },
         { keys: ["e"], does: "next change of environment", run: () => stepEnvironment(desk) },
         { keys: ["Escape"], does: "unpin the commit", run: () => desk.go({ commit: undefined }) },
       ],
@@ -50,8 +50,13 @@ export function shortcutsOf(desk: Desk): Shortcuts[] {
   ];
 }
 
-function step(desk: Desk, places: ArrayLike<number>, by: number): void {
-  const all = Array.from(places);
+/** The commits that have a value, or a run without one. */
+function ran(desk: Desk): number[] {
+  const places = [...(desk.series?.positions ?? []), ...desk.failures.map((own) => own.position)];
+  return places.sort((a, b) => a - b);
+}
+
+function step(desk: Desk, all: readonly number[], by: number): void {
   const now = desk.address.commit ?? (by > 0 ? -1 : Infinity);
   const next = by > 0 ? all.find((place) => place > now) : all.findLast((place) => place < now);
   if (next !== undefined) desk.go({ commit: next });

@@ -13,6 +13,7 @@ import {
   type Member,
   type Repository,
   type Run,
+  type WithoutValue,
 } from "../../api/client";
 import type { Series } from "../../api/series";
 import "../../parts/chart/element";
@@ -30,7 +31,7 @@ import { unitText, valueText } from "../../text/numbers";
 import { betterWord, count } from "../../text/words";
 import { renderChanges } from "./changes";
 import { renderCommit } from "./commit";
-import { changeAt, markOf, type Desk, type Suspect } from "./desk";
+import { changeAt, failuresOf, markOf, type Desk, type Failure, type Suspect } from "./desk";
 import { renderPlot } from "./plot";
 import { shortcutsOf } from "./shortcuts";
 import { renderWhy } from "./why";
@@ -49,6 +50,7 @@ class TraceView extends Part implements Desk {
     suspects: { state: true },
     runs: { state: true },
     environments: { state: true },
+    withoutValue: { state: true },
     explanation: { state: true },
     whyError: { state: true },
   };
@@ -62,6 +64,7 @@ class TraceView extends Part implements Desk {
   declare suspects: readonly Suspect[];
   declare runs: readonly Run[];
   declare environments: readonly Environment[];
+  declare withoutValue: readonly WithoutValue[];
   declare explanation: Explanation | undefined;
   declare whyError: ApiError | undefined;
 
@@ -70,6 +73,7 @@ class TraceView extends Part implements Desk {
   marks: readonly ChartMark[] = [];
   members: readonly Member[] = [];
   candidates: readonly ChartCandidate[] = [];
+  failures: readonly Failure[] = [];
   private request: AbortController | undefined;
   private readonly source = new ValueSource();
   private removeShortcuts: (() => void) | undefined;
@@ -82,6 +86,7 @@ class TraceView extends Part implements Desk {
     this.suspects = [];
     this.runs = [];
     this.environments = [];
+    this.withoutValue = [];
   }
 
   override connectedCallback(): void {
@@ -113,6 +118,7 @@ class TraceView extends Part implements Desk {
           ? [{ id: trace.id, label: traceText(trace.params), unit: trace.unit, positions: this.series.positions, values: this.series.values }]
           : [];
     }
+    if (changed.has("series") || changed.has("withoutValue")) this.failures = failuresOf(this.withoutValue, this.series?.positions ?? []);
     if (changed.has("changes") || before?.gone !== this.address.gone) {
       this.members = [...(this.changes?.changes ?? []), ...(this.address.gone ? (this.changes?.gone ?? []) : [])];
       this.marks = this.members.flatMap((member) => markOf(member) ?? []);
@@ -125,20 +131,23 @@ class TraceView extends Part implements Desk {
   private async load(): Promise<void> {
     this.error = this.changes = this.series = this.explanation = this.whyError = undefined;
     this.environments = [];
+    this.withoutValue = [];
     this.source.forget();
     const { id, line } = this.address;
     try {
       const values = this.loadValues();
-      const environments = api.environments(id, line);
-      environments.catch(() => undefined); // told below, once what matters more is there
+      const beside = Promise.all([api.environments(id, line), api.withoutValue(id, line)]);
+      beside.catch(() => undefined); // told below, once what matters more is there
       const changes = (this.changes = await api.changes(id, line));
       const { repository, params } = changes.trace;
       this.commits = new CommitCache(repository, changes.line);
       document.title = `${traceName(params).name} · Knickpoint`;
       const times = api.times(repository, changes.line).then((found) => (this.times = found));
       await Promise.all([times, this.loadCommit(), values]);
-      const found = await environments;
-      if (this.address.id === id && this.address.line === line) this.environments = found;
+      const [environments, withoutValue] = await beside;
+      if (this.address.id !== id || this.address.line !== line) return;
+      this.environments = environments;
+      this.withoutValue = withoutValue;
     } catch (thrown) {
       this.error = shown(thrown);
     }
