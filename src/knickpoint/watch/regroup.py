@@ -15,7 +15,7 @@ from knickpoint.store.findings import Membership
 from knickpoint.watch.grouping import Member, assign_ids, group_members
 from knickpoint.watch.lines import Lines
 
-__all__ = ["Regrouped", "regroup", "stretches"]
+__all__ = ["Moves", "Regrouped", "regroup", "stretches"]
 
 Range = tuple[int, int]
 """Positions (previous, position] of a line."""
@@ -30,6 +30,14 @@ class Regrouped:
 
     new: tuple[int, ...] = ()
     changed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """The change points that came, moved or went, by id, and where they were before and are now."""
+
+    ids: frozenset[int] = frozenset()
+    places: frozenset[Place] = frozenset()
 
 
 def stretches(ranges: Iterable[Range]) -> list[Range]:
@@ -55,13 +63,11 @@ def _range(lines: Lines, line: str, previous: int, slot: int) -> Stretch | None:
     return own.name, (min(own.positions.get(previous, position - 1), position - 1), position)
 
 
-def _concerned(
-    store: Store, repository: Repository, lines: Lines, touched: Collection[int], places: Collection[Place]
-) -> Sequence[Mapping[str, Any]]:
-    """Return the live change points whose groups may be others than before, because something changed at ``places``.
+def _concerned(store: Store, repository: Repository, lines: Lines, moves: Moves) -> Sequence[Mapping[str, Any]]:
+    """Return the live change points whose groups may be others than before, because of ``moves``.
 
-    These are all points of the stretches of the line in which a place lies, and of every regression that one of
-    them was in, with the stretches of these in turn.
+    These are all points of the stretches of the line in which one of the places lies, and of every regression that
+    one of them was in, with the stretches of these in turn.
     """
     spans = [
         (found, key)
@@ -79,10 +85,10 @@ def _concerned(
         keys_of[stretch].add(key)
         stretches_of[key].add(stretch)
     waiting = set(stretches_of[0])
-    for place in places:
+    for place in moves.places:
         if at := _range(lines, place.line, place.previous, place.slot):
             waiting |= set(_touching(atlas, at))
-    keys = {point.regression_id for point in store.findings.points(touched)}
+    keys = {point.regression_id for point in store.findings.points(moves.ids)}
     waiting |= {stretch for key in keys for stretch in stretches_of[key]}
     taken: set[Stretch] = set()
     while waiting:
@@ -118,20 +124,20 @@ def _members(rows: Iterable[Mapping[str, Any]], lines: Lines) -> tuple[dict[str,
 
 
 def regroup(
-    store: Store, repository: Repository, *, touched: Collection[int] = (), places: Collection[Place] | None = None
+    store: Store, repository: Repository, *, touched: Collection[int] = (), moves: Moves | None = None
 ) -> Regrouped:
     """Group the live change points of ``repository`` and write what differs, in one transaction.
 
     ``touched`` are change points whose numbers, condition or status changed: their regressions are counted
-    and weighed anew. With ``places``, which are where points were, or are now, that came, moved or went, only what is
-    near to these is read, and the outcome is the same, unless commits changed their order in the meantime.
+    and weighed anew. With ``moves``, which are all there were since regressions were last up to date, only what is near
+    to them is read, and the outcome is the same, unless commits changed their order in the meantime.
     """
     lines = Lines(store, repository)
     with store.transaction():
-        if places is None:
+        if moves is None:
             rows: Iterable[Mapping[str, Any]] = store.findings.members(repository)
         else:
-            rows = _concerned(store, repository, lines, touched, places)
+            rows = _concerned(store, repository, lines, moves)
         members, held = _members(rows, lines)
         sizes = Counter(held.values())
         known_places = store.findings.places(repository)

@@ -19,7 +19,7 @@ from knickpoint.watch.checking import reason_against
 from knickpoint.watch.comparing import compare, look_again, looked, retire, take_back
 from knickpoint.watch.job import Job, plan
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.regroup import Regrouped, regroup
+from knickpoint.watch.regroup import Moves, Regrouped, regroup
 from knickpoint.watch.settle import Fresh, Settled, settle
 from knickpoint.watch.tickets import match_tickets
 from knickpoint.work import Runner, Serial
@@ -75,7 +75,8 @@ class RunSummary:
 class _Tally:
     """What the writes of a run came to; ``before`` is the newest run that had been recorded when it began.
 
-    ``doubtful`` are traces that another run may have judged in the meantime.
+    ``doubtful`` are traces that another run may have judged in the meantime; ``others`` the points that are not as
+    they were, and ``places`` where these were and are.
     """
 
     before: int = 0
@@ -86,6 +87,7 @@ class _Tally:
     recovered: int = 0
     touched: set[int] = field(default_factory=set)
     doubtful: set[int] = field(default_factory=set)
+    others: set[int] = field(default_factory=set)
     places: set[Place] = field(default_factory=set)
 
     def settle(self, store: Store, jobs: Sequence[Job], fresh: dict[int, Fresh], lines: Lines) -> None:
@@ -112,7 +114,8 @@ class _Tally:
         self.returned += settled.counts.get(Change.BACK, 0)
         self.recovered += settled.recovered
         self.touched.update(settled.ids)
-        self.places.update(settled.places)
+        self.others.update(settled.moves.ids)
+        self.places.update(settled.moves.places)
         fresh.clear()
 
 
@@ -221,8 +224,8 @@ def _finished(
             whole = any(job.complete for job in jobs)
             if store.findings.tickets.all(lines.repository):
                 match_tickets(store, lines.repository, among=None if whole else tally.touched)
-            places = None if whole else tally.places
-            changed = regroup(store, lines.repository, touched=tally.touched, places=places)
+            moves = None if whole else Moves(frozenset(tally.others), frozenset(tally.places))
+            changed = regroup(store, lines.repository, touched=tally.touched, moves=moves)
         for job in jobs:
             job.remember(store, tally.doubtful)
         records = [job.record() for job in jobs]

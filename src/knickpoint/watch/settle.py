@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.frame import Trace
-from knickpoint.model.regression import Change, KnownPoint, Place, PointChange, Sighting
+from knickpoint.model.regression import Change, KnownPoint, PointChange, Sighting
 from knickpoint.store import Store
+from knickpoint.store.finding_rows import step_values
 from knickpoint.watch.identity import Ruler
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.reconcile import reconcile
+from knickpoint.watch.regroup import Moves
 
 __all__ = ["Fresh", "Settled", "settle"]
 
@@ -36,13 +38,13 @@ class Fresh:
 class Settled:
     """How many change points met which fate, how many recovered, and which were written.
 
-    ``places`` are where points that came, moved, went or came back were before, and are now.
+    ``moves`` are the points that came, moved, went or came back.
     """
 
     counts: Mapping[Change, int]
     recovered: int
     ids: tuple[int, ...]
-    places: frozenset[Place] = frozenset()
+    moves: Moves = field(default_factory=Moves)
 
 
 def _by_line(
@@ -73,6 +75,25 @@ def _changes(fresh: Fresh, known: Sequence[KnownPoint], seen: Sequence[Sighting]
     return changes
 
 
+def _busy(changes: Sequence[PointChange], fresh: Fresh, seen: Sequence[Sighting]) -> list[PointChange]:
+    """Leave out points that stand as they stood before, to the last number: there is nothing to write.
+
+    Where several alerts see a trace, any of its points may have lost the sighting of one of them: then all stay.
+    """
+    alerts = {sighting.alert for sighting in seen} | set(fresh.sightings)
+    if len(alerts) > 1:
+        return list(changes)
+    stored = {tuple(step_values(sighting).items()) for sighting in seen}
+    return [
+        change
+        for change in changes
+        if change.change is not Change.UNCHANGED
+        or change.carried
+        or change.recovered
+        or any(tuple(step_values(sighting).items()) not in stored for sighting in change.sightings)
+    ]
+
+
 def settle(store: Store, fresh: Mapping[int, Fresh], lines: Lines) -> Settled:
     """Reconcile the traces of ``fresh``, by id, and write the change points, in one transaction.
 
@@ -84,7 +105,9 @@ def settle(store: Store, fresh: Mapping[int, Fresh], lines: Lines) -> Settled:
         changes = [
             change
             for key in sorted(fresh)
-            for change in _changes(fresh[key], known.get(key, []), seen.get(key, []), lines)
+            for change in _busy(
+                _changes(fresh[key], known.get(key, []), seen.get(key, []), lines), fresh[key], seen.get(key, [])
+            )
         ]
         traces = {key: one.trace for key, one in fresh.items()}
         ids = store.findings.apply(lines.repository, changes, traces)
@@ -94,4 +117,6 @@ def settle(store: Store, fresh: Mapping[int, Fresh], lines: Lines) -> Settled:
     places = {before[change.id] for change in other if change.id} | {
         change.sightings[0].place for change in other if change.sightings
     }
-    return Settled(counts, sum(change.recovered for change in changes), tuple(ids), frozenset(places))
+    moved = frozenset(key for key, change in zip(ids, changes, strict=True) if change.change is not Change.UNCHANGED)
+    moves = Moves(moved, frozenset(places))
+    return Settled(counts, sum(change.recovered for change in changes), tuple(ids), moves)

@@ -10,7 +10,7 @@ from typing import Final
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Action, Decision, Status
 from knickpoint.store import Store
-from knickpoint.watch.regroup import Regrouped, regroup
+from knickpoint.watch.regroup import Moves, Regrouped, regroup
 from knickpoint.watch.run import EVENT
 
 __all__ = ["Targets", "Triaged", "decide", "merge", "read_targets", "split", "undo"]
@@ -85,10 +85,8 @@ def _held(store: Store, ids: Sequence[int]) -> list[int]:
 
 
 def _regrouped(store: Store, ids: Collection[int]) -> Regrouped:
-    places = {point.place for point in store.findings.points(ids)}
-    parts = [
-        regroup(store, repository, touched=ids, places=places) for repository in store.findings.repositories_of(ids)
-    ]
+    moves = Moves(frozenset(ids), frozenset(point.place for point in store.findings.points(ids)))
+    parts = [regroup(store, repository, touched=ids, moves=moves) for repository in store.findings.repositories_of(ids)]
     new = tuple(key for part in parts for key in part.new)
     return Regrouped(new, tuple(key for part in parts for key in part.changed))
 
