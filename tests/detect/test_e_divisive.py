@@ -164,6 +164,19 @@ def test_about_one_in_a_hundred_series_without_change_has_a_step(parameters: dic
     assert sum(alarms) <= 10  # 390 series at 1 %: more than 10 has probability 0.0018
 
 
+@pytest.mark.parametrize("scan", ["tau", "tau_kappa"])
+def test_ranks_find_the_exact_place_of_levels_that_stand_apart(scan: str) -> None:
+    exact = 0
+    for seed in range(60):
+        draw = np.random.default_rng(seed)
+        at = int(draw.integers(20, 80))
+        values = draw.lognormal(0, 0.6, 100) + 12.0 * (np.arange(100) >= at)
+        values[at - 9] += 40
+        steps = find_steps(values, method="e_divisive", test="rank", scan=scan, maximum_steps=1)
+        exact += [step.index for step in steps] == [at]
+    assert exact >= 59  # by the largest Q of ranks alone, nine in ten
+
+
 def test_equal_values_share_their_rank() -> None:
     assert ranks(np.array([3.0, 1.0, 3.0, 2.0])).tolist() == [2.5, 0, 2.5, 1]
 
