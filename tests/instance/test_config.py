@@ -117,3 +117,22 @@ def test_a_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         read_config(tmp_path / CONFIG_FILE)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[worker]\npoll_seconds = 0\n", r"\[worker\]: poll_seconds is 0. Give a number greater than 0"),
+        ("[worker]\nlease_seconds = -1.5\n", "lease_seconds is -1.5"),
+        ("[worker]\nevery_seconds = nan\n", "every_seconds is nan"),
+        ("[worker]\nmost_events = 0\n", "most_events is 0"),
+        ("[tickets]\nevery_seconds = 0\n", r"\[tickets\]: every_seconds is 0"),
+        ("[retention]\nvalues_commits = -1\n", r"\[retention\]: values_commits is -1"),
+        ('[ingest.sources.a]\nlocation = "x"\nevery_seconds = 0\n', r"\[ingest.sources.a\]: every_seconds is 0"),
+    ],
+)
+def test_numbers_with_which_nothing_would_go_on_are_refused(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / CONFIG_FILE
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=told):
+        read_config(path)

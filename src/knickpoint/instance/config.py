@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -218,6 +218,7 @@ def read_config(path: Path) -> Config:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"is not TOML: {error}", where=str(path), remedy="Correct it there.") from error
     config = read_section(Config, table, file=str(path))
+    _check_numbers(config, path)
     asked = {f"canaries.{name}": own.query for name, own in config.canaries.items()} | {"missing": config.missing.query}
     for section, query in asked.items():
         try:
@@ -226,3 +227,25 @@ def read_config(path: Path) -> Config:
             where = f"{path}, [{section}]"
             raise ConfigError(f"the query cannot be read: {error.message}", where=where, remedy=error.remedy) from error
     return config
+
+
+def _check_numbers(config: Config, path: Path) -> None:
+    """Refuse times and counts with which the worker could do nothing, or nothing but one thing."""
+    bounded: dict[str, dict[str, float]] = {
+        "worker": asdict(config.worker),
+        "tickets": {"every_seconds": config.tickets.every_seconds},
+        "retention": {"every_hours": config.retention.every_hours},
+        **{
+            f"ingest.sources.{name}": {"every_seconds": own.every_seconds}
+            for name, own in config.ingest.sources.items()
+        },
+    }
+    for section, settings in bounded.items():
+        for name, value in settings.items():
+            if not value > 0:
+                where = f"{path}, [{section}]"
+                raise ConfigError(f"{name} is {value:g}", where=where, remedy="Give a number greater than 0.")
+    for name, value in asdict(config.retention).items():
+        if not value >= 0:
+            where = f"{path}, [retention]"
+            raise ConfigError(f"{name} is {value:g}", where=where, remedy="Give 0, which keeps all, or more.")
