@@ -94,3 +94,15 @@ def test_a_late_result_joins_a_sealed_block(bench: Bench) -> None:
     bench.put(7, report({"b": 4.0, "d": 5.0}), "late")
     bench.store.seal()
     np.testing.assert_array_equal(bench.values("abcd")[:, 6:8], [[1.0, 1.0], [2.0, 3.0], [0.1, 0.1], [np.nan, 5.0]])
+
+
+def test_points_that_do_not_fit_into_memory_are_sealed_in_turn(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seal_module, "_SEGMENT_POINTS", 700)
+    names = [f"n{number}" for number in range(2_500)]
+    bench.put(0, report(dict.fromkeys(names, 0.1)), "all")
+    for slot in (1, 70, 200):
+        bench.put(slot, report(dict.fromkeys(names[slot % 7 :: 3], slot + 0.5)), f"r{slot}")
+    expected = bench.values(names)
+    assert bench.store.seal(everything=True).segments == 4
+    np.testing.assert_array_equal(bench.values(names), expected)
+    assert not bench.store.seal(everything=True)

@@ -16,7 +16,7 @@ from knickpoint.store.packing import narrow
 from knickpoint.store.tables.commits import repository as repository_table
 from knickpoint.store.tables.tiles import hot, sealed, segment
 from knickpoint.store.tables.traces import chunk as chunk_table
-from knickpoint.store.tiles import segment_of
+from knickpoint.store.tiles import floats, segment_of
 from knickpoint.store.traces import CHUNK
 
 __all__ = ["SPAN", "Sealed", "Sealer", "seal_full"]
@@ -100,14 +100,10 @@ class Sealer:
             yield chunks, first
 
     def _seal_segments(self, *, everything: bool) -> int:
-        done = 0
-        for pile in self._piles(everything=everything):
-            with self._database.reading() as connection:
-                segments = _read(connection, self._database, [row.id for row in pile.rows])
-            if len(segments) < len(pile.rows):
-                continue  # another sealer was quicker
-            done += self._seal_matrix(segments, pile) if pile.dense else self._seal_points(segments)
-        return done
+        return sum(
+            self._seal_matrix(pile) if pile.dense else self._seal_points(pile)
+            for pile in self._piles(everything=everything)
+        )
 
     def _piles(self, *, everything: bool) -> Iterator[_Pile]:
         """Return the segments to seal, those that may speak of the same points in one pile."""
@@ -129,17 +125,20 @@ class Sealer:
                 if pile.dense:
                     yield pile
                     continue
-                size = sum(row.held for row in pile.rows)
-                if loose and held + size > _SEGMENT_POINTS:
-                    yield _Pile(loose, 0)
+                if loose and held + pile.held > _SEGMENT_POINTS:
+                    yield _pile_of(loose)
                     loose, held = [], 0
-                loose, held = [*loose, *pile.rows], held + size
+                loose, held = [*loose, *pile.rows], held + pile.held
         if loose:
-            yield _Pile(loose, 0)
+            yield _pile_of(loose)
 
-    def _seal_matrix(self, segments: Sequence[_Segment], pile: _Pile) -> int:
+    def _seal_matrix(self, pile: _Pile) -> int:
         """Seal a pile that covers much of some neighbouring traces × 64 commits."""
         low, high, first = pile.lowest, pile.highest, pile.first
+        with self._database.reading() as connection:
+            segments = _read(connection, self._database, pile.numbers, low, high + 1)
+        if not segments:
+            return 0  # another sealer was quicker
         kind = np.float64 if any(one.values.itemsize > 4 for one in segments) else np.float32
         values = np.full((SPAN, high - low + 1), np.nan, dtype=kind)
         said = np.zeros(values.shape, dtype=np.bool_)
@@ -151,7 +150,7 @@ class Sealer:
         for begin in range(0, len(chunks), _CHUNKS_AT_ONCE):
             some = chunks[begin : begin + _CHUNKS_AT_ONCE]
             with self._database.transaction() as connection:
-                if self._left(connection, segments) < len(segments):
+                if not self._is_whole(connection, pile):
                     return 0
                 covered = _covered(connection, some, first)
                 tiles, jobs = [], []
@@ -168,17 +167,29 @@ class Sealer:
                 if tiles:
                     connection.execute(sealed.insert(), tiles)
                 seal_chunks(connection, self._database, jobs)
-        return self._drop(segments)
+        return self._drop(pile)
 
-    def _seal_points(self, segments: Sequence[_Segment]) -> int:
-        """Seal segments point by point."""
+    def _seal_points(self, pile: _Pile) -> int:
+        """Seal segments point by point, so many traces at a time that their points fit into memory."""
+        chunks = range(pile.lowest // CHUNK, pile.highest // CHUNK + 1)
+        step = -(-len(chunks) // max(1, -(-pile.held // _SEGMENT_POINTS)))
+        for begin in chunks[::step]:
+            with self._database.reading() as connection:
+                low, high = begin * CHUNK, (begin + step) * CHUNK
+                segments = _read(connection, self._database, pile.numbers, low, high)
+            if segments and not self._seal_listed(segments, pile):
+                return 0
+        return self._drop(pile)
+
+    def _seal_listed(self, segments: Sequence[_Segment], pile: _Pile) -> bool:
+        """Seal the points of some chunks; false where another sealer was quicker."""
         ids, slots, values = _points_of(segments)
         chunks, begins = np.unique(ids // CHUNK, return_index=True)
         ends = np.append(begins[1:], len(ids))
         for low in range(0, len(chunks), _CHUNKS_AT_ONCE * 16):
             with self._database.transaction() as connection:
-                if self._left(connection, segments) < len(segments):
-                    return 0
+                if not self._is_whole(connection, pile):
+                    return False
                 jobs = []
                 for number in range(low, min(low + _CHUNKS_AT_ONCE * 16, len(chunks))):
                     own = slice(int(begins[number]), int(ends[number]))
@@ -188,17 +199,17 @@ class Sealer:
                     last = int(points["slot"].max()) // SPAN * SPAN + SPAN
                     jobs.append(Job(int(chunks[number]), first, last, [points]))
                 seal_chunks(connection, self._database, jobs)
-        return self._drop(segments)
+        return True
 
-    def _left(self, connection: Connection, segments: Sequence[_Segment]) -> int:
-        """Count the segments that are still there; another sealer's work may have been written over since."""
+    def _is_whole(self, connection: Connection, pile: _Pile) -> bool:
+        """Whether all segments are still there; what another sealer made of them may have been written over since."""
         query = select(func.count()).select_from(segment).where(self._database.among(segment.c.id))
-        listed = self._database.listed([one.id for one in segments])
-        return int(connection.execute(query, {"numbers": listed}).scalar_one())
+        listed = self._database.listed(pile.numbers)
+        return int(connection.execute(query, {"numbers": listed}).scalar_one()) == len(pile.rows)
 
-    def _drop(self, segments: Sequence[_Segment]) -> int:
+    def _drop(self, pile: _Pile) -> int:
         """Take away what is below now."""
-        listed = self._database.listed([one.id for one in segments])
+        listed = self._database.listed(pile.numbers)
         with self._database.transaction() as connection:
             query = segment.delete().where(self._database.among(segment.c.id))
             return connection.execute(query, {"numbers": listed}).rowcount
@@ -206,7 +217,6 @@ class Sealer:
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    id: int
     slot: int
     ids: NDArray[np.int64]
     values: NDArray[np.floating[Any]]
@@ -218,15 +228,24 @@ class _Pile:
 
     rows: list[Any]
     first: int
-    lowest: int = 0
-    highest: int = -1
+    lowest: int
+    highest: int
+
+    @property
+    def numbers(self) -> list[int]:
+        """The ids of the segments."""
+        return [row.id for row in self.rows]
+
+    @property
+    def held(self) -> int:
+        """The points of all of them."""
+        return sum(row.held for row in self.rows)
 
     @property
     def dense(self) -> bool:
-        """Whether they hold so much of neighbouring traces that a matrix is the way to seal them."""
+        """Whether they are of one block, and hold so much of neighbouring traces that a matrix is the way to seal them."""
         cells = (self.highest - self.lowest + 1) * SPAN
-        held = sum(row.held for row in self.rows)
-        return cells > 0 and cells * 8 <= _MATRIX_BYTES and held >= DENSE * cells
+        return self.first >= 0 and cells * 8 <= _MATRIX_BYTES and self.held >= DENSE * cells
 
 
 def _are_many(rows: Sequence[Any]) -> bool:
@@ -248,11 +267,27 @@ def _overlapping(rows: Sequence[Any], first: int) -> Iterator[_Pile]:
         yield _Pile(sorted(pile, key=lambda row: row.id), first, pile[0].lowest, highest)
 
 
-def _read(connection: Connection, database: Database, numbers: Sequence[int]) -> list[_Segment]:
-    """Return segments by id, oldest first."""
-    query = select(segment).where(database.among(segment.c.id)).order_by(segment.c.id)
-    rows = connection.execute(query, {"numbers": database.listed(numbers)})
-    return [_Segment(row.id, row.slot, *segment_of(row)) for row in rows]
+def _pile_of(rows: list[Any]) -> _Pile:
+    """Return a pile of segments of any blocks."""
+    return _Pile(rows, -1, min(row.lowest for row in rows), max(row.highest for row in rows))
+
+
+def _read(connection: Connection, database: Database, numbers: Sequence[int], low: int, high: int) -> list[_Segment]:
+    """Return what segments say of the traces ``low … high - 1``, oldest first."""
+    query = select(segment).where(database.among(segment.c.id), segment.c.lowest < high, segment.c.highest >= low)
+    rows = connection.execute(query.order_by(segment.c.id), {"numbers": database.listed(numbers)})
+    found = []
+    for row in rows:
+        begin, end = max(low, row.lowest) - row.lowest, min(high, row.highest + 1) - row.lowest
+        if not row.ids:
+            ids, values = np.arange(begin, end) + row.lowest, floats(row)[begin:end]
+        else:
+            ids, values = segment_of(row)
+            begin, end = np.searchsorted(ids, [low, high]).tolist()
+            ids, values = ids[begin:end], values[begin:end]
+        if len(ids):
+            found.append(_Segment(row.slot, ids.copy(), values.copy()))
+    return found
 
 
 def _placed(ids: NDArray[np.int64], low: int) -> slice | NDArray[np.int64]:
