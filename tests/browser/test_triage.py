@@ -278,3 +278,9 @@ def test_what_keeps_the_list_from_being_up_to_date_is_told_above_it(page: Page, 
     expect(page.get_by_role("status", name="Troubles")).to_have_text("alert night cannot run")
     expect(groups(page)).to_have_count(2)
     page.unroute("**/api/v1/health")
+
+
+def test_what_no_finding_says_is_read_when_asked(look: Visit) -> None:
+    page = look("/triage")
+    page.get_by_text("Canaries that moved, benchmarks that stopped").click()
+    expect(page.get_by_text("No canary moved, and no benchmark stopped.")).to_be_visible()

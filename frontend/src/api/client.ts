@@ -26,6 +26,7 @@ export type Status = Schemas["Status"];
 export type Trace = Schemas["TraceAnswer"];
 export type Traces = Schemas["TracesAnswer"];
 export type Triage = Schemas["TriageAnswer"];
+export type Notice = Schemas["NoticeAnswer"];
 export type NeverMeasured = Schemas["NeverMeasuredAnswer"];
 export type WithoutValue = Schemas["WithoutValueAnswer"];
 export type Version = Schemas["VersionAnswer"];
@@ -132,6 +133,7 @@ export const api = {
   version: () => read<Version>(address("version")),
   alerts: () => read<Alert[]>(address("alerts")),
   health: () => read<Health>(address("health")),
+  notices: () => read<Notice[]>(address("notices")),
   repositories: () => read<Repository[]>(address("repositories")),
   regressions: (request: RegressionsRequest, signal?: AbortSignal) =>
     read<Regressions>(address("regressions", { ...request }), signal),

@@ -4,6 +4,7 @@ import { html, nothing, type PropertyValues } from "lit";
 import { abandoned, api, shown, type ApiError, type Regressions, type Repository, type Status } from "../../api/client";
 import type { DecidePart } from "../../parts/decide";
 import { Part } from "../../parts/element";
+import "../../parts/notices";
 import { failed, waiting } from "../../parts/pieces";
 import { toast } from "../../parts/toast";
 import { go, writeAddress, type Tab, type TriageAddress } from "../../state/address";
@@ -327,6 +328,7 @@ class TriageView extends Part implements Desk, Keyboard {
       ${this.error ? failed(this.error, () => void this.load()) : nothing}
       ${this.data ? this.renderBody(this.data) : this.error ? nothing : waiting("Reading the findings")}
       ${this.selected.size > 0 ? renderSelection(this) : nothing}
+      ${this.data && this.repositories.length > 0 ? html`<kp-notices></kp-notices>` : nothing}
       <kp-decide></kp-decide>
     `;
   }
