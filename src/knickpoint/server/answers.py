@@ -34,6 +34,7 @@ __all__ = [
     "LevelAnswer",
     "LineAnswer",
     "MemberAnswer",
+    "NeverMeasuredAnswer",
     "PlaceAnswer",
     "RegionAnswer",
     "RegressionsAnswer",
@@ -52,6 +53,7 @@ __all__ = [
     "UploadAnswer",
     "ValueCountAnswer",
     "VersionAnswer",
+    "WithoutValueAnswer",
 ]
 
 
