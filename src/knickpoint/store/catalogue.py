@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -61,9 +61,10 @@ class _Names:
 
 
 class _Columns:
-    """Hold the codes of one repository's traces: position → code, one array a name."""
+    """Hold the codes of one repository's traces: position → code, one array a name, with room for ``chunks``."""
 
-    def __init__(self) -> None:
+    def __init__(self, chunks: int = 1) -> None:
+        self._capacity = chunks * _CHUNK
         self.version = -1
         self.count = 0
         self.chunks: list[int] = []
@@ -100,8 +101,6 @@ class _Columns:
                 self.columns[name] = np.zeros(self._capacity, dtype=np.uint32)
             self.columns[name][begin : begin + count] = column
         self.count = max(self.count, begin + count)
-
-    _capacity = _CHUNK
 
     def _room(self, count: int) -> None:
         if count <= self._capacity:
@@ -198,15 +197,16 @@ class Catalogue:
         version = self.version(connection)
         self._names.load(connection, version)
         if repository_id not in self._columns and self._is_large(connection, repository_id):
+            allowed = self._allowed(query)
             for columns in _streamed(connection, repository_id):
-                places = np.flatnonzero(self._mask(columns, query))
+                places = np.flatnonzero(_mask(columns, allowed))
                 if len(places):
                     yield columns, places
             return
         columns = self._load(connection, repository_id, version)
         asked = (repository_id, version, query)
         if self._last is None or self._last[0] != asked:
-            self._last = (asked, np.flatnonzero(self._mask(columns, query)))
+            self._last = (asked, np.flatnonzero(_mask(columns, self._allowed(query))))
         yield columns, self._last[1]
 
     def _is_large(self, connection: Connection, repository_id: int) -> bool:
@@ -218,23 +218,32 @@ class Catalogue:
         columns.load(connection, repository_id, version)
         return columns
 
-    def _mask(self, columns: _Columns, query: Query) -> NDArray[np.bool_]:
-        mask = np.ones(columns.count, dtype=np.bool_)
+    def _allowed(self, query: Query) -> list[_Allowed]:
+        found = []
         for condition in query.conditions:
             name = self._names.names.get(condition.name, -1)
-            values = self._names.values.get(name, [""])
-            allowed = _allowed(condition, values)
-            column = columns.columns.get(name)
-            if column is None:
-                if not allowed[0]:
-                    return np.zeros(columns.count, dtype=np.bool_)
-                continue
-            wanted = np.flatnonzero(allowed)
-            if len(wanted) == 1:
-                mask &= column[: columns.count] == wanted.astype(column.dtype)[0]
-            else:
-                mask &= allowed[column[: columns.count]]
-        return mask
+            found.append((name, _allowed(condition, self._names.values.get(name, [""]))))
+        return found
+
+
+_Allowed = tuple[int, NDArray[np.bool_]]
+"""A name, and which of its codes a condition lets pass."""
+
+
+def _mask(columns: _Columns, conditions: Sequence[_Allowed]) -> NDArray[np.bool_]:
+    mask = np.ones(columns.count, dtype=np.bool_)
+    for name, allowed in conditions:
+        column = columns.columns.get(name)
+        if column is None:
+            if not allowed[0]:
+                return np.zeros(columns.count, dtype=np.bool_)
+            continue
+        wanted = np.flatnonzero(allowed)
+        if len(wanted) == 1:
+            mask &= column[: columns.count] == wanted.astype(column.dtype)[0]
+        else:
+            mask &= allowed[column[: columns.count]]
+    return mask
 
 
 def _streamed(connection: Connection, repository_id: int) -> Iterator[_Columns]:
@@ -247,7 +256,7 @@ def _streamed(connection: Connection, repository_id: int) -> Iterator[_Columns]:
         rows = connection.execute(query.limit(_STREAMED_CHUNKS)).all()
         if not rows:
             return
-        columns = _Columns()
+        columns = _Columns(len(rows))
         for key, count, codes in rows:
             columns.take(key, count, codes)
         last = columns.chunks[-1]
