@@ -232,7 +232,7 @@ def read_config(path: Path) -> Config:
 def _check_numbers(config: Config, path: Path) -> None:
     """Refuse times and counts with which the worker could do nothing, or nothing but one thing."""
     bounded: dict[str, dict[str, float]] = {
-        "worker": asdict(config.worker),
+        "worker": {name: value for name, value in asdict(config.worker).items() if name != "lease_seconds"},
         "tickets": {"every_seconds": config.tickets.every_seconds},
         "retention": {"every_hours": config.retention.every_hours},
         **{
@@ -249,3 +249,6 @@ def _check_numbers(config: Config, path: Path) -> None:
         if not value >= 0:
             where = f"{path}, [retention]"
             raise ConfigError(f"{name} is {value:g}", where=where, remedy="Give 0, which keeps all, or more.")
+    lease = config.worker.lease_seconds
+    if not lease >= 0:
+        raise ConfigError(f"lease_seconds is {lease:g}", where=f"{path}, [worker]", remedy="Give 0 or more.")
