@@ -24,7 +24,9 @@ Base = tuple[str, Array]
 
 _KINDS: Final = ("none", "one", "recent", "one and spikes", "two", "bump", "spikes", "variance")
 _REAL_SHARES: Final = (0.18, 0.34, 0.08, 0.07, 0.13, 0.08, 0.06, 0.06)
-_GENERATED_SHARES: Final = (0.44, 0.22, 0.06, 0.04, 0.08, 0.1, 0.02, 0.04)
+_GENERATED_SHARES: Final = (0.52, 0.18, 0.05, 0.03, 0.06, 0.1, 0.02, 0.04)
+_SITUATIONS: Final = ("real", "generated", "unchanged", "many", "newest")
+_SITUATION_SHARES: Final = (0.33, 0.22, 0.27, 0.07, 0.11)
 _FAMILIES: Final = (*FAMILIES, "normal", "heavy-tailed", "AR(1) weak", "log-normal")
 
 
@@ -189,8 +191,11 @@ def _many(rng: np.random.Generator, base: Array) -> tuple[Array, tuple[int, ...]
     return values, tuple(places)
 
 
-def _prefix(rng: np.random.Generator, base: Array) -> Array:
-    return base[: int(rng.integers(30, min(base.size, 125) + 1))]
+def _young(rng: np.random.Generator, base: Array) -> Array:
+    """Return a stretch of 30 to 125 values, wherever it begins."""
+    n = int(rng.integers(30, min(base.size, 125) + 1))
+    first = int(rng.integers(0, base.size - n + 1))
+    return base[first : first + n]
 
 
 def _shorten(rng: np.random.Generator, values: Array) -> Array:
@@ -202,17 +207,16 @@ def _shorten(rng: np.random.Generator, values: Array) -> Array:
 
 
 def _unchanged(rng: np.random.Generator, values: Array, source: str) -> Example:
-    if rng.random() < 0.3:
+    if rng.random() < 0.35:
         return Example(_resample(rng, values, int(rng.integers(60, 250))), (), "resampled", source)
     if rng.random() < 0.15:
         values, source = _generate(rng, 200), "generated"
-    return Example(_prefix(rng, values), (), "prefix", source)
+    return Example(_young(rng, values), (), "young", source)
 
 
 def _example(rng: np.random.Generator, base: Base) -> Example:
     source, values = base[0], _shorten(rng, base[1])
-    situations = ("real", "generated", "unchanged", "many", "newest")
-    situation = str(rng.choice(situations, p=(0.36, 0.2, 0.22, 0.09, 0.13)))
+    situation = str(rng.choice(_SITUATIONS, p=_SITUATION_SHARES))
     if situation == "unchanged":
         return _unchanged(rng, values, source)
     if situation == "real":

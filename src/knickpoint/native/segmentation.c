@@ -677,7 +677,7 @@ static int find_candidates(Series *s, int *cps)
     int k = cheapest_path(s, grid, NULL, scale, 2.6 * log(n), 6.25, cps);
     take_residuals(s, cps, k);
     study_noise(s, scale);
-    int loose = cheapest_path(s, grid, s->noise, 0, 1.2 * log(n) * (1 + s->phi) / (1 - s->phi), 9.0, cps + k);
+    int loose = cheapest_path(s, grid, s->noise, 0, 1.2 * log(n / 5.0) * sqrt((1 + s->phi) / (1 - s->phi)), 9.0, cps + k);
     qsort(cps, (size_t)(k + loose), sizeof(int), by_place);
     k = add_far_runs(s, cps, tidy(cps, k + loose, n));
     int parts = n / 8 + 1 < 8 ? n / 8 + 1 : 8;

@@ -176,7 +176,7 @@ def find_places(x: Array) -> tuple[Study | None, list[int]]:
     grid = np.array(quantiles + [low + (high - low) * j / (half - 1) for j in range(half)])
     stiff = _cheapest_path(x, grid, np.full(x.size, scale), 2.6 * np.log(x.size), 6.25)
     series = _study(x, _residuals(x, stiff), scale, ordered)
-    penalty = 1.2 * np.log(x.size) * (1 + series.phi) / (1 - series.phi)
+    penalty = 1.2 * np.log(x.size / 5) * np.sqrt((1 + series.phi) / (1 - series.phi))
     return series, _with_far_runs(series, sorted({*stiff, *_cheapest_path(x, grid, series.noise, penalty, 9.0)}))
 
 
