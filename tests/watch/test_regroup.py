@@ -57,7 +57,7 @@ def take(world: World, what: str, name: str, number: int, value: int) -> None:
         undo(world.store, chosen, who="Ada")
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sequence=st.lists(steps, min_size=5, max_size=30))
 def test_after_each_event_nothing_is_left_to_regroup(
     empty_world: Path, sequence: list[tuple[str, str, int, int]]
