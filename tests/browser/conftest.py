@@ -34,9 +34,9 @@ def _missing(what: str) -> None:
     pytest.skip(what)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Start Chromium once for all tests."""
+    """Start Chromium once a module: its driver keeps an event loop running, which tests of other rooms cannot have."""
     executable = next((found for name in _NAMES if (found := shutil.which(name))), None)
     if executable is None:
         _missing("no Chromium: install it, for example with apt-get install chromium")
@@ -88,9 +88,9 @@ def empty_address(tmp_path: Path) -> Iterator[str]:
         yield found.rstrip("/")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def window(browser: Browser) -> Iterator[Page]:
-    """Open one window for all tests: a new one each time costs more than what is tested in it."""
+    """Open one window a module: a new one each time costs more than what is tested in it."""
     with browser.new_context(timezone_id="UTC") as context:
         context.set_default_timeout(15_000)
         yield context.new_page()
