@@ -9,7 +9,7 @@ Needs scikit-learn, which nothing else here needs; the target installs it into `
 
 For each example the whole path of the search is described, from all candidates down to none; a candidate is a change
 when a true one lies within 5 points and no nearer candidate has it. The first forest learns on the path of a simple
-rule, the second on the path of the first. ``--draws 2`` does that for two draws of examples, and the mean of both judges:
+rule, the second on the path of the first. That is done for two draws of examples (``--draws``), and their mean judges:
 what one of them learnt from the accidents of its examples counts half. The rate of false alarms for each bound is
 measured on real noise without a change by forests that never saw its repository.
 """
@@ -292,7 +292,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Learn the forest of the default method.")
     parser.add_argument("--examples", type=int, default=24_000)
     parser.add_argument("--trees", type=int, default=260, help="of each forest")
-    parser.add_argument("--draws", type=int, default=1, help="forests, each learnt on examples of its own")
+    parser.add_argument("--draws", type=int, default=2, help="forests, each learnt on examples of its own")
     parser.add_argument("--seed", type=int, default=11, help="of the first draw; the next has the next number")
     parser.add_argument("--output", type=Path, default=TARGET, help="where the trees go; the package unless named")
     parser.add_argument("--forests", type=Path, help="keep the cross-validated forests here, for accuracy.py --forests")

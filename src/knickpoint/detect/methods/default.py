@@ -31,7 +31,7 @@ __all__ = ["FALSE_ALARMS", "THREADS", "default_bound", "detect_default"]
 
 THREADS: Final = True
 
-FALSE_ALARMS: Final = 0.25
+FALSE_ALARMS: Final = 0.3
 """False alarms per 1,000 commits without a change that the default accepts."""
 
 _MODEL: Final = Path(__file__).parent.parent / "data" / "default.json"
