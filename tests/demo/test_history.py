@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from knickpoint.demo.history import CHANGES, plan
-from knickpoint.demo.library import BENCHMARKS
 from knickpoint.demo.repository import check_out, make_repository
+from knickpoint.demo.textmill import BENCHMARKS
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from knickpoint.native import points_reference as reference
 from knickpoint.native.kernel import COMPILED
-from knickpoint.native.points import PointTiles
+from knickpoint.native.point_tiles import PointTiles
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="the kernels were not built")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from knickpoint.demo.library import FIRST_PIECES, source_files
+from knickpoint.demo.textmill import FIRST_PIECES, source_files
 
 __all__ = ["CHANGES", "Change", "PlannedCommit", "plan"]
 

@@ -32,10 +32,6 @@ class Pattern:
     text: str
     _engine: re2._Regexp
 
-    def occurs_in(self, text: str) -> bool:
-        """Whether the expression occurs in ``text``."""
-        return self._engine.search(text) is not None
-
     def occurs_in_each(self, texts: Iterable[str]) -> list[bool]:
         """Say of each text whether the expression occurs in it."""
         search = self._engine.search

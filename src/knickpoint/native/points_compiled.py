@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from knickpoint.native._kernels import ffi, lib  # type: ignore[import-not-found]
 
 if TYPE_CHECKING:
-    from knickpoint.native.points import PointTiles
+    from knickpoint.native.point_tiles import PointTiles
 
 __all__ = ["lay", "narrowed"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from knickpoint.native.points import PointTiles
+    from knickpoint.native.point_tiles import PointTiles
 
 __all__ = ["lay", "narrowed"]
 

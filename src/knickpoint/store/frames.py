@@ -12,7 +12,8 @@ from sqlalchemy import BigInteger, Connection, bindparam, select
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Frame
-from knickpoint.native.points import PointTiles, lay
+from knickpoint.native.point_tiles import PointTiles
+from knickpoint.native.points import lay
 from knickpoint.store.database import Database
 from knickpoint.store.tables.tiles import hot, sealed, segment
 from knickpoint.store.tiles import dense_of, floats, segment_of
