@@ -26,6 +26,13 @@ def test_equal_values_have_no_variance_and_their_own_mean() -> None:
     assert region.variance == 0
 
 
+def test_a_region_of_values_whose_sum_is_no_float_has_its_mean() -> None:
+    region = stable_region(np.array([1.0, 1.7e308, NAN, 1.6e308, 1.5e308]), 1, 4)
+    assert (region.first, region.last, region.count, region.median) == (1, 4, 3, 1.6e308)
+    assert region.mean == pytest.approx(1.6e308, rel=1e-15)
+    assert region.variance == math.inf
+
+
 def test_a_region_without_a_measurement_is_refused_with_its_place() -> None:
     with pytest.raises(SeriesError, match="index 1 to 2"):
         stable_region(np.array([1.0, NAN, NAN]), 1, 2)

@@ -38,9 +38,17 @@ def test_a_series_has_one_dimension(values: object) -> None:
         check_series(values)  # type: ignore[arg-type]
 
 
-def test_text_is_not_a_number() -> None:
-    with pytest.raises(SeriesError, match="not all numbers"):
-        check_series(["fast"])
+@pytest.mark.parametrize(
+    "values", [np.array([1 + 2j, 3.0]), [1.0, 10**400], ["fast"]], ids=["complex", "beyond floats", "text"]
+)
+def test_what_floats_cannot_hold_is_refused(values: object) -> None:
+    with pytest.raises(SeriesError, match=r"numbers.*fit 64-bit floats"):
+        check_series(values)  # type: ignore[arg-type]
+
+
+def test_masked_values_are_missing() -> None:
+    assert read_series(np.ma.masked_equal([1.0, -1.0, 2.0], -1.0)).rows.tolist() == [0, 2]
+    assert np.isnan(check_frame(np.ma.masked_equal([[1.0, -1.0]], -1.0))).tolist() == [[False, True]]
 
 
 def test_nothing_is_a_series_of_no_values() -> None:

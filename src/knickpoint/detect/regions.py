@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from knickpoint import native
+from knickpoint.detect.series import power_of_two
 from knickpoint.model.errors import SeriesError
 from knickpoint.model.step import Check, StableRegion, Step
 
@@ -41,7 +43,16 @@ def stable_region(values: NDArray[np.float64], first: int, last: int) -> StableR
             where=f"index {first} to {last}",
             remedy="Place steps at measured values only.",
         )
-    return StableRegion(*found)
+    region = StableRegion(*found)
+    return region if math.isfinite(region.mean) else _far_out(values, region)
+
+
+def _far_out(values: NDArray[np.float64], region: StableRegion) -> StableRegion:
+    """Describe again a region of values so large that their sum is no float; the variance is none either."""
+    part = values[region.first : region.last + 1]
+    unit = power_of_two(part[~np.isnan(part)])
+    small = stable_region(part / unit, 0, part.size - 1)
+    return replace(region, median=small.median * unit, mean=small.mean * unit, variance=math.inf)
 
 
 def _relative(size: float, base: float) -> float:

@@ -49,7 +49,7 @@ def load_method(name: str) -> Method:
     Raises:
         InputError: there is no such method.
     """
-    canonical = name.strip().replace("-", "_")
+    canonical = str(name).strip().replace("-", "_")
     if canonical not in METHODS:
         raise InputError(
             f"there is no method {name!r}",

@@ -41,14 +41,19 @@ class Series:
 
 
 def _check(values: ArrayLike, dimensions: int, shape: str) -> NDArray[np.float64]:
+    remedy = "Give numbers that fit 64-bit floats, and nan for what is missing."
+    if hasattr(values, "dtype") and np.iscomplexobj(values):
+        raise SeriesError("the values are complex numbers", remedy=remedy)
     try:
         array = np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise SeriesError(
-            f"the values are not all numbers ({error})", remedy="Give numbers, and nan for what is missing."
-        ) from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SeriesError(f"the values are not all numbers ({error})", remedy=remedy) from error
     if array.ndim != dimensions or np.ndim(values) != dimensions:
-        raise SeriesError(f"the values have {np.ndim(values)} dimensions", remedy=f"Give {shape}.")
+        raise SeriesError(
+            f"the dimensions of the values are {np.ndim(values)}, not {dimensions}", remedy=f"Give {shape}."
+        )
+    if isinstance(values, np.ma.MaskedArray):
+        array = np.where(np.ma.getmaskarray(values), np.nan, array)
     if np.isinf(array).any():
         place = ", ".join(str(number) for number in np.argwhere(np.isinf(array))[0])
         raise SeriesError(
@@ -60,7 +65,7 @@ def _check(values: ArrayLike, dimensions: int, shape: str) -> NDArray[np.float64
 
 
 def check_series(values: ArrayLike) -> NDArray[np.float64]:
-    """Return ``values`` as a 1-D contiguous float64 array; ``nan`` stands for a missing value.
+    """Return ``values`` as a 1-D contiguous float64 array; ``nan`` stands for a missing value, as does a mask.
 
     Raises:
         SeriesError: not one dimension, not numbers, or an infinity, whose index is named.
