@@ -1,0 +1,88 @@
+/* What the stages of the default method hand on to each other: a series, what is known of it, and its candidates.
+
+   segmentation_order.c      medians and quantiles
+   segmentation_noise.c      what is known of the values and their noise
+   segmentation_paths.c      candidates: where cheapest paths change their level, and runs that lie far off
+   segmentation_places.c     the best place of each candidate
+   segmentation_features.c   the numbers that the forest judges by
+   segmentation_proof.c      what makes a change certain without the forest
+   forest.c                  the judgement
+   segmentation.c            all of it: the weakest candidates are dropped
+
+   But for the first, each has a twin in NumPy of the same name. A place is the first point of a new level, and noise is
+   a standard deviation. */
+
+#ifndef KP_SEGMENTATION_H
+#define KP_SEGMENTATION_H
+
+#include "levels.h"
+
+#if defined(__clang__)
+#pragma clang fp contract(off)
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off")
+#endif
+
+enum { WINDOW = 100, SHORTEST = 3, SIDE = 40, FEATURES = 43, PROOFS = 4 };
+
+#define MAD 1.4826 /* makes the median absolute deviation a standard deviation of normal noise */
+#define CAP 9.0    /* a value costs no more than one that is 3 standard deviations off */
+#define TIE 1e-9   /* what differs by less is equal: rounding decides nothing */
+
+/* scratch holds n numbers; left and right those of a level next to a change. */
+typedef struct {
+    int n;
+    const double *x;
+    double *scratch, *residual, *noise, *sorted, *left, *right, *before;
+    double scale, square, tail, phi, memory, weight, distinct, drift;
+} Series;
+
+KP_INLINE double clip(double v, double lo, double hi) { return v < lo ? lo : (v > hi ? hi : v); }
+
+/* The square of the distance d, no more than CAP; w is one over the noise. */
+KP_INLINE double bounded(double d, double w)
+{
+    d *= w;
+    d *= d;
+    return d < CAP ? d : CAP;
+}
+
+void kp_sort_values(double *v, int n);
+
+/* These destroy the order of v. */
+double kp_median_of(double *v, int n);
+double kp_quantile_of(double *v, int n, double q);
+
+double kp_sorted_quantile(const double *v, int n, double q);
+double kp_sorted_median(const double *v, int n);
+
+/* The median of the values [a, b). */
+double kp_median_at(Series *s, int a, int b);
+
+/* Look at the values: their order, and the noise between neighbours as the scale. Returns 0 where nothing varies. */
+int kp_study_values(Series *s);
+
+/* Look at the noise around the levels that begin at k places. */
+void kp_study_noise(Series *s, const int *places, int k);
+
+/* Candidates, ascending; returns their number. places has room for 2 n. */
+int kp_find_candidates(Series *s, int *places);
+
+/* Move each of k candidates to its best place, and drop what is then too close to another or to an end; returns how many
+   stay. spare has room for k. */
+int kp_place_candidates(Series *s, int *places, int k, int *spare);
+
+/* Move a candidate to its best place where that leaves all levels long enough. */
+void kp_settle(Series *s, int *places, int k, int i);
+
+/* Describe candidate i by FEATURES numbers. */
+void kp_describe(Series *s, const int *places, int k, int i, double *features);
+
+/* What makes candidate i certain without the forest: proof = {jump of the medians in noise, values of the shorter level
+   that agree, chance per 1,000 of such a run, half width of the places that explain the values about as well}. */
+void kp_prove(Series *s, const int *places, int k, int i, double *proof);
+
+/* What the proof adds to the log-odds. */
+double kp_certainty(const double *proof);
+
+#endif
