@@ -40,6 +40,20 @@ def test_positions_may_be_dates() -> None:
     assert _values("pos,value\n2026-02-01,2\n2026-01-31,1\n") == {"": [1, 2]}
 
 
+def test_positions_that_floats_cannot_tell_apart_are_ordered() -> None:
+    assert _values("pos,value\n1700000000000000002,2\n1700000000000000001,1\n") == {"": [1, 2]}
+
+
+@pytest.mark.parametrize("newline", ["\r\n", "\r"])
+def test_lines_may_end_in_any_of_the_usual_ways(newline: str) -> None:
+    assert _values(newline.join(["\ufeffid,pos,value", "a,2,3", "a,1,2", ""])) == {"a": [2, 3]}
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\x0c", "\x85", "\x1c"])
+def test_what_only_looks_like_the_end_of_a_line_is_part_of_a_name(mark: str) -> None:
+    assert _values(f"id,value\na{mark}b,1\na{mark}b,2\n") == {f"a{mark}b": [1, 2]}
+
+
 def test_other_columns_of_long_rows_are_ignored() -> None:
     assert _values("id,pos,value,commit,unit\na,0,1,abc,ms\n") == {"a": [1]}
 
@@ -51,6 +65,12 @@ def test_each_column_of_a_wide_table_is_a_series() -> None:
 def test_an_empty_value_is_missing_and_keeps_its_index() -> None:
     values = read_series("pos,value\n1,1\n2,\n3,3\n", "x.csv")[0].values
     assert [math.isnan(value) for value in values] == [False, True, False]
+
+
+@pytest.mark.parametrize("text", ["\n\n1\n", "value\n\n\n1\n"])
+def test_empty_lines_before_the_first_value_are_missing(text: str) -> None:
+    values = read_series(text, "x.csv")[0].values
+    assert [math.isnan(value) for value in values] == [True, True, False]
 
 
 @pytest.mark.parametrize("text", ["1\n\n3\n\n\n", "value\n1\n\n3\n\n", 'value\n"1"\n""\n3'])
@@ -91,9 +111,25 @@ def test_a_ragged_row_is_refused_with_its_line() -> None:
         read_series("pos,value\n1,1\n2\n", "x.csv")
 
 
-def test_a_column_named_twice_is_refused() -> None:
-    with pytest.raises(InputError, match="'a' twice"):
-        read_series("a,a\n1,2\n", "x.csv")
+def test_a_column_named_twice_is_refused_with_its_line() -> None:
+    with pytest.raises(InputError, match=r"line 3: the header names 'a' twice"):
+        read_series("\n\na,a\n1,2\n", "x.csv")
+
+
+def test_a_column_without_a_name_is_no_series() -> None:
+    with pytest.raises(InputError, match=r"line 1: column 1 has no name\. Name it pos"):
+        read_series(",a\n0,1\n1,2\n", "x.csv")
+
+
+@pytest.mark.parametrize("text", ["1,5\n1,6\n", "value\n1,5\n", 'value\n"1,5"\n'])
+def test_commas_for_decimals_are_refused_with_the_remedy(text: str) -> None:
+    with pytest.raises(InputError, match=r"line [12]: .* point"):
+        read_series(text, "x.csv")
+
+
+def test_binary_data_are_no_series() -> None:
+    with pytest.raises(InputError, match="not text"):
+        read_series("\0\1\2", "x.csv")
 
 
 def test_positions_of_mixed_kinds_are_refused() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -33,9 +34,17 @@ class NamedSeries:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _Table:
+    """Hold the header of a file and its line, the rows below and the line that each ends on, and the name of the file."""
+
+    header: list[str]
     line: int
-    fields: Sequence[str]
+    rows: list[list[str]]
+    lines: list[int]
+    name: str
+
+    def place(self, row: int) -> str:
+        return f"{self.name}, line {self.lines[row]}"
 
 
 def _number(text: str, where: str) -> float:
@@ -46,7 +55,9 @@ def _number(text: str, where: str) -> float:
         value = float(plain)
     except ValueError:
         raise InputError(
-            f"{text!r} is not a number", where=where, remedy="Write a number, or leave the field empty for missing."
+            f"{text!r} is not a number",
+            where=where,
+            remedy="Write a number with a point before its decimals, or leave the field empty for missing.",
         ) from None
     if not math.isfinite(value):
         raise InputError(
@@ -58,36 +69,17 @@ def _number(text: str, where: str) -> float:
 
 
 def position_keys(positions: Sequence[str]) -> list[float]:
-    """Return what orders ``positions``: all numbers, or all dates and times in ISO 8601.
+    """Return what orders ``positions``: all numbers, whole ones exactly, or all dates and times in ISO 8601.
 
     Raises:
         ValueError: they are neither, or not of one kind.
     """
-    try:
-        return [float(position) for position in positions]
-    except ValueError:
-        return [_seconds(position) for position in positions]
-
-
-def _order(positions: Sequence[str], name: str, lines: Sequence[int]) -> list[int]:
-    """Return the rows sorted stably by position: numbers, or dates and times in ISO 8601."""
-    try:
-        keys = position_keys(positions)
-    except ValueError:
-        odd = next(k for k, position in enumerate(positions) if not is_number(position))
-        raise InputError(
-            f"the position {positions[odd]!r} is neither a number nor a date, or not of one kind with the others",
-            where=f"{name}, line {lines[odd]}",
-            remedy="Number the commits in pos, or leave the column out to keep the order of the file.",
-        ) from None
-    for place, key in enumerate(keys):
-        if math.isnan(key):
-            raise InputError(
-                "the position is not a number",
-                where=f"{name}, line {lines[place]}",
-                remedy="Number the commits in pos.",
-            )
-    return sorted(range(len(keys)), key=keys.__getitem__)
+    for number in (int, float):
+        try:
+            return [number(position) for position in positions]
+        except ValueError:
+            continue
+    return [_seconds(position) for position in positions]
 
 
 def _seconds(text: str) -> float:
@@ -106,119 +98,166 @@ def is_number(text: str) -> bool:
     return True
 
 
-def _rows(text: str, name: str) -> Iterator[_Row]:
-    """Read the rows; an empty line counts in a table of one column, as a missing value, unless nothing follows it."""
-    reader = csv.reader(text.splitlines(keepends=True), strict=True)
-    empty: list[int] = []
-    width = 0
+def _rows(text: str, name: str) -> tuple[list[list[str]], list[int]]:
+    """Return all rows, and the line that each ends on; an empty line is a row without fields."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows: list[list[str]] = []
+    lines: list[int] = []
     try:
         for fields in reader:
-            if not fields:
-                empty.append(reader.line_num)
-                continue
-            if width == 1:
-                yield from (_Row(line, [""]) for line in empty)
-            empty = []
-            width = width or len(fields)
-            yield _Row(reader.line_num, fields)
+            rows.append(fields)
+            lines.append(reader.line_num)
     except csv.Error as error:
         raise InputError(
             f"this is not CSV: {error}",
             where=f"{name}, line {reader.line_num}",
             remedy="Close every quote that is opened, and write a quote inside of quotes twice.",
         ) from None
+    return rows, lines
 
 
-def _check_width(rows: Sequence[_Row], width: int, name: str) -> None:
-    for row in rows:
-        if len(row.fields) != width:
+def _titles(fields: Sequence[str]) -> list[str]:
+    return [title.strip() for title in fields]
+
+
+def _table(text: str, name: str) -> _Table:
+    """Return the table; an empty line of a table of one column is a missing value, unless nothing follows it.
+
+    One column that begins with a number has no header, so that empty lines before it are missing values, too.
+    """
+    rows, lines = _rows(text, name)
+    filled = [row for row, fields in enumerate(rows) if fields]
+    if not filled:
+        raise InputError("there are no rows", where=name, remedy="Give CSV with a header such as id,pos,value.")
+    first, last = filled[0], filled[-1]
+    if len(rows[first]) > 1:
+        rest = filled[1:]
+        return _Table(
+            _titles(rows[first]), lines[first], [rows[row] for row in rest], [lines[row] for row in rest], name
+        )
+    headed = not is_number(rows[first][0])
+    begin = first + 1 if headed else 0
+    column = [fields or [""] for fields in rows[begin : last + 1]]
+    header = _titles(rows[first]) if headed else [_VALUE]
+    return _Table(header, lines[first], column, lines[begin : last + 1], name)
+
+
+def _check_header(table: _Table) -> None:
+    header, where = table.header, f"{table.name}, line {table.line}"
+    separator = next((mark for mark in ";\t|" if len(header) == 1 and mark in header[0]), None)
+    if separator is not None:
+        raise InputError(
+            f"the columns are separated by {separator!r}",
+            where=where,
+            remedy="Separate them by commas, and write decimals with a point.",
+        )
+    repeated = next((title for title in header if title and header.count(title) > 1), None)
+    if repeated is not None:
+        raise InputError(
+            f"the header names {repeated!r} twice", where=where, remedy="Give each column a name of its own."
+        )
+    if _VALUE in header:
+        return
+    if header == [_POSITION] or any(is_number(title) for title in header):
+        raise InputError(
+            "the first line is no header",
+            where=where,
+            remedy="Begin with the names of the columns: id,pos,value, or pos and one name a series; "
+            "write decimals with a point.",
+        )
+    if "" in header:
+        raise InputError(
+            f"column {header.index('') + 1} has no name",
+            where=where,
+            remedy="Name it pos if it orders the rows, name the series that it holds, or leave it out.",
+        )
+
+
+def _check_width(table: _Table) -> None:
+    width = len(table.header)
+    for row, fields in enumerate(table.rows):
+        if len(fields) != width:
             raise InputError(
-                f"{len(row.fields)} fields where the header has {width}",
-                where=f"{name}, line {row.line}",
-                remedy="Give every row as many fields as the header.",
+                f"{len(fields)} fields where the header has {width}",
+                where=table.place(row),
+                remedy="Give every row as many fields as the header, and write decimals with a point.",
             )
 
 
-def _long(header: Sequence[str], rows: Sequence[_Row], name: str) -> list[NamedSeries]:
-    where_id = header.index(_ID) if _ID in header else None
-    where_position = header.index(_POSITION) if _POSITION in header else None
-    where_value = header.index(_VALUE)
-    telling = [header.index(name) for name in _WITHIN if name in header and where_id is not None]
-    groups: dict[tuple[str, ...], list[_Row]] = {}
-    for row in rows:
-        own = "" if where_id is None else row.fields[where_id]
-        groups.setdefault((own, *(row.fields[column] for column in telling)), []).append(row)
-    found = []
-    for (id_, *_others), members in groups.items():
-        positions = (
-            [str(place) for place in range(len(members))]
-            if where_position is None
-            else [row.fields[where_position] for row in members]
-        )
-        values = [_number(row.fields[where_value], f"{name}, line {row.line}") for row in members]
-        order = _order(positions, name, [row.line for row in members])
-        found.append(
-            NamedSeries(id_, tuple(positions[k] for k in order), np.array([values[k] for k in order], dtype=np.float64))
-        )
-    return found
+def _numbers(table: _Table, column: int, rows: Sequence[int], *, named: bool = False) -> NDArray[np.float64]:
+    """Return the numbers of a column in these rows, ``nan`` where one is empty; ``named`` errors name the column."""
+    texts = [table.rows[row][column] for row in rows]
+    try:
+        found = np.array(list(map(float, texts)), dtype=np.float64)
+    except ValueError:
+        found = np.array([math.nan])
+    if np.isfinite(found).all():
+        return found
+    which = f", column {table.header[column]!r}" if named else ""
+    return np.array([_number(text, table.place(row) + which) for text, row in zip(texts, rows, strict=True)])
 
 
-def _wide(header: Sequence[str], rows: Sequence[_Row], name: str) -> list[NamedSeries]:
-    where_position = header.index(_POSITION) if _POSITION in header else None
-    positions = (
-        [str(place) for place in range(len(rows))]
-        if where_position is None
-        else [row.fields[where_position] for row in rows]
-    )
-    order = _order(positions, name, [row.line for row in rows])
-    ordered = tuple(positions[k] for k in order)
+def _in_order(table: _Table, rows: list[int]) -> tuple[list[int], tuple[str, ...]]:
+    """Return ``rows`` sorted stably by position (numbers, or dates and times in ISO 8601), and their positions."""
+    if _POSITION not in table.header:
+        return rows, tuple(str(place) for place in range(len(rows)))
+    column = table.header.index(_POSITION)
+    positions = [table.rows[row][column] for row in rows]
+    try:
+        keys = position_keys(positions)
+    except ValueError:
+        odd = next(k for k, position in enumerate(positions) if not is_number(position))
+        raise InputError(
+            f"the position {positions[odd]!r} is neither a number nor a date, or not of one kind with the others",
+            where=table.place(rows[odd]),
+            remedy="Number the commits in pos, or leave the column out to keep the order of the file.",
+        ) from None
+    for row, key in zip(rows, keys, strict=True):
+        if key != key:  # noqa: PLR0124 - only nan is not itself; whole numbers may be larger than floats
+            raise InputError(
+                "the position is not a number", where=table.place(row), remedy="Number the commits in pos."
+            )
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    return [rows[k] for k in order], tuple(positions[k] for k in order)
+
+
+def _long(table: _Table) -> list[NamedSeries]:
+    header = table.header
+    telling = [header.index(name) for name in (_ID, *_WITHIN) if name in header] if _ID in header else []
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for row, fields in enumerate(table.rows):
+        groups.setdefault(tuple([fields[column] for column in telling]), []).append(row)
     found = []
-    for column, title in enumerate(header):
-        if column == where_position:
-            continue
-        values = [_number(rows[k].fields[column], f"{name}, line {rows[k].line}, column {title!r}") for k in order]
-        found.append(NamedSeries(title, ordered, np.array(values, dtype=np.float64)))
-    return found
+    for names, members in groups.items():
+        rows, positions = _in_order(table, members)
+        found.append(NamedSeries(names[0] if names else "", positions, _numbers(table, header.index(_VALUE), rows)))
+    return found or [NamedSeries("", (), np.empty(0))]
+
+
+def _wide(table: _Table) -> list[NamedSeries]:
+    rows, positions = _in_order(table, list(range(len(table.rows))))
+    return [
+        NamedSeries(title, positions, _numbers(table, column, rows, named=True))
+        for column, title in enumerate(table.header)
+        if title != _POSITION
+    ]
 
 
 def read_series(text: str, name: str) -> list[NamedSeries]:
     """Return the series in ``text``, in the order in which they first appear.
 
     The header decides: with a column ``value`` the rows are long (``id`` and ``pos`` are optional; repository,
-    line and unit tell series of one id apart, as in an export; other columns are ignored); without it every column but ``pos`` is a series. One column of numbers needs no
-    header. Rows are sorted stably by ``pos``. ``name`` is the file's, for messages.
+    line and unit tell series of one id apart, as in an export; other columns are ignored); without it every
+    column but ``pos`` is a series. One column of numbers needs no header. Rows are sorted stably by ``pos``.
+    ``name`` is the file's, for messages.
 
     Raises:
-        InputError: no rows, a ragged row, a value that is no finite number, a header that names a column twice.
+        InputError: no rows, a ragged row, a value that is no finite number, a header that names a column twice
+            or not at all, or what is no text.
     """
-    rows = list(_rows(text.removeprefix("\ufeff"), name))
-    if not rows:
-        raise InputError("there are no rows", where=name, remedy="Give CSV with a header such as id,pos,value.")
-    if len(rows[0].fields) == 1 and is_number(rows[0].fields[0]):
-        _check_width(rows, 1, name)
-        return _long([_VALUE], rows, name)
-    header = [title.strip() for title in rows[0].fields]
-    separator = next((mark for mark in ";\t|" if len(header) == 1 and mark in header[0]), None)
-    if separator is not None:
-        raise InputError(
-            f"the columns are separated by {separator!r}",
-            where=f"{name}, line {rows[0].line}",
-            remedy="Separate them by commas, and write decimals with a point.",
-        )
-    repeated = next((title for title in header if header.count(title) > 1), None)
-    if repeated is not None:
-        raise InputError(
-            f"the header names {repeated!r} twice",
-            where=f"{name}, line 1",
-            remedy="Give each column a name of its own.",
-        )
-    _check_width(rows[1:], len(header), name)
-    if _VALUE in header:
-        return _long(header, rows[1:], name) or [NamedSeries("", (), np.empty(0))]
-    if header == [_POSITION] or any(is_number(title) for title in header):
-        raise InputError(
-            "the first line is no header",
-            where=f"{name}, line 1",
-            remedy="Begin with the names of the columns: id,pos,value, or pos and one name a series.",
-        )
-    return _wide(header, rows[1:], name)
+    if "\0" in text:
+        raise InputError("this is not text", where=name, remedy="Give CSV in UTF-8.")
+    table = _table(text.removeprefix("\ufeff"), name)
+    _check_header(table)
+    _check_width(table)
+    return _long(table) if _VALUE in table.header else _wide(table)
