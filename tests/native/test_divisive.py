@@ -96,9 +96,14 @@ def test_the_best_tau_and_kappa_compiled_are_as_good_as_in_numpy(
     assert _exact(values, tau, kappa, v_form=v_form) == pytest.approx(q, abs=1e-10 * scale)
 
 
-def test_the_first_of_equal_splits_is_taken() -> None:
-    values = np.array([0.0, 1.0, 0.0, 1.0, 0.0])
-    assert kernel.scan_both(values, 1.0, 1, v_form=False)[:2] == reference.scan_both(values, 1.0, 1, v_form=False)[:2]
+@pytest.mark.parametrize("seed", range(40))
+def test_the_first_of_equal_splits_is_taken_however_the_values_round(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    values = draw.integers(0, 3, int(draw.integers(5, 60))).astype(float)
+    expected = reference.scan_both(values, 1.0, 1, v_form=False)[:2]
+    for rounded in (values, values * 0.1 + 7.7, values * 3.3):
+        for kernels in (kernel, reference):
+            assert kernels.scan_both(rounded, 1.0, 1, v_form=False)[:2] == expected
 
 
 @settings(deadline=None)

@@ -14,6 +14,9 @@ typedef int32_t small16 __attribute__((vector_size(64)));
 
 #define KP_EIGHT(v) v, v, v, v, v, v, v, v
 
+/* A Q this much short of another, relatively, equals it: the same sums were only added in another order. */
+#define KP_TIED 1e-10
+
 enum { FAR_ABSOLUTE, FAR_SQUARE, FAR_POWER };
 
 /* An order-statistic tree of 16 places a node: what each place's earlier neighbours in the node sum up to. */

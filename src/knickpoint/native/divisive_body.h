@@ -200,7 +200,8 @@ KP_INLINE double NAME(q_of)(double whole, double left, double right, double m, d
     return (whole - left - right - m * scaled - t * over * right) * twice;
 }
 
-/* The largest Q of one tau; when it beats what is known, where. */
+/* The largest Q of one tau; when what is known does not beat it, where. Tau comes from the right, so that the smallest
+   of those that are equal stays. */
 KP_INLINE void NAME(best_kappa)(int64_t tau, int64_t n, int64_t least, const double *KP_RESTRICT inverse,
                                 const double *KP_RESTRICT twice, const double *KP_RESTRICT count,
                                 const double *KP_RESTRICT whole, const double *KP_RESTRICT right,
@@ -225,15 +226,16 @@ KP_INLINE void NAME(best_kappa)(int64_t tau, int64_t n, int64_t least, const dou
                               twice[kappa]);
         row = q > row ? q : row;
     }
-    if (row < found[2])
+    if (row < found[2] - KP_TIED * fabs(found[2]))
         return;
+    double equal = row - KP_TIED * fabs(row);
     for (kappa = tau + least; kappa < n; kappa++)
         if (NAME(q_of)(whole[kappa], left, right[kappa], count[kappa - tau], scaled, t, inverse[kappa - tau],
-                       twice[kappa]) == row)
+                       twice[kappa]) >= equal)
             break;
     found[0] = t;
     found[1] = (double)kappa;
-    found[2] = row;
+    found[2] = row > found[2] ? row : found[2];
 }
 
 /* One series, every (tau, kappa): rows of tau from the right, four at a time so that their sums do not wait for one

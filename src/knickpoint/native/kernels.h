@@ -37,7 +37,7 @@ int64_t kp_move(const float *x, int64_t c, int64_t first, int64_t stop, const in
 int64_t kp_qhat(const double *z, int64_t n, double alpha, int v_form, double *q);
 
 /* The largest Q of z[0..tau) against z[tau..kappa) with both blocks of least points or more: found = {tau, kappa,
-   Q}, tau -1 when there is none. */
+   Q}, the first of equal ones, tau -1 when there is none. */
 int64_t kp_scan_both(const double *z, int64_t n, double alpha, int v_form, int64_t least, double *found);
 
 /* Shuffle inside each cluster [bounds[c], bounds[c + 1]) of values sorted cluster by cluster, and take the largest Q

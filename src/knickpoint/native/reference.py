@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "TIED",
     "Note",
     "Region",
     "approach",
@@ -35,6 +36,9 @@ __all__ = [
     "student",
     "windows",
 ]
+
+TIED: Final = 1e-10
+"""A Q this much short of another, relatively, equals it: the same sums were only added in another order."""
 
 Note = tuple[int, int, float, float, float]
 """What :func:`windows` did, with index, Q, p and magnitude: 0 split, 1 candidate refused, 2 taken away for its p,
@@ -141,8 +145,9 @@ def scan_both(values: NDArray[np.float64], alpha: float, least: int, *, v_form: 
     if values.size < 2 * least:
         return -1, -1, -np.inf
     grid = _both(values[np.newaxis], alpha, least, v_form=v_form)[0]
-    tau, kappa = np.unravel_index(int(grid.argmax()), grid.shape)
-    return int(tau), int(kappa), float(grid[tau, kappa])
+    q = float(grid.max())
+    tau, kappa = np.unravel_index(int(np.argmax(grid >= q - TIED * abs(q))), grid.shape)
+    return int(tau), int(kappa), q
 
 
 def _mixed(value: int) -> int:
@@ -273,7 +278,10 @@ def _split_window(
             candidates.append((*known[first, end], first, end))
         if not candidates:
             return found
-        index, q, first, end = max(candidates, key=lambda candidate: candidate[1])
+        index, q, first, end = candidates[0]
+        for candidate in candidates[1:]:
+            if candidate[1] > q + TIED * abs(q):
+                index, q, first, end = candidate
         p, magnitude = _compare(values, first, index, end, population=population)
         passed = p <= bound
         notes.append((0 if passed else 1, index, q, p, magnitude))

@@ -165,7 +165,7 @@ static int64_t split_window(const double *x, int64_t start, int64_t stop, double
                 tables->tau[c] = (int64_t)place[0];
                 tables->q[c] = place[2];
             }
-            if (tables->q[c] > best_q) {
+            if (best < 0 || tables->q[c] > best_q + KP_TIED * fabs(best_q)) {
                 best_q = tables->q[c];
                 best = c;
             }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from knickpoint import native
-from knickpoint.detect.methods.e_divisive_split import TIED, Found, Search, best_split
+from knickpoint.detect.methods.e_divisive_split import Found, Search, best_split
 from knickpoint.model.step import Check
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _judged(
         seed=shuffling.seed,
         turn=len(bounds) - 2,
         count=shuffling.permutations,
-        reach=q * (1 - TIED),
+        reach=q * (1 - native.TIED),
         allowed=allowed,
     )
     accepted = hits <= allowed
@@ -66,7 +66,8 @@ def split_by_permutation(values: NDArray[np.float64], search: Search, shuffling:
     best = {(0, values.size): best_split(values, search)}
     examined: list[Found] = []
     while search.most is None or len(bounds) - 2 < search.most:
-        (first, stop), (place, q) = max(best.items(), key=lambda entry: entry[1][1])
+        equal = max(q for _, q in best.values()) * (1 - native.TIED)
+        (first, stop), (place, q) = next(entry for entry in best.items() if entry[1][1] >= equal)
         if not place:
             break
         index = first + place

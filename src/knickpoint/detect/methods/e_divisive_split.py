@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +13,7 @@ from knickpoint.model.step import Check
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["TIED", "Found", "Search", "best_split"]
-
-TIED: Final = 1e-10
-"""A Q this much short of another, relatively, equals it: the same sums were only added in another order."""
+__all__ = ["Found", "Search", "best_split"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,4 +50,4 @@ def best_split(values: NDArray[np.float64], search: Search) -> tuple[int, float]
     curve = native.q_hat(values, search.alpha, v_form=search.v_form)
     inside = curve[search.least : values.size - search.least + 1]
     q = float(inside.max())
-    return (int(np.argmax(inside >= q * (1 - TIED))) + search.least, q) if q > 0 else (0, 0.0)
+    return (int(np.argmax(inside >= q * (1 - native.TIED))) + search.least, q) if q > 0 else (0, 0.0)
