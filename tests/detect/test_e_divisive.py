@@ -48,7 +48,7 @@ def test_a_clear_step_is_found_with_its_levels() -> None:
     assert (step.before.count, step.after.count) == (70, 50)
     assert step.movement is Movement.UP
     assert step.size == pytest.approx(10, abs=1)
-    assert step.p_value == pytest.approx(1 / 200, abs=1e-3)
+    assert step.p_value == 1 / 200
 
 
 def test_missing_values_keep_their_rows() -> None:
@@ -141,7 +141,12 @@ def test_a_window_reaches_back_to_the_known_step_before_it() -> None:
         ({"test": "rank", "p": 1e-6}, "the rank test has no p of 1e-06"),
         ({"test": "t", "scan": "tau"}, "scan=tau_kappa"),
         ({"test": "none"}, "maximum_steps"),
-        ({"sliding": 50}, "test=t"),
+        ({"sliding": 50}, "sliding goes with test=t. Give sliding=0"),
+        ({"minimum_magnitude": 0.05}, "minimum_magnitude goes with test=t"),
+        ({"test": "rank", "divisor": "population"}, "divisor goes with test=t"),
+        ({"preset": "mongodb", "neighbours": "stale"}, "neighbours goes with test=t"),
+        ({"known": [3, 120]}, "the known step 120 is no row of the 120"),
+        ({"known": [-1]}, "the known step -1"),
         ({"window": 0}, "window is 0"),
         ({"maximum_steps": -1}, "maximum_steps is -1"),
         ({"permutations": 0}, "permutations is 0"),
@@ -291,10 +296,12 @@ def test_ecps_p_values_are_ours_up_to_the_draw(reference: Path) -> None:
             p=case["sig_lvl"],
             permutations=case["R"],
         )
-        judged = {candidate.index: candidate for candidate in detection.candidates}
+        found = {step.index: step.p_value for step in detection.steps}
         for index, p in zip(case["order_found_1based"][2:], case["p_values"], strict=False):
             if p < case["sig_lvl"] / 2:
-                assert judged[index - 1].accepted, case["name"]
+                assert found[index - 1] == pytest.approx(p, abs=0.015), case["name"]
+            if p == 1 / (case["R"] + 1):
+                assert found[index - 1] == p, case["name"]
 
 
 @pytest.mark.parametrize("name", ["otava_tigerbeetle", "otava_unit"])

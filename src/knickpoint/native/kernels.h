@@ -42,27 +42,36 @@ int64_t kp_scan_both(const double *z, int64_t n, double alpha, int v_form, int64
 
 /* Shuffle inside each cluster [bounds[c], bounds[c + 1]) of values sorted cluster by cluster, and take the largest Q
    of all. Permutations first, first + 1, ... are judged in order; counting ends when more than allowed reach the
-   value reach, or when no more than allowed can; a negative allowed judges all. tops may be NULL; beyond reach a top
-   may be less than the largest. Returns how many were judged, -1 when there is no memory. */
+   value reach; a negative allowed judges all. tops may be NULL; beyond reach a top may be less than the largest.
+   Returns how many were judged, -1 when there is no memory. */
 int64_t kp_permute(const double *sorted, const int64_t *bounds, int64_t clusters, double alpha, int v_form, int both,
                    int64_t least, uint64_t seed, uint64_t round, int64_t first, int64_t count, double reach,
                    int64_t allowed, double *tops, int64_t *exceeded);
 
-/* A node of a decision tree: at most bound goes to the next node, more goes to above. Nothing is at most the bound of
-   a leaf, and above it is the leaf itself. */
-typedef struct { double bound; int32_t feature, above; } KpNode;
+/* Decision trees, all of one depth, trees a multiple of kp_trees_together(). Node 1 of a tree is its first, and node i
+   leads to 2 i where a feature is at most the bound of the node, else to 2 i + 1. feature and bound have 2^depth entries
+   a tree, mean has 2^(depth + 1): what a node gives on average, and a leaf exactly. base is where all begin. */
+typedef struct {
+    int64_t trees, depth;
+    double base;
+    const uint8_t *feature;
+    const double *bound, *mean;
+} KpForest;
+
+int64_t kp_trees_together(void);
+
+/* Add to parts, one a feature, what each feature adds to the log-odds, from the start of all trees to their leaves. */
+void kp_take_parts(const KpForest *forest, const double *features, double *parts);
 
 /* The default method: candidates of x[0..n), n of 6 or more, the weakest dropped until all score the threshold or
-   more. root has the first node of each tree, mean what each node gives on average. Without trees a rule judges. Rows
-   come in the order of dropping, those that stay last, with round -1; whole_path writes every candidate of every
-   round. features and parts are capacity x kp_segment_features(), proofs
-   capacity x kp_segment_proofs(): see prove. facts: scale of the noise, autocorrelation, mean
-   square, share beyond 4 sigma. Returns the rows, -1 without memory, -2 when they exceed the capacity. */
+   more. Without trees a rule judges. Rows come in the order of dropping, those that stay last; whole_path writes every
+   candidate of every round. places has the round, -1 for what stays, and the place of each row; rows its score,
+   kp_segment_proofs() and kp_segment_features() numbers: see segmentation.h. facts: scale of the noise, autocorrelation,
+   mean square, share beyond 4 sigma. Returns the rows, -1 without memory, -2 when they exceed the capacity. */
 int64_t kp_segment_features(void);
 int64_t kp_segment_proofs(void);
-int64_t kp_segment(const double *x, int64_t n, int64_t trees, double base, const int32_t *root, const KpNode *nodes,
-                   const double *mean, double threshold, int whole_path, int64_t capacity, int32_t *round,
-                   int32_t *index, double *score, double *features, double *parts, double *proofs, double *facts);
+int64_t kp_segment(const double *x, int64_t n, const KpForest *forest, double threshold, int whole_path,
+                   int64_t capacity, int32_t *places, double *rows, double *facts);
 
 /* The two-sided p-value of Student's t with freedom degrees of freedom. */
 double kp_student(double t, double freedom);

@@ -154,7 +154,7 @@ int64_t kp_permute(const double *sorted, const int64_t *bounds, int64_t clusters
                 tops[done] = top[l];
             hits += top[l] >= reach;
             done++;
-            stop = allowed >= 0 && (hits > allowed || hits + count - done <= allowed);
+            stop = allowed >= 0 && hits > allowed;
         }
     }
     *exceeded = hits;

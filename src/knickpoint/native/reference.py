@@ -209,9 +209,8 @@ def permute(
     """Shuffle inside each cluster, and count the permutations whose largest Q of all clusters is ``reach`` or more.
 
     ``ordered`` holds the values sorted cluster by cluster, ``bounds`` where the clusters begin and the last
-    one ends. Permutations are judged in order until more than ``allowed`` reach, or no more than that can;
-    with a negative ``allowed`` all ``count`` are. ``tops``, ``count`` long, takes the largest Q of each, exact
-    up to ``reach``. ``turn`` sets apart the tests of one series.
+    one ends. Permutations are judged in order until more than ``allowed`` reach; with a negative
+    ``allowed`` all ``count`` are. ``tops``, ``count`` long, takes the largest Q of each, exact up to ``reach``. ``turn`` sets apart the tests of one series.
 
     Returns how many reached, and how many were judged.
     """
@@ -230,7 +229,7 @@ def permute(
                 tops[judged] = top
             hits += bool(top >= reach)
             judged += 1
-            if allowed >= 0 and (hits > allowed or hits + count - judged <= allowed):
+            if 0 <= allowed < hits:
                 return hits, judged
     return hits, judged
 

@@ -21,7 +21,9 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Detection
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike
 
     from knickpoint.detect.parameters import Value
     from knickpoint.detect.series import Series
@@ -31,6 +33,14 @@ __all__ = ["PRESETS", "THREADS", "detect_e_divisive"]
 THREADS: Final = True
 
 _MOST_PERMUTATIONS: Final = 1_000_000
+
+_ONLY_FOR_T: Final[dict[str, Value]] = {
+    "sliding": 0,
+    "minimum_magnitude": 0.0,
+    "divisor": "sample",
+    "neighbours": "fresh",
+}
+"""What nothing but ``test="t"`` looks at, with what stands for nothing given."""
 
 PRESETS: Final[dict[str, dict[str, Value]]] = {
     "ecp": {"minimum_segment": 30, "p": 0.05, "permutations": 199},
@@ -81,7 +91,9 @@ def _check_numbers(
         _refuse(f"sliding is {sliding}", "Give a window of 2 values or more, or 0 for none.")
 
 
-def _check_together(search: Search, test: str, permutations: int, *, others_only: bool, sliding: int) -> None:
+def _check_together(
+    search: Search, test: str, permutations: int, *, others_only: bool, for_t: Mapping[str, Value]
+) -> None:
     if test == "permutation" and not others_only and search.p * (permutations + 1) < 1 - 1e-9:
         _refuse(
             f"{permutations} permutations cannot give a p of {search.p:g}",
@@ -93,12 +105,17 @@ def _check_together(search: Search, test: str, permutations: int, *, others_only
         _refuse("the t-test goes with scan=tau_kappa", "Leave scan out, or give test=permutation.")
     if test == "none" and search.most is None:
         _refuse("without a test there is no end to the splits", "Give maximum_steps, too.")
-    if sliding and test != "t":
-        _refuse("sliding windows go with test=t", "Leave sliding out, or give test=t.")
+    for name, given in for_t.items():
+        if test != "t" and given != _ONLY_FOR_T[name]:
+            _refuse(f"{name} goes with test=t", f"Give {name}={_ONLY_FOR_T[name]}, or test=t.")
 
 
-def _start(rows: NDArray[np.int64], window: int | None, known: tuple[int, ...]) -> int:
+def _start(series: Series, window: int | None, known: tuple[int, ...]) -> int:
     """Return the first measured value to look at: ``window`` from the end, or the known step that lies before."""
+    outside = next((index for index in known if not 0 <= index < series.length), None)
+    if outside is not None:
+        _refuse(f"the known step {outside} is no row of the {series.length}", "Give rows of the series, from 0.")
+    rows = series.rows
     if window is None or rows.size <= window:
         return 0
     nominal = int(rows[rows.size - window])
@@ -146,7 +163,7 @@ def detect_e_divisive(
         maximum_steps: Stop after so many; None does not.
         seed: Of the permutations.
         window: Look at the last so many measured values only, but reach back to the last of ``known`` before.
-        known: Rows of known steps.
+        known: Rows of known steps; of use with ``window``.
         sliding: Width of the windows that ``t`` slides over the series by half a width; 0 is one window.
         minimum_magnitude: For ``t``: smallest relative change, of either mean to the other, that is kept.
         divisor: Of the variances in the t-test; ``population`` is Otava's.
@@ -168,7 +185,6 @@ def detect_e_divisive(
         window=window,
         minimum_magnitude=minimum_magnitude,
     )
-    _check_together(search, test, permutations, others_only=others_only, sliding=sliding)
     parameters: dict[str, float | int | str | bool | None] = {
         "alpha": alpha,
         "form": form,
@@ -187,8 +203,10 @@ def detect_e_divisive(
         "divisor": divisor,
         "neighbours": neighbours,
     }
+    for_t = {name: parameters[name] for name in _ONLY_FOR_T}
+    _check_together(search, test, permutations, others_only=others_only, for_t=for_t)
     series = read_series(values)
-    start = _start(series.rows, window, known)
+    start = _start(series, window, known)
     unit = power_of_two(series.values)
     part = series.values[start:] / unit
     if test in {"permutation", "none"}:
