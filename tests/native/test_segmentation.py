@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knickpoint.native import COMPILED, segmentation_reference
+from knickpoint.native import COMPILED, segmentation, segmentation_reference
 from knickpoint.native.forest import CERTAIN, Forest, Segmentation
+from knickpoint.native.forest_reference import judge
 
 NONE = np.zeros(0, np.int32)
 RULE = Forest(0.0, NONE, NONE, NONE, NONE, np.zeros(0), np.zeros(0))
@@ -19,6 +22,16 @@ STUMPS = Forest(
     bound=np.array([4.0, 0.0, 0.0, 10.5, 0.0, 0.0]),
     value=np.array([0.2, -1.0, 2.0, 0.1, -0.25, 0.5]),
 )
+UNEVEN = Forest(
+    base=0.25,
+    root=np.array([0, 1, 4], np.int32),
+    feature=np.array([-1, 2, -1, -1, 9, 4, -1, 22, -1, -1, -1], np.int32),
+    below=np.array([0, 2, 0, 0, 5, 6, 0, 8, 0, 0, 0], np.int32),
+    above=np.array([0, 3, 0, 0, 10, 7, 0, 9, 0, 0, 0], np.int32),
+    bound=np.array([0.0, 1.5, 0.0, 0.0, 60.5, 1.0, 0.0, 2.0, 0.0, 0.0, 0.0]),
+    value=np.array([0.125, 0.0, -0.5, 0.75, 0.1, 0.2, -0.3, 0.4, 0.6, -0.7, 0.9]),
+)
+"""A leaf alone, a stump, and a tree of which one side ends early."""
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="the kernels were not built")
 
@@ -52,15 +65,28 @@ def test_compiled_and_numpy_walk_the_same_path(seed: int, n: int, whole_path: bo
         assert np.allclose(one.facts, other.facts, rtol=1e-8)
         if one.indices.size:
             assert np.allclose(one.features, other.features, rtol=1e-8, atol=1e-8)
-            assert np.allclose(one.parts, other.parts, rtol=1e-8, atol=1e-8)
             assert np.allclose(one.proofs, other.proofs, rtol=1e-8, atol=1e-8)
+
+
+def parts_of(found: Segmentation, forest: Forest, twin: ModuleType) -> np.ndarray:
+    return np.array([twin.take_parts(forest, row) for row in found.features])
 
 
 def test_the_parts_of_a_score_add_up() -> None:
     found = compiled(random_series(3, 250), STUMPS, np.inf, whole_path=True)
     assert found.indices.size
-    rest = found.scores - found.parts.sum(axis=1) - STUMPS.base - 0.3
+    rest = found.scores - parts_of(found, STUMPS, segmentation).sum(axis=1) - STUMPS.base - 0.3
     assert np.all(np.isclose(rest, 0) | np.isclose(rest, CERTAIN))
+
+
+@pytest.mark.parametrize("forest", [STUMPS, UNEVEN], ids=["stumps", "uneven"])
+def test_trees_of_any_shape_say_what_they_say_in_numpy(forest: Forest) -> None:
+    found = compiled(random_series(5, 290), forest, np.inf, whole_path=True)
+    assert np.allclose(
+        [judge(forest, row) for row in found.features], found.scores - CERTAIN * (found.scores > 5), rtol=0, atol=1e-12
+    )
+    expected = parts_of(found, forest, segmentation_reference)
+    assert np.allclose(parts_of(found, forest, segmentation), expected, rtol=0, atol=1e-12)
 
 
 def test_a_series_with_more_candidates_than_expected_is_told_whole() -> None:

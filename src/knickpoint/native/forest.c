@@ -2,49 +2,39 @@
 
 #include "forest.h"
 
-/* A leaf leads to itself. */
-static int32_t step_down(const Forest *forest, const double *f, int32_t at)
-{
-    const KpNode *node = forest->nodes + at;
-    int32_t up = !(f[node->feature] <= node->bound);
-    return at + 1 + (-up & (node->above - at - 1)); /* arithmetic, for a processor guesses a branch wrong half the time */
-}
-
 enum { TOGETHER = 8 };
 
-/* Eight trees go down together: they do not wait for each other. */
-double kp_judge(const Forest *forest, const double *f)
+int64_t kp_trees_together(void) { return TOGETHER; }
+
+/* TOGETHER trees go down side by side: they do not wait for each other, and nothing is guessed. */
+double kp_judge(const KpForest *forest, const double *features)
 {
-    if (!forest->trees) return f[1] < f[3] / 0.75 ? f[1] : f[3] / 0.75;
+    if (!forest->trees) return features[1] < features[3] / 0.75 ? features[1] : features[3] / 0.75;
+    int64_t nodes = (int64_t)1 << forest->depth;
     double total = forest->base;
-    int64_t t = 0;
-    for (; t + TOGETHER <= forest->trees; t += TOGETHER) {
-        int32_t at[TOGETHER], moved = 1;
-        for (int k = 0; k < TOGETHER; k++) at[k] = forest->root[t + k];
-        while (moved) {
-            moved = 0;
+    for (int64_t tree = 0; tree < forest->trees; tree += TOGETHER) {
+        const uint8_t *feature = forest->feature + tree * nodes;
+        const double *bound = forest->bound + tree * nodes, *mean = forest->mean + tree * 2 * nodes;
+        int64_t at[TOGETHER];
+        for (int k = 0; k < TOGETHER; k++) at[k] = 1;
+        for (int level = 0; level < forest->depth; level++)
             for (int k = 0; k < TOGETHER; k++) {
-                int32_t next = step_down(forest, f, at[k]);
-                moved |= next ^ at[k];
-                at[k] = next;
+                int64_t node = k * nodes + at[k];
+                at[k] = 2 * at[k] + !(features[feature[node]] <= bound[node]);
             }
-        }
-        for (int k = 0; k < TOGETHER; k++) total += forest->mean[at[k]];
-    }
-    for (; t < forest->trees; t++) {
-        int32_t at = forest->root[t], next;
-        while ((next = step_down(forest, f, at)) != at) at = next;
-        total += forest->mean[at];
+        for (int k = 0; k < TOGETHER; k++) total += mean[k * 2 * nodes + at[k]];
     }
     return total;
 }
 
-void kp_take_parts(const Forest *forest, const double *f, double *parts)
+void kp_take_parts(const KpForest *forest, const double *features, double *parts)
 {
-    for (int64_t t = 0; t < forest->trees; t++) {
-        int32_t at = forest->root[t], next;
-        while ((next = step_down(forest, f, at)) != at) {
-            parts[forest->nodes[at].feature] += forest->mean[next] - forest->mean[at];
+    int64_t nodes = (int64_t)1 << forest->depth;
+    for (int64_t tree = 0; tree < forest->trees; tree++) {
+        const double *mean = forest->mean + tree * 2 * nodes;
+        for (int64_t at = 1; at < nodes;) {
+            int64_t node = tree * nodes + at, next = 2 * at + !(features[forest->feature[node]] <= forest->bound[node]);
+            parts[forest->feature[node]] += mean[next] - mean[at];
             at = next;
         }
     }

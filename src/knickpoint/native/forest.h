@@ -1,4 +1,4 @@
-/* A forest of decision trees as flat arrays; see KpNode. */
+/* A forest of decision trees, all of one depth; see KpForest. */
 
 #ifndef KP_FOREST_H
 #define KP_FOREST_H
@@ -7,18 +7,7 @@
 
 #include "kernels.h"
 
-typedef struct {
-    int64_t trees;
-    double base;
-    const int32_t *root;
-    const KpNode *nodes;
-    const double *mean;
-} Forest;
-
 /* The log-odds that a candidate of these features is a change. */
-double kp_judge(const Forest *forest, const double *features);
-
-/* Add what each feature adds to the log-odds, from the start of all trees to their leaves. */
-void kp_take_parts(const Forest *forest, const double *features, double *parts);
+double kp_judge(const KpForest *forest, const double *features);
 
 #endif

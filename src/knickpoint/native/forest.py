@@ -41,10 +41,9 @@ class Segmentation:
     """Hold the candidates in the order in which they were dropped, those that stay last.
 
     ``rounds`` is -1 for what stays, ``indices`` the first point of the new level, ``scores`` the log-odds.
-    ``features`` and ``parts`` are candidates x features: the numbers, and what each added to the score. ``proofs``
-    are candidates x 4: the jump in noise, the values of the shorter level that agree, how many such runs per 1,000
-    values chance would make, and the half width of the interval of location in values. A candidate whose
-    proofs reach one of :data:`BARS` has :data:`CERTAIN` added to its score.
+    ``features`` are candidates x features. ``proofs`` are candidates x 4: the jump in noise, the values of the
+    shorter level that agree, how many such runs per 1,000 values chance would make, and the half width of the interval
+    of location in values. A candidate whose proofs reach one of :data:`BARS` has :data:`CERTAIN` added to its score.
     ``facts``: scale of the noise, lag-one autocorrelation, mean square and share beyond 4 of the residuals.
     """
 
@@ -52,6 +51,5 @@ class Segmentation:
     indices: NDArray[np.int32]
     scores: NDArray[np.float64]
     features: NDArray[np.float64]
-    parts: NDArray[np.float64]
     proofs: NDArray[np.float64]
     facts: tuple[float, float, float, float]

@@ -1,5 +1,5 @@
-/* Candidate changes of a series, the features of each, and the order in which the weakest are dropped: the numeric
-   half of the default method. */
+/* Candidate changes of a series, described and judged, of which the weakest are dropped one by one: the numeric half of
+   the default method. */
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -8,9 +8,54 @@
 #include "forest.h"
 #include "segmentation.h"
 
-static void release(Series *s)
+/* A row has the score, the proof and the features. */
+enum { ROW = 1 + PROOFS + FEATURES };
+
+typedef struct {
+    int64_t used, capacity;
+    int32_t *places;
+    double *rows;
+} Record;
+
+static int write_down(Record *out, int round, int place, const double *row)
 {
-    free(s->scratch);
+    if (out->used >= out->capacity) return -1;
+    out->places[2 * out->used] = round;
+    out->places[2 * out->used + 1] = place;
+    memcpy(out->rows + out->used++ * ROW, row, ROW * sizeof(double));
+    return 0;
+}
+
+static void examine(Series *s, const KpForest *forest, const int *places, int k, int i, double *row)
+{
+    double *proof = row + 1, *features = proof + PROOFS;
+    kp_describe(s, places, k, i, features);
+    kp_prove(s, places, k, i, proof);
+    row[0] = kp_judge(forest, features) + kp_certainty(proof);
+}
+
+/* Drop the weakest candidate until all reach the threshold; held has room for k rows. */
+static int prune(Series *s, const KpForest *forest, double threshold, int whole_path, int *places, int k, double *held,
+                 Record *out)
+{
+    for (int i = 0; i < k; i++) examine(s, forest, places, k, i, held + i * ROW);
+    for (int round = 0;; round++) {
+        int weakest = 0;
+        for (int i = 1; i < k; i++)
+            if (held[i * ROW] < held[weakest * ROW] - TIE) weakest = i;
+        int end = !k || held[weakest * ROW] >= threshold;
+        for (int i = 0; i < k; i++)
+            if ((end || whole_path || i == weakest) && write_down(out, end ? -1 : round, places[i], held + i * ROW))
+                return -1;
+        if (end) return 0;
+        k--;
+        memmove(places + weakest, places + weakest + 1, (size_t)(k - weakest) * sizeof(int));
+        memmove(held + weakest * ROW, held + (weakest + 1) * ROW, (size_t)(k - weakest) * ROW * sizeof(double));
+        for (int i = weakest - 1; i <= weakest; i++)
+            if (i >= 0 && i < k) kp_settle(s, places, k, i);
+        for (int i = weakest - 2; i <= weakest + 1; i++)
+            if (i >= 0 && i < k) examine(s, forest, places, k, i, held + i * ROW);
+    }
 }
 
 static int prepare(Series *s, const double *x, int n)
@@ -29,93 +74,36 @@ static int prepare(Series *s, const double *x, int n)
     return 0;
 }
 
-typedef struct {
-    int64_t rows, capacity;
-    int32_t *round, *index;
-    double *score, *features, *parts, *proofs;
-} Record;
-
-static int write_down(Record *out, const Forest *forest, int round, int index, const double *held)
-{
-    if (out->rows >= out->capacity) return -1;
-    int64_t row = out->rows++;
-    double *parts = out->parts + row * FEATURES;
-    out->round[row] = round;
-    out->index[row] = index;
-    memcpy(out->features + row * FEATURES, held, FEATURES * sizeof(double));
-    memcpy(out->proofs + row * PROOFS, held + FEATURES, PROOFS * sizeof(double));
-    memset(parts, 0, FEATURES * sizeof(double));
-    kp_take_parts(forest, held, parts);
-    out->score[row] = held[FEATURES + PROOFS];
-    return 0;
-}
-
-/* A row has the features, the proofs and the score. */
-enum { SCORE = FEATURES + PROOFS, ROW = SCORE + 1 };
-
-static void examine(Series *s, const Forest *forest, const int *cps, int k, int i, double *row)
-{
-    kp_describe(s, cps, k, i, row);
-    kp_prove(s, cps, k, i, row + FEATURES);
-    row[SCORE] = kp_judge(forest, row) + kp_certainty(row + FEATURES);
-}
-
-/* Drop the weakest candidate until all reach the threshold; held has room for k rows. */
-static int prune(Series *s, const Forest *forest, double threshold, int whole_path, int *cps, int k, double *held,
-                 Record *out)
-{
-    for (int i = 0; i < k; i++) examine(s, forest, cps, k, i, held + i * ROW);
-    for (int round = 0;; round++) {
-        int weakest = 0;
-        for (int i = 1; i < k; i++)
-            if (held[i * ROW + SCORE] < held[weakest * ROW + SCORE] - TIE) weakest = i;
-        int end = !k || held[weakest * ROW + SCORE] >= threshold;
-        for (int i = 0; i < k; i++)
-            if ((end || whole_path || i == weakest) && write_down(out, forest, end ? -1 : round, cps[i], held + i * ROW))
-                return -1;
-        if (end) return 0;
-        k--;
-        memmove(cps + weakest, cps + weakest + 1, (size_t)(k - weakest) * sizeof(int));
-        memmove(held + weakest * ROW, held + (weakest + 1) * ROW, (size_t)(k - weakest) * ROW * sizeof(double));
-        for (int i = weakest - 1; i <= weakest; i++)
-            if (i >= 0 && i < k) kp_settle(s, cps, k, i);
-        for (int i = weakest - 2; i <= weakest + 1; i++)
-            if (i >= 0 && i < k) examine(s, forest, cps, k, i, held + i * ROW);
-    }
-}
-
 int64_t kp_segment_features(void) { return FEATURES; }
 
 int64_t kp_segment_proofs(void) { return PROOFS; }
 
-int64_t kp_segment(const double *x, int64_t n, int64_t trees, double base, const int32_t *root, const KpNode *nodes,
-                   const double *mean, double threshold, int whole_path, int64_t capacity, int32_t *round,
-                   int32_t *index, double *score, double *features, double *parts, double *proofs, double *facts)
+int64_t kp_segment(const double *x, int64_t n, const KpForest *forest, double threshold, int whole_path,
+                   int64_t capacity, int32_t *places, double *rows, double *facts)
 {
     if (n < 2 * SHORTEST || n > INT32_MAX / 8) return 0;
     Series s;
-    Forest forest = {trees, base, root, nodes, mean};
-    Record out = {0, capacity, round, index, score, features, parts, proofs};
-    int *places = malloc((size_t)n * 4 * sizeof(int));
-    double *held = NULL;
-    int k = 0, failed = !places || prepare(&s, x, (int)n);
-    if (failed) {
-        free(places);
+    Record out = {0, capacity, places, rows};
+    int *held_places = malloc((size_t)n * 4 * sizeof(int));
+    if (!held_places) return -1;
+    if (prepare(&s, x, (int)n)) {
+        free(held_places);
         return -1;
     }
+    int k = 0;
     if (kp_study_values(&s)) {
-        k = kp_find_candidates(&s, places);
-        k = kp_place_candidates(&s, places, k, places + 2 * n);
+        k = kp_find_candidates(&s, held_places);
+        k = kp_place_candidates(&s, held_places, k, held_places + 2 * n);
     }
-    held = malloc((size_t)(k + 1) * ROW * sizeof(double));
-    failed = !held;
-    if (!failed && prune(&s, &forest, threshold, whole_path, places, k, held, &out)) out.rows = -2;
+    double *held = malloc((size_t)(k + 1) * ROW * sizeof(double));
+    int64_t used = -1;
+    if (held) used = prune(&s, forest, threshold, whole_path, held_places, k, held, &out) ? -2 : out.used;
     facts[0] = s.scale;
     facts[1] = s.phi;
     facts[2] = s.square;
     facts[3] = s.tail;
     free(held);
-    free(places);
-    release(&s);
-    return failed ? -1 : out.rows;
+    free(held_places);
+    free(s.scratch);
+    return used;
 }

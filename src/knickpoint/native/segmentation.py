@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from knickpoint.native.forest import Forest, Segmentation
 from knickpoint.native.kernel import COMPILED
 
-__all__ = ["Forest", "Segmentation", "segment"]
+if COMPILED:
+    from knickpoint.native.segmentation_compiled import segment as _segment
+    from knickpoint.native.segmentation_compiled import take_parts
+else:
+    from knickpoint.native.segmentation_reference import segment as _segment
+    from knickpoint.native.segmentation_reference import take_parts
+
+__all__ = ["Forest", "Segmentation", "segment", "take_parts"]
 
 SMALLEST: Final = 1e-100
 LARGEST: Final = 1e100
@@ -28,15 +35,11 @@ def segment(values: NDArray[np.float64], forest: Forest, threshold: float, *, wh
     ``whole_path`` gives every candidate of every round instead of only the one that was dropped; the
     model is learnt on that. Without trees a rule scores.
     """
-    if COMPILED:
-        from knickpoint.native.segmentation_compiled import segment as chosen
-    else:
-        from knickpoint.native.segmentation_reference import segment as chosen
     largest = float(np.abs(values).max(initial=0.0))
     if largest == 0 or SMALLEST < largest < LARGEST:
-        return chosen(values, forest, threshold, whole_path)
+        return _segment(values, forest, threshold, whole_path)
     exponent = math.frexp(largest)[1]  # squares would leave the range of float64
-    found = chosen(np.ldexp(values, -exponent), forest, threshold, whole_path)
+    found = _segment(np.ldexp(values, -exponent), forest, threshold, whole_path)
     scale, phi, square, tail = found.facts
     half = exponent // 2  # twice half the way: the scale itself may be infinite
     return replace(found, facts=(scale * 2.0**half * 2.0 ** (exponent - half), phi, square, tail))

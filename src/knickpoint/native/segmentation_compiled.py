@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -11,74 +12,77 @@ from numpy.typing import NDArray
 from knickpoint.native._kernels import ffi, lib  # type: ignore[import-not-found]
 from knickpoint.native.forest import Forest, Segmentation
 
-__all__ = ["segment"]
+__all__ = ["segment", "take_parts"]
 
-_FEATURES = int(lib.kp_segment_features())
 _PROOFS = int(lib.kp_segment_proofs())
+_ROW = 1 + _PROOFS + int(lib.kp_segment_features())
 _buffer: Any = ffi.from_buffer
 
 
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """Hold a forest as the kernel reads it, and the arrays that it points to."""
+
+    pointer: Any
+    arrays: tuple[Any, ...]
+
+
 @lru_cache(maxsize=16)
-def _packed(forest: Forest) -> NDArray[np.void]:
-    """Lay out the nodes so that one line of the cache holds four of them, and a leaf leads to itself."""
-    inner = forest.feature >= 0
-    if not np.array_equal(forest.below[inner], np.flatnonzero(inner) + 1):
-        raise ValueError("a branch below is not the next node")
-    nodes = np.zeros(forest.feature.size, np.dtype([("bound", "f8"), ("feature", "i4"), ("above", "i4")]))
-    nodes["bound"] = np.where(inner, forest.bound, -np.inf)
-    nodes["feature"] = np.where(inner, forest.feature, 0)
-    nodes["above"] = np.where(inner, forest.above, np.arange(inner.size))
-    return nodes
+def _packed(forest: Forest) -> _Packed:
+    """Give all trees one depth: below a leaf that ends early come leaves like it."""
+    together = int(lib.kp_trees_together())
+    count = -(-forest.root.size // together) * together
+    level = forest.root[:, np.newaxis]
+    feature, bound, mean = (np.zeros((forest.root.size, 1)) for _ in range(3))  # a tree begins at node 1
+    while (inner := forest.feature[level] >= 0).any():
+        feature = np.hstack([feature, np.where(inner, forest.feature[level], 0)])
+        bound = np.hstack([bound, np.where(inner, forest.bound[level], np.inf)])
+        mean = np.hstack([mean, forest.value[level]])
+        sides = [np.where(inner, side[level], level) for side in (forest.below, forest.above)]
+        level = np.stack(sides, axis=2).reshape(len(level), -1)
+    mean = np.hstack([mean, forest.value[level]])
+    full = [
+        np.zeros((count, part.shape[1]), kind) for part, kind in ((feature, np.uint8), (bound, float), (mean, float))
+    ]
+    for whole, part in zip(full, (feature, bound, mean), strict=True):
+        whole[: len(part)] = part
+    arrays = tuple(
+        _buffer(kind, whole) for kind, whole in zip(("uint8_t[]", "double[]", "double[]"), full, strict=True)
+    )
+    return _Packed(ffi.new("KpForest *", [count, level.shape[1].bit_length() - 1, forest.base, *arrays]), arrays)
 
 
 def segment(values: NDArray[np.float64], forest: Forest, threshold: float, whole_path: bool) -> Segmentation:  # noqa: FBT001
     """Find and prune the candidates of ``values``; see the reference."""
     capacity = 24 + values.size // 40
+    packed, series, facts = _packed(forest), _buffer("double[]", values), np.zeros(4)
     while True:
-        found = _segment(values, forest, threshold, whole_path, capacity)
-        if found is not None:
-            return found
+        places, rows = np.empty((capacity, 2), np.int32), np.empty((capacity, _ROW))
+        used = lib.kp_segment(
+            series,
+            values.size,
+            packed.pointer,
+            threshold,
+            whole_path,
+            capacity,
+            _buffer("int32_t[]", places),
+            _buffer("double[]", rows),
+            _buffer("double[]", facts),
+        )
+        if used == -1:
+            raise MemoryError
+        if used >= 0:
+            break
         capacity *= 16
+    rounds, indices = places[:used].T
+    found, (scale, phi, square, tail) = rows[:used], facts.tolist()
+    proofs, features = found[:, 1 : 1 + _PROOFS], found[:, 1 + _PROOFS :]
+    return Segmentation(rounds, indices, found[:, 0], features, proofs, (scale, phi, square, tail))
 
 
-def _segment(
-    values: NDArray[np.float64],
-    forest: Forest,
-    threshold: float,
-    whole_path: bool,  # noqa: FBT001
-    capacity: int,
-) -> Segmentation | None:
-    places = np.empty((2, capacity), np.int32)
-    numbers = np.empty((2 * _FEATURES + _PROOFS + 1, capacity))
-    facts = np.zeros(4)
-    start = _buffer("double[]", numbers)
-    rows = lib.kp_segment(
-        _buffer("double[]", values),
-        values.size,
-        forest.root.size,
-        forest.base,
-        _buffer("int32_t[]", forest.root),
-        _buffer("KpNode[]", _packed(forest)),
-        _buffer("double[]", forest.value),
-        threshold,
-        whole_path,
-        capacity,
-        _buffer("int32_t[]", places),
-        _buffer("int32_t[]", places) + capacity,
-        start,
-        start + capacity,
-        start + capacity * (_FEATURES + 1),
-        start + capacity * (2 * _FEATURES + 1),
-        _buffer("double[]", facts),
-    )
-    if rows == -1:
-        raise MemoryError
-    if rows < 0:
-        return None
-    flat = numbers.reshape(-1)
-    bounds = np.cumsum([capacity, capacity * _FEATURES, capacity * _FEATURES])
-    score, features, parts, proofs = (part.reshape(capacity, -1)[:rows] for part in np.split(flat, bounds))
-    scale, phi, square, tail = facts.tolist()
-    return Segmentation(
-        places[0, :rows], places[1, :rows], score[:, 0], features, parts, proofs, (scale, phi, square, tail)
-    )
+def take_parts(forest: Forest, features: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what each of the features of a candidate adds to its log-odds; see the reference."""
+    parts = np.zeros(features.size)
+    numbers = np.ascontiguousarray(features)
+    lib.kp_take_parts(_packed(forest).pointer, _buffer("double[]", numbers), _buffer("double[]", parts))
+    return parts

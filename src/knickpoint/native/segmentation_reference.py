@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from knickpoint.native.forest import Forest, Segmentation
-from knickpoint.native.forest_reference import judge
+from knickpoint.native.forest_reference import judge, take_parts
 from knickpoint.native.segmentation_features import describe
 from knickpoint.native.segmentation_noise import Array, Study, noise_of_values
 from knickpoint.native.segmentation_paths import find_candidates
 from knickpoint.native.segmentation_places import SHORTEST, TIE, place_candidates, settle
 from knickpoint.native.segmentation_proof import certainty, prove
 
-__all__ = ["segment"]
+__all__ = ["segment", "take_parts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +69,11 @@ def segment(values: Array, forest: Forest, threshold: float, whole_path: bool) -
         written.extend((-1, place, row) for place, row in zip(places, held, strict=True))
     rows = [row for _, _, row in written]
     features, proofs = (np.array([getattr(row, name) for row in rows]) for name in ("features", "proof"))
-    parts = np.zeros_like(features)
-    for row, part in zip(rows, parts, strict=True):
-        judge(forest, row.features, part)
     return Segmentation(
         rounds=np.array([number for number, _, _ in written], np.int32),
         indices=np.array([place for _, place, _ in written], np.int32),
         scores=np.array([row.score for row in rows]),
         features=features.reshape(len(rows), -1) if rows else np.zeros((0, 0)),
-        parts=parts.reshape(len(rows), -1) if rows else np.zeros((0, 0)),
         proofs=proofs.reshape(len(rows), 4),
         facts=(series.scale, series.phi, series.square, series.tail) if series else (0.0, 0.0, 0.0, 0.0),
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +25,7 @@ from knickpoint.detect.series import read_series
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Check, Detection
 from knickpoint.native.forest import BARS, CERTAIN, Forest, Segmentation
-from knickpoint.native.segmentation import segment
+from knickpoint.native.segmentation import segment, take_parts
 
 __all__ = ["FALSE_ALARMS", "THREADS", "default_bound", "detect_default"]
 
@@ -95,14 +95,16 @@ def _certainty(proof: tuple[float, ...]) -> tuple[Check, ...]:
 def _checks(model: _Model, found: Segmentation, row: int, bound: float) -> tuple[Check, ...]:
     """Return the score with its bound, and what it is the sum of: certainty, the strongest features, the others, the start."""
     score = float(found.scores[row])
-    numbers, parts = found.features[row].tolist(), found.parts[row].tolist()
+    added = take_parts(model.forest, found.features[row])
+    strongest = np.argsort(-np.abs(added), kind="stable")[:_REASONS].tolist()
+    numbers, parts = found.features[row].tolist(), added.tolist()
     certainty = _certainty(tuple(found.proofs[row].tolist()))
     checks = [Check("log-odds of a change", score, ">=", bound, score >= bound), *certainty]
     rest = score - model.start - sum(check.value for check in certainty if "log-odds" in check.name)
-    for feature in sorted(range(len(parts)), key=lambda feature: -abs(parts[feature]))[:_REASONS]:
-        name, added = model.names[feature]
+    for feature in strongest:
+        name, part = model.names[feature]
         checks.append(Check(name, numbers[feature]))
-        checks.append(Check(added, parts[feature]))
+        checks.append(Check(part, parts[feature]))
         rest -= parts[feature]
     checks.append(Check("all other features: add to the log-odds", rest))
     checks.append(Check("log-odds before any feature", model.start))
@@ -118,6 +120,7 @@ def _reason(score: float, bound: float, false_alarms: float) -> str:
     )
 
 
+@lru_cache(maxsize=64)
 def default_bound(false_alarms: float = FALSE_ALARMS) -> float:
     """Return the log-odds that a candidate needs at a rate of false alarms per 1,000 commits."""
     return _model().bound(false_alarms)
@@ -148,7 +151,7 @@ def detect_default(
         )
     series = read_series(values)
     model = _model()
-    bound = model.bound(false_alarms)
+    bound = default_bound(false_alarms)
     found = segment(series.values, model.forest, bound)
     rows = series.rows[found.indices].tolist()
     scores = found.scores.tolist()
