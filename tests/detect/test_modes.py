@@ -73,6 +73,11 @@ def test_an_ignored_visit_is_a_candidate_with_its_length() -> None:
     assert (candidate.index, candidate.accepted, candidate.reason) == (30, False, "a visit of 2, shorter than 4")
 
 
+def test_a_visit_that_the_series_begins_with_is_a_candidate_where_it_ends() -> None:
+    (candidate,) = modes(_levels((30, 2), (10, 30))).candidates
+    assert (candidate.index, candidate.accepted, candidate.reason) == (2, False, "a visit of 2, shorter than 4")
+
+
 def test_a_visit_at_the_newest_values_waits() -> None:
     detection = modes(_levels((10, 30), (30, 2)))
     assert not detection.steps

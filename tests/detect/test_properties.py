@@ -57,6 +57,7 @@ _OTHERS: list[Case] = [
     ("threshold", {}),
     ("threshold", {"ago": 5, "releases": (0,)}),
     ("threshold", {"preset": "github-action-benchmark"}),
+    ("threshold", {"preset": "mozdetect", "deviations": 4.0}),
 ]
 _RELATIVE = _STEP_FITS + _E_DIVISIVE + _OTHERS
 _ALL = _RELATIVE + _IN_UNIT + _COMPATIBLE

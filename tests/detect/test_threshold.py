@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knickpoint.detect import find_steps, threshold
+from knickpoint.detect.methods.threshold_noise import usual_deviations
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Movement
 
@@ -67,6 +70,66 @@ def test_a_change_from_zero_is_infinite_and_found() -> None:
 def test_negative_levels_have_changes_like_any_other() -> None:
     (step,) = find_steps([-100, -100, -110], method="threshold")
     assert (step.index, step.movement) == (2, Movement.DOWN)
+
+
+@pytest.mark.parametrize(("before", "after"), [(19.9, 19.701), (0.7, 0.693), (1.1, 1.111)])
+def test_a_change_of_exactly_the_bound_counts_whatever_binary_fractions_make_of_it(before: float, after: float) -> None:
+    assert _indices([before, after], change=0.01) == [1]
+
+
+def test_a_level_is_compared_with_the_median_of_the_runs_before_it() -> None:
+    values = [100.0, 130.0, 100, 100, 104, 100, 100, 100, 108, 108, 108]
+    assert _indices(values, previous=False, trailing=5) == [8]
+    assert _indices(values[:5], previous=False, trailing=5) == []
+
+
+def _noisy(seed: int = 5) -> list[float]:
+    return [float(value) for value in np.random.default_rng(seed).normal(100, 1, 80)]
+
+
+def test_usual_changes_are_no_steps_and_an_unusual_one_is() -> None:
+    values = _noisy()
+    assert _indices(values, change=0.01)
+    assert _indices(values, change=0.0, deviations=6) == []
+    values[40] += 20
+    assert _indices(values, change=0.0, deviations=6) == [40, 41]
+
+
+def test_a_spike_is_not_confirmed_by_the_next_value_and_a_step_is() -> None:
+    values = _noisy()
+    values[30] += 20
+    values[50:] = [value + 10 for value in values[50:]]
+    assert _indices(values, preset="mozdetect", confirm=False) == [30, 50]
+    assert _indices(values, preset="mozdetect") == [50]
+    reasons = {each.index: each.reason for each in threshold(np.array(values), preset="mozdetect").candidates}
+    assert reasons[30] == "the next value does not confirm it"
+    assert reasons[51] == "the change began at an earlier commit"
+
+
+def test_the_newest_value_is_not_confirmed_yet() -> None:
+    assert _indices([*_noisy(), 130.0], preset="mozdetect") == []
+    assert _indices([*_noisy(), 130.0, 131.0], preset="mozdetect") == [80]
+
+
+def test_what_is_usual_takes_fourteen_changes_to_know() -> None:
+    assert _indices([1.0, 2.0] * 7 + [90.0], change=0.0, deviations=6) == [14]
+    assert _indices([1.0, 2.0] * 6 + [1.0, 90.0], change=0.0, deviations=6) == []
+
+
+def test_where_most_changes_are_equal_the_mean_says_what_is_usual() -> None:
+    assert _indices([7.0] * 40 + [9.0] * 40, change=0.0, deviations=6) == [40]
+    assert _indices([7.0, 7.0, 7.0, 8.0] * 20, change=0.0, deviations=6) == []
+
+
+def test_the_quick_lane_of_mozdetect_is_met_on_its_own_cases(reference: Path) -> None:
+    cases = json.loads((reference / "vectors" / "mozilla_cdf_fastlane.json").read_text())["cases"]
+    for case in cases:
+        changes = np.array(case["sq_diff"])
+        far = np.where(usual_deviations(changes) > case["mad_k"], np.sign(changes), 0)
+        if case.get("require_confirmation"):
+            far = np.where(far == np.append(far[1:], 0), far, 0)
+        assert [[place, "up" if far[place] > 0 else "down"] for place in np.flatnonzero(far)] == case["expect"]
+    assert len(cases) == 4
 
 
 def test_missing_values_are_no_change() -> None:

@@ -198,13 +198,15 @@ def _transition(
 
 
 def _rejected(visit: Visit, series: Series, partition: Partition, window: int) -> Candidate:
+    """Describe an ignored visit where it begins, or where it ends if the series begins with it."""
     checks = (
         Check("mode visited", float(partition.means[visit.mode])),
         Check("values in it", float(visit.length), ">=", float(window - 1), passed=visit.length >= window - 1),
     )
     open_end = visit.last == series.values.size - 1
     reason = f"a visit of {visit.length}, shorter than {window - 1}" + ("; it may go on" if open_end else "")
-    return Candidate(int(series.rows[visit.first]), accepted=False, checks=checks, reason=reason)
+    place = visit.first or visit.last + 1
+    return Candidate(int(series.rows[place]), accepted=False, checks=checks, reason=reason)
 
 
 def detect_modes(
@@ -248,7 +250,7 @@ def detect_modes(
         _transition(pair, series, partition, spread=spread, minimum_effect=minimum_effect) for pair in pairwise(visits)
     ]
     taken = [(candidate, strength) for candidate, strength in moves if candidate.accepted]
-    rejected = [_rejected(visit, series, partition, window) for visit in ignored if visit.first > 0]
+    rejected = [_rejected(visit, series, partition, window) for visit in ignored]
     facts = {"modes": float(partition.means.size), "standard deviation within modes": spread}
     facts |= {f"mode {number}": float(mean) for number, mean in enumerate(partition.means, start=1)}
     return Detection(

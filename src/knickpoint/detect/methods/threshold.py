@@ -7,13 +7,14 @@ last release. A baseline for the other methods, and the method of choice for met
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from knickpoint.detect.methods.threshold_noise import deviations_of
 from knickpoint.detect.parameters import Value
 from knickpoint.detect.regions import build_steps
 from knickpoint.detect.series import Series, read_series
@@ -25,16 +26,30 @@ __all__ = ["PRESETS", "detect_threshold"]
 PRESETS: Final[dict[str, dict[str, Value]]] = {
     "exact": {"change": 0.0, "absolute": 1.0},
     "github-action-benchmark": {"change": 1.0},
+    "mozdetect": {"change": 0.0, "previous": False, "trailing": 7, "deviations": 6.0, "confirm": True},
 }
-"""``exact``: any change of 1 or more in the unit, for counts without noise; ``github-action-benchmark``: its 200 %."""
+"""``exact``: any change of 1 or more in the unit, for counts without noise; ``github-action-benchmark``: its 200 %;
+``mozdetect``: the quick lane of Mozilla's detector for telemetry, over values instead of distributions."""
+
+_ROUNDING: Final = 1e-12
+"""A share that is this near to the bound, relative to it, is the bound: 19.701 is 1 % less than 19.9."""
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """Which earlier place each value is compared with, -1 for none."""
+    """What each value is compared with, ``nan`` for nothing, and whether that is the value right before it."""
 
     name: str
-    places: NDArray[np.int64]
+    before: Floats
+    adjacent: NDArray[np.bool_]
+
+    @classmethod
+    def of_places(cls, name: str, values: Floats, places: NDArray[np.int64]) -> _Comparison:
+        """Compare with the values at these places, -1 for none."""
+        before = np.where(places >= 0, values[np.maximum(places, 0)], np.nan)
+        return cls(name, before, places == np.arange(-1, values.size - 1))
 
 
 def _last_at_or_before(rows: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -49,119 +64,123 @@ def _comparisons(
     releases: tuple[int, ...],
     times: tuple[float, ...],
     age: float,
+    trailing: int,
 ) -> list[_Comparison]:
-    count = series.values.size
+    values, rows, count = series.values, series.rows, series.values.size
     found: list[_Comparison] = []
     if previous:
-        found.append(_Comparison("the previous run", np.arange(-1, count - 1)))
+        found.append(_Comparison.of_places("the previous run", values, np.arange(-1, count - 1)))
     if ago:
-        found.append(_Comparison(f"the run {ago} commits ago", _last_at_or_before(series.rows, series.rows - ago)))
+        places = _last_at_or_before(rows, rows - ago)
+        found.append(_Comparison.of_places(f"the run {ago} commits ago", values, places))
     if times:
-        when = np.asarray(times)[series.rows]
+        when = np.asarray(times)[rows]
         places = np.searchsorted(when, when - age, side="right").astype(np.int64) - 1
-        found.append(_Comparison(f"the run {age:g} ago", np.minimum(places, np.arange(-1, count - 1))))
+        places = np.minimum(places, np.arange(-1, count - 1))
+        found.append(_Comparison.of_places(f"the run {age:g} ago", values, places))
     if releases:
         at = np.sort(np.asarray(releases, dtype=np.int64))
-        latest = np.searchsorted(at, series.rows, side="left") - 1
+        latest = np.searchsorted(at, rows, side="left") - 1
         release = np.where(latest >= 0, at[np.maximum(latest, 0)], -1)
-        places = np.where(latest >= 0, _last_at_or_before(series.rows, release), -1)
-        found.append(_Comparison("the last release", places))
+        places = np.where(latest >= 0, _last_at_or_before(rows, release), -1)
+        found.append(_Comparison.of_places("the last release", values, places))
+    if trailing:
+        before = np.full(count, np.nan)
+        if count > trailing:
+            before[trailing:] = np.median(sliding_window_view(values[:-1], trailing), axis=1)
+        name = f"the median of the {trailing} runs before"
+        found.append(_Comparison(name, before, np.zeros(count, dtype=np.bool_)))
     return found
-
-
-def _relative(before: float, after: float) -> float:
-    step = after - before
-    if step == 0:
-        return 0.0
-    return step / abs(before) if before else math.copysign(math.inf, step)
 
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
     change: float
     absolute: float
+    deviations: float
+    confirm: bool
 
-    def exceeds(self, before: float, after: float) -> bool:
-        """Say whether the change is both large enough in share and in unit, and is one at all."""
-        size = abs(after - before)
-        return size > 0 and abs(_relative(before, after)) >= self.change and size >= self.absolute
 
-    def checks(self, name: str, before: float, after: float) -> list[Check]:
-        """Compare the change with both bounds; without any it has to be one at all."""
-        share, size = abs(_relative(before, after)), abs(after - before)
-        if not self.change and not self.absolute:
-            return [Check(name, share, ">", 0.0, passed=size > 0)]
-        found = [Check(name, share, ">=", self.change, passed=share >= self.change)]
-        if self.absolute:
-            found.append(Check("the same in the unit", size, ">=", self.absolute, passed=size >= self.absolute))
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What one comparison sees at each place: how large the change is, and its direction where it is large enough."""
+
+    comparison: _Comparison
+    share: Floats
+    size: Floats
+    deviations: Floats
+    way: NDArray[np.int8]
+
+    @classmethod
+    def at(cls, values: Floats, comparison: _Comparison, bounds: _Bounds) -> _Look:
+        with np.errstate(all="ignore"):
+            step = values - comparison.before
+            size = np.abs(step)
+            share = np.where(size == 0, 0.0, size / np.abs(comparison.before))
+            share = np.where(np.isclose(share, bounds.change, rtol=_ROUNDING, atol=0.0), bounds.change, share)
+            far = deviations_of(values, comparison.before) if bounds.deviations else np.full(values.size, np.inf)
+            large = (size > 0) & (share >= bounds.change) & (size >= bounds.absolute) & (far > bounds.deviations)
+        return cls(comparison, share, size, far, np.where(large, np.sign(step), 0).astype(np.int8))
+
+    def checks(self, place: int, bounds: _Bounds) -> list[Check]:
+        """Compare the change with each bound; without any it has to be one at all."""
+        share, size, far = (float(each[place]) for each in (self.share, self.size, self.deviations))
+        name = f"change since {self.comparison.name}"
+        found = [Check(name, share, ">=", bounds.change, passed=share >= bounds.change)]
+        if not bounds.change:
+            found = [Check(name, share, ">", 0.0, passed=size > 0)] if not bounds.absolute else found
+        if bounds.absolute:
+            found.append(Check("the same in the unit", size, ">=", bounds.absolute, passed=size >= bounds.absolute))
+        if bounds.deviations:
+            most = bounds.deviations
+            found.append(Check("the same in usual deviations", far, ">", most, passed=far > most))
         return found
 
+    def confirmed(self, place: int) -> bool:
+        """Say whether the next value lies as far to the same side."""
+        return place + 1 < self.way.size and bool(self.way[place + 1] == self.way[place])
 
-def _candidate(series: Series, place: int, comparisons: list[_Comparison], bounds: _Bounds) -> tuple[Candidate, float]:
+    def goes_on(self, place: int) -> bool:
+        """Say whether the value before saw the change, too, against a run of its own."""
+        return bool(self.way[place - 1] == self.way[place]) and not bool(self.comparison.adjacent[place])
+
+
+def _candidate(row: int, place: int, looks: list[_Look], bounds: _Bounds) -> tuple[Candidate, float]:
     """Judge one place, accepted when a change begins here rather than goes on; also return the largest change."""
-    value = float(series.values[place])
     checks: list[Check] = []
-    begins = goes_on = False
+    reasons: list[str] = []
+    begins = False
     strongest = 0.0
-    for comparison in comparisons:
-        other = int(comparison.places[place])
-        if other < 0:
+    for look in looks:
+        if np.isnan(look.comparison.before[place]):
             continue
-        before = float(series.values[other])
-        checks += bounds.checks(f"change since {comparison.name}", before, value)
-        if not bounds.exceeds(before, value):
+        checks += look.checks(place, bounds)
+        if not look.way[place]:
             continue
-        strongest = max(strongest, abs(_relative(before, value)))
-        again = place - 1
-        former = int(comparison.places[again]) if again >= 0 else -1
-        same = former >= 0 and bounds.exceeds(float(series.values[former]), float(series.values[again]))
-        way = same and (series.values[again] > series.values[former]) == (value > before)
-        if not way or other == again:
-            begins = True
+        strongest = max(strongest, float(look.share[place]))
+        if look.goes_on(place):
+            former = float(look.share[place - 1])
+            name = f"the commit before saw this since {look.comparison.name}"
+            checks.append(Check(name, former, "<", bounds.change, passed=False))
+            reasons.append("the change began at an earlier commit")
             continue
-        goes_on = True
-        share = abs(_relative(float(series.values[former]), float(series.values[again])))
-        name = f"the commit before saw this since {comparison.name}"
-        checks.append(Check(name, share, "<", bounds.change, passed=False))
+        confirmed = not bounds.confirm or look.confirmed(place)
+        if bounds.confirm:
+            checks.append(Check("values in a row so far off", 1.0 + confirmed, ">=", 2.0, passed=confirmed))
+        if not confirmed:
+            reasons.append("the next value does not confirm it")
+        begins |= confirmed
     if not checks:
         checks.append(Check("runs to compare with", 0.0, ">=", 1.0, passed=False))
-        reason = "nothing to compare with"
-    elif begins:
-        reason = ""
-    elif goes_on:
-        reason = "the change began at an earlier commit"
-    else:
-        reason = "no change is large enough"
-    return Candidate(int(series.rows[place]), begins, tuple(checks), reason), strongest
+        reasons.append("nothing to compare with")
+    reason = "" if begins else "; ".join(dict.fromkeys(reasons)) or "no change is large enough"
+    return Candidate(row, begins, tuple(checks), reason), strongest
 
 
-def _worth_judging(series: Series, comparisons: list[_Comparison], bounds: _Bounds) -> NDArray[np.int64]:
-    """Return the places where the change since some earlier run is large enough."""
-    values = series.values
-    large = np.zeros(values.size, dtype=np.bool_)
-    for comparison in comparisons:
-        before = values[np.maximum(comparison.places, 0)]
-        with np.errstate(all="ignore"):
-            size = np.abs(values - before)
-            far = size >= bounds.change * np.abs(before) * (1 - 1e-9)
-        large |= (comparison.places >= 0) & (size > 0) & (size >= bounds.absolute) & far
-    return np.flatnonzero(large)
-
-
-def _check(
-    length: int,
-    *,
-    change: float,
-    absolute: float,
-    ago: int,
-    age: float,
-    releases: tuple[int, ...],
-    times: tuple[float, ...],
-) -> None:
-    if not min(change, absolute, age) >= 0 or ago < 0:
-        raise InputError(
-            f"change is {change}, absolute {absolute}, ago {ago} and age {age}", remedy="Give numbers of 0 or more."
-        )
+def _check(length: int, *, releases: tuple[int, ...], times: tuple[float, ...], **least: float) -> None:
+    low = next((name for name, value in least.items() if not value >= 0), "")
+    if low:
+        raise InputError(f"{low} is {least[low]:g}", remedy="Give a number of 0 or more.")
     if any(not 0 <= release < length for release in releases):
         raise InputError(
             f"releases are {', '.join(map(str, releases))} in a series of {length} values",
@@ -186,6 +205,9 @@ def detect_threshold(
     releases: tuple[int, ...] = (),
     times: tuple[float, ...] = (),
     age: float = 7.0,
+    trailing: int = 0,
+    deviations: float = 0.0,
+    confirm: bool = False,
     candidates: bool = True,
 ) -> Detection:
     """Compare each value with earlier ones, and report where one differs by at least ``change``.
@@ -195,19 +217,33 @@ def detect_threshold(
     Args:
         values: 1-D, ``nan`` for missing.
         change: smallest |change|, as a share of |value before|: 0.05 is 5 %.
-        absolute: smallest |change| in the unit of the series; both have to hold.
+        absolute: smallest |change| in the unit of the series; all bounds have to hold.
         previous: compare with the previous measured value.
         ago: compare with the last value measured at least so many commits before, 0 for no such comparison.
         releases: indices of releases; compare with the last one before each value.
         times: a time for each value, in any unit; compare with the last value at least ``age`` older.
         age: in the unit of ``times``.
+        trailing: compare with the median of so many measured values before, 0 for no such comparison.
+        deviations: the change has to be further from the median of all changes of its kind than so many of their
+            robust standard deviations, 0 for no such bound. It takes 14 changes to know them.
+        confirm: the next value has to be as far off, to the same side.
         candidates: whether to give the candidates, too; without them it takes less time.
 
     Raises:
         InputError: negative bounds, releases outside of the series, times that do not fit it, or
             nothing to compare with.
     """
-    _check(values.size, change=change, absolute=absolute, ago=ago, age=age, releases=releases, times=times)
+    _check(
+        values.size,
+        releases=releases,
+        times=times,
+        change=change,
+        absolute=absolute,
+        ago=ago,
+        age=age,
+        trailing=trailing,
+        deviations=deviations,
+    )
     parameters: dict[str, float | int | str | bool | None] = {
         "change": change,
         "absolute": absolute,
@@ -216,14 +252,21 @@ def detect_threshold(
         "releases": ",".join(map(str, releases)),
         "times": ",".join(map(str, times)),
         "age": age,
+        "trailing": trailing,
+        "deviations": deviations,
+        "confirm": confirm,
     }
     series = read_series(values)
-    comparisons = _comparisons(series, previous=previous, ago=ago, releases=releases, times=times, age=age)
+    comparisons = _comparisons(
+        series, previous=previous, ago=ago, releases=releases, times=times, age=age, trailing=trailing
+    )
     if not comparisons:
-        raise InputError("nothing to compare with", remedy="Set previous, ago, releases or times.")
-    bounds = _Bounds(change, absolute)
-    places = range(1, series.values.size) if candidates else _worth_judging(series, comparisons, bounds).tolist()
-    judged = [_candidate(series, place, comparisons, bounds) for place in places]
+        raise InputError("nothing to compare with", remedy="Set previous, ago, releases, times or trailing.")
+    bounds = _Bounds(change, absolute, deviations, confirm)
+    looks = [_Look.at(series.values, comparison, bounds) for comparison in comparisons]
+    large = np.any([look.way != 0 for look in looks], axis=0)
+    places = range(1, series.values.size) if candidates else np.flatnonzero(large).tolist()
+    judged = [_candidate(int(series.rows[place]), place, looks, bounds) for place in places]
     found = [(candidate, strength) for candidate, strength in judged if candidate.accepted]
     return Detection(
         "threshold",
