@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from knickpoint.detect import find_steps, step_fit
+from knickpoint.detect import find_steps, find_steps_many, step_fit
 from knickpoint.detect.methods.fit import KINDS, Kind
 from knickpoint.detect.methods.mann_whitney import mann_whitney_rows, mann_whitney_u
 from knickpoint.detect.methods.rule_text import read_rule, write_rule
@@ -228,3 +228,33 @@ def test_a_rule_of_endless_depth_is_refused() -> None:
         read_rule("(" * 5000 + "cohen 2")
     with pytest.raises(InputError):
         read_rule('{"complex_rule": {"op": "AND", "rules": [' * 5000)
+
+
+@pytest.mark.parametrize("kind", ["original", "percent_median", "cohen", "mann_whitney_u", "stepiness"])
+def test_the_largest_number_in_place_of_a_missing_one_hides_and_makes_no_step(kind: Kind) -> None:
+    values = _series(size=15.0)
+    values[[3, 60]] = np.finfo(np.float64).max, -np.finfo(np.float64).max
+    assert [step.index for step in step_fit(values, kind=kind).steps] == [40]
+
+
+@pytest.mark.parametrize("refiner", ["each", "bounds", "confirmed"])
+@pytest.mark.parametrize("kind", _SCALE_FREE)
+def test_rounding_decides_no_tie_whatever_the_unit(kind: Kind, refiner: str) -> None:
+    values = np.round(_series(3, size=2.0))
+    there, here = (
+        step_fit(each, kind=kind, radius=3, refiner=refiner, threshold=0.5) for each in (values, values * 1e-9)
+    )
+    assert [step.index for step in there.steps] == [step.index for step in here.steps]
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"kind": "cohen"}, {"refiner": "each"}, {"preset": "chrome"}, {"rule": "cohen 2 and absolute 3"}],
+    ids=["cohen", "each", "chrome", "rule"],
+)
+def test_rows_of_a_frame_are_judged_as_if_alone(parameters: dict[str, Any]) -> None:
+    frame = np.array([_series(seed, at=20 + seed) for seed in range(40)])
+    frame[np.random.default_rng(8).random(frame.shape) < 0.1] = np.nan
+    frame[5], frame[6, :70], frame[7] = np.nan, np.nan, frame[7] * 1e300
+    many = find_steps_many(frame, method="step_fit", **parameters)
+    assert repr(many) == repr([find_steps(row, method="step_fit", **parameters) for row in frame])

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from knickpoint.detect.methods.fit import Kind, fit_steps
+from knickpoint.detect.methods.fit import Kind
+from knickpoint.detect.methods.fit_skia import fit_as_skia
 from knickpoint.detect.methods.mann_whitney import mann_whitney_u
 from knickpoint.detect.methods.refine import confirm, find_bounds, single_point_stands_out, strengths
 from knickpoint.detect.methods.rule_text import read_rule, write_rule
-from knickpoint.detect.methods.rules import PRIORITY, Rule, Simple, judge_windows, window_width
+from knickpoint.detect.methods.rules import PRIORITY, Rule, Simple, judge_as_skia, window_width
 from knickpoint.detect.methods.windows import areas, find_peaks, slide, too_much_missing
 from knickpoint.model.errors import InputError
 
@@ -59,9 +60,7 @@ def test_all_step_fits_of_skia_come_out_to_the_last_bit(vectors: dict[str, Any])
     differing = []
     for case in cases:
         kind, expected = _KINDS[case["step"]], case["expected"]
-        fit = fit_steps(
-            _numbers(case["trace"])[None, :], kind, case["threshold"], floor=case["stddev_threshold"], compatible=True
-        )
+        fit = fit_as_skia(_numbers(case["trace"])[None, :], kind, case["threshold"], floor=case["stddev_threshold"])
         evaluations = expected.get("n_rule_evaluations", len(expected.get("rule_evaluation", [])))
         if not evaluations or not fit.judged[0]:
             if bool(evaluations) != bool(fit.judged[0]):
@@ -96,7 +95,7 @@ def test_sliding_fits_are_those_of_skia(vectors: dict[str, Any]) -> None:
         for width, windows in by_width.items():
             for window in windows:
                 part = slide(values, int(width))[window["start"]][None, :]
-                fit = fit_steps(part, kind, window["threshold"], floor=0.001, compatible=True)
+                fit = fit_as_skia(part, kind, window["threshold"], floor=0.001)
                 assert _STATUS[int(fit.movement[0])] == window["status"]
                 got = _skia_value(kind, float(fit.value[0]), int(fit.movement[0]))
                 assert got == pytest.approx(window["regression"], rel=1e-6)
@@ -119,7 +118,7 @@ def test_rules_judge_as_skia_does(vectors: dict[str, Any]) -> None:
             continue
         rule = read_rule(json.dumps(case["rule"]))
         assert read_rule(write_rule(rule)) == rule
-        judged = judge_windows(np.array([case["trace"]]), rule, floor=case["stddev_threshold"], compatible=True)
+        judged = judge_as_skia(np.array([case["trace"]]), rule, floor=case["stddev_threshold"])
         assert _STATUS[int(judged.movement[0])] == case["expected"]["status"], case["name"]
         fits = sorted(
             (fit for fit in judged.fits if fit.judged[0]), key=lambda fit: (not fit.movement[0], -PRIORITY[fit.kind])
@@ -187,7 +186,7 @@ def _refined(
     values = _numbers(trace)
     rows = np.flatnonzero(~np.isnan(values))
     windows = slide(values[rows], width).astype(np.float32)
-    judged = judge_windows(windows, rule, floor=0.001, compatible=True)
+    judged = judge_as_skia(windows, rule)
     turning = judged.fits[0].turning
     interesting = [
         [int(rows[window]), int(rows[window + turning]), _STATUS[int(judged.movement[window])]]
@@ -257,7 +256,7 @@ def test_the_windows_of_the_playground_are_those_of_skia(vectors: dict[str, Any]
         rows = np.flatnonzero(~np.isnan(values))
         radius = case["radius"]
         windows = slide(values[rows], 2 * radius + 1)
-        judged = judge_windows(windows, Simple(kind, case["threshold"]), floor=0.001, compatible=True)
+        judged = judge_as_skia(windows, Simple(kind, case["threshold"]))
         found = np.flatnonzero(judged.movement).tolist()
         if case["group_anomalies"]:
             strength = strengths(judged, 0)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from knickpoint import native
 from knickpoint.detect import explain, find_steps
-from knickpoint.detect.methods.fit import KINDS, Fits, Kind, fit_steps, pooled_cohen, scaled_difference
+from knickpoint.detect.methods.fit import KINDS, Fits, Kind, pooled_cohen
+from knickpoint.detect.methods.fit_skia import fit_as_skia, relative_as_skia
 from knickpoint.detect.methods.refine import find_bounds
 from knickpoint.detect.methods.rules import PRIORITY, Judged, Simple
 
@@ -164,7 +165,7 @@ def test_percent_and_pooled_steps_are_those_of_skia(reference: Path) -> None:
     functions = _read(reference, "skia_stepfit")["pure_functions"]
     for case in functions["percent_step"]:
         before, after = (np.array([case[side]], dtype=np.float32) for side in ("y0", "y1"))
-        found = scaled_difference(before, after, compatible=True)[0]
+        found = relative_as_skia(before, after)[0]
         assert -found == pytest.approx(case["step"], rel=1e-6)
     for case in functions["cohen_step_and_pooled"]:
         samples: list[Floats] = []
@@ -173,7 +174,7 @@ def test_percent_and_pooled_steps_are_those_of_skia(reference: Path) -> None:
             spread = shape.std(ddof=1) if shape.size > 1 else 0.0
             scale = case[f"s{side}"] / spread if spread > 0 else 0.0
             samples.append(case["y0" if side == "1" else "y1"] + shape * scale)
-        found = pooled_cohen(samples[0], samples[1], case["stddev_threshold"], compatible=True)
+        found = pooled_cohen(samples[0], samples[1], case["stddev_threshold"])
         assert -found == pytest.approx(case["pooled_cohen"][0], rel=1e-5, abs=1e-6)
 
 
@@ -183,7 +184,7 @@ def test_kinds_have_skias_priority_and_least_windows(reference: Path) -> None:
     for name, least in rules["min_trace_size"].items():
         for width in range(2, 6):
             window = np.arange(width, dtype=np.float64)[None, :]
-            assert bool(fit_steps(window, _kind(name), 1.0, compatible=True).judged[0]) == (width >= least), name
+            assert bool(fit_as_skia(window, _kind(name), 1.0, floor=0.001).judged[0]) == (width >= least), name
 
 
 def test_bounds_grow_over_points_that_belong_to_neither_level(reference: Path) -> None:

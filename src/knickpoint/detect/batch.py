@@ -38,13 +38,13 @@ def available_threads() -> int:
     return os.cpu_count() or 1
 
 
-def _block(
-    frame: NDArray[np.float64], first: int, *, detect: Callable[..., Any], arguments: dict[str, Any]
-) -> list[list[Step]]:
+def _block(frame: NDArray[np.float64], first: int, *, method: Method, arguments: dict[str, Any]) -> list[list[Step]]:
+    if method.detect_many is not None:
+        return [list(steps) for steps in method.detect_many(frame, **arguments)]
     found: list[list[Step]] = []
     for row, values in enumerate(frame, start=first):
         try:
-            found.append(list(detect(values, **arguments).steps))
+            found.append(list(method.detect(values, **arguments, **method.lean).steps))
         except SeriesError as error:
             where = f"trace {row}, {error.where}" if error.where else f"trace {row}"
             raise SeriesError(error.message, where=where, remedy=error.remedy) from error
@@ -52,11 +52,18 @@ def _block(
 
 
 def _process_block(frame: NDArray[np.float64], first: int, *, name: str, arguments: dict[str, Any]) -> list[list[Step]]:
-    return _block(frame, first, detect=load_method(name).detect, arguments=arguments)
+    return _block(frame, first, method=load_method(name), arguments=arguments)
 
 
 def _in_blocks(frame: NDArray[np.float64], size: int) -> Iterator[tuple[NDArray[np.float64], int]]:
     return ((frame[first : first + size], first) for first in range(0, len(frame), size))
+
+
+def _alone(chosen: Method, frame: NDArray[np.float64], arguments: dict[str, Any]) -> list[list[Step]]:
+    blocks = _in_blocks(frame, _BLOCK)
+    return list(
+        chain.from_iterable(_block(block, first, method=chosen, arguments=arguments) for block, first in blocks)
+    )
 
 
 def _share(chosen: Method, frame: NDArray[np.float64], arguments: dict[str, Any], workers: int) -> list[list[Step]]:
@@ -65,7 +72,7 @@ def _share(chosen: Method, frame: NDArray[np.float64], arguments: dict[str, Any]
     if chosen.threads:
         from concurrent.futures import ThreadPoolExecutor
 
-        run: Callable[..., list[list[Step]]] = partial(_block, detect=chosen.detect, arguments=arguments)
+        run: Callable[..., list[list[Step]]] = partial(_block, method=chosen, arguments=arguments)
         with ThreadPoolExecutor(workers) as threads:
             return list(chain.from_iterable(threads.map(run, blocks, firsts)))
     import multiprocessing
@@ -83,7 +90,7 @@ def _share(chosen: Method, frame: NDArray[np.float64], arguments: dict[str, Any]
             RuntimeWarning,
             stacklevel=3,
         )
-        return _block(frame, 0, detect=chosen.detect, arguments=arguments)
+        return _alone(chosen, frame, arguments)
 
 
 def find_steps_many(
@@ -103,12 +110,12 @@ def find_steps_many(
         InputError: as :func:`knickpoint.detect.explain`, or fewer than one thread.
     """
     chosen = load_method(method)
-    arguments = {**resolve(chosen.detect, chosen.name, chosen.presets, parameters), **chosen.lean}
+    arguments = resolve(chosen.detect, chosen.name, chosen.presets, parameters)
     matrix = check_frame(frame.values if isinstance(frame, Frame) else frame)
     workers = available_threads() if threads is None else threads
     if workers < 1:
         raise InputError(f"threads is {threads}", remedy="Give 1 or more, or leave it out to use every core.")
     workers = min(workers, len(matrix))
     if workers <= 1 or not (chosen.threads or matrix.size >= _PROCESSES_FROM):
-        return _block(matrix, 0, detect=chosen.detect, arguments=arguments)
+        return _alone(chosen, matrix, arguments)
     return _share(chosen, matrix, arguments, workers)

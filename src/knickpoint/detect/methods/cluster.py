@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from knickpoint import native
 from knickpoint.detect.batch import available_threads
-from knickpoint.detect.methods.fit import fit_steps
+from knickpoint.detect.methods.fit_skia import fit_as_skia
 from knickpoint.detect.methods.kmeans import automatic_k, random_start, skia_iterations, spread_start
 from knickpoint.detect.methods.normalise import normalise
 from knickpoint.detect.methods.rule_text import read_rule
-from knickpoint.detect.methods.rules import Rule, explain_window, judge_windows, leaves
-from knickpoint.detect.methods.windows import too_much_missing
+from knickpoint.detect.methods.rules import Rule, explain_window, judge, judge_as_skia, leaves
+from knickpoint.detect.methods.windows import Runs, too_much_missing
 from knickpoint.detect.parameters import Value, resolve
 from knickpoint.detect.regions import build_step
 from knickpoint.model.cluster import Cluster, ParamCount
@@ -96,23 +96,30 @@ class _Bar:
         """Return the place of the step of ``centroid``, 0 for none, and size / error there."""
         if not self.compatible:
             return _best_step(centroid.astype(np.float64), self.edge)
-        fit = fit_steps(centroid[None, :], "original", 0.0, floor=self.floor, compatible=True)
+        fit = fit_as_skia(centroid[None, :], "original", 0.0, floor=self.floor)
         return (fit.turning, float(fit.value[0])) if fit.judged[0] else (0, 0.0)
 
-    def judge(self, centroid: NDArray[np.float32], place: int, regression: float) -> tuple[float, tuple[Check, ...]]:
-        """Return the strength of the step at ``place``, signed, and the checks that decide about it.
+    def judge(
+        self, centroid: NDArray[np.float32], place: int, regression: float
+    ) -> tuple[float, bool, tuple[Check, ...]]:
+        """Return the strength of the step at ``place``, signed, whether it counts, and the checks that say why.
 
         A rule judges as many commits before ``place`` as after it, or all of them as Skia does.
         """
         strength = Check("step / error of the fit", abs(regression))
         if self.rule is None:
             passed = abs(regression) >= self.interesting
-            return regression, (replace(strength, relation=">=", bound=self.interesting, passed=passed),)
+            return regression, passed, (replace(strength, relation=">=", bound=self.interesting, passed=passed),)
         reach = min(place, centroid.size - place)
-        part = centroid if self.compatible else centroid[place - reach : place + reach].astype(np.float64)
-        judged = judge_windows(part[None, :], self.rule, floor=self.floor, compatible=self.compatible)
-        value = judged.value(0) if self.compatible and judged.speaker[0] >= 0 else regression
-        return value, (*explain_window(self.rule, judged, 0), strength)
+        if self.compatible:
+            judged = judge_as_skia(centroid[None, :], self.rule, floor=self.floor)
+            regression = judged.value(0) if judged.speaker[0] >= 0 else regression
+        elif reach:
+            part = centroid[place - reach : place + reach].astype(np.float64)
+            judged = judge(Runs(part, reach), self.rule, floor=self.floor)
+        else:
+            return regression, False, (Check("commits beside the step", 0.0, ">=", 1.0, passed=False), strength)
+        return regression, bool(judged.movement[0]), (*explain_window(self.rule, judged, 0), strength)
 
 
 def _rule_of(text: str, *, compatible: bool) -> Rule | None:
@@ -141,7 +148,7 @@ def _assemble(
     members = tuple(rows[order].tolist())
     own_keys = tuple(keys[row] for row in members) if keys else ()
     place, regression = bar.step(centroid)
-    regression, checks = bar.judge(centroid, place, regression)
+    regression, holds, checks = bar.judge(centroid, place, regression)
     enough = len(members) >= bar.minimum_members
     evidence = (*checks, Check("traces", float(len(members)), ">=", float(bar.minimum_members), passed=enough))
     step = None
@@ -149,7 +156,6 @@ def _assemble(
         step = build_step(
             centroid.astype(np.float64), place, method="cluster", score=abs(regression), evidence=evidence
         )
-    holds = enough and (checks[-2].passed if bar.rule is not None else checks[-1].passed)
     return Cluster(
         centroid=centroid,
         members=members,
@@ -158,7 +164,7 @@ def _assemble(
         params=count_params(own_keys),
         step=step,
         regression=regression,
-        interesting=step is not None and holds,
+        interesting=step is not None and holds and enough,
         evidence=evidence,
     )
 

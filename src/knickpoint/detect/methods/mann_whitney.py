@@ -9,9 +9,10 @@ from itertools import combinations
 from typing import Final
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-__all__ = ["RankTest", "mann_whitney_rows", "mann_whitney_u"]
+__all__ = ["RankTest", "mann_whitney_rows", "mann_whitney_slid", "mann_whitney_u"]
 
 _EXACT_UP_TO: Final = 50
 """Samples up to this size each get the exact law when no value is tied."""
@@ -156,3 +157,9 @@ def mann_whitney_rows(
         test = mann_whitney_u(first[row], second[row])
         u[row], p_values[row] = test.u, test.p_value
     return u, p_values
+
+
+def mann_whitney_slid(values: NDArray[np.float64], radius: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Test every run of ``radius`` consecutive ``values`` against the run after it; return U and p."""
+    runs = sliding_window_view(values, radius)
+    return mann_whitney_rows(runs[:-radius], runs[radius:])

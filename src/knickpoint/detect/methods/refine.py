@@ -14,9 +14,11 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.methods.fit import Kind, pooled_cohen, scaled_difference
+from knickpoint.detect.methods.fit import Kind, pooled_cohen, relative_difference, settled
+from knickpoint.detect.methods.fit_skia import relative_as_skia
 from knickpoint.detect.methods.rules import PRIORITY, Judged, Rule, Simple
 from knickpoint.detect.methods.windows import Area, areas, find_peaks
+from knickpoint.detect.series import power_of_two
 
 __all__ = [
     "Confirmation",
@@ -73,6 +75,20 @@ class Confirmation:
     passed: bool
 
 
+def _relative(before: Floats, after: Floats, *, compatible: bool) -> float:
+    change = relative_as_skia(before, after) if compatible else relative_difference(before, after)
+    return float(change[0])
+
+
+def _in_deviations(distance: float, sample: Floats, floor: float) -> float:
+    """Return ``distance`` in standard deviations of ``sample``, of which none is below ``floor``."""
+    if sample.size < 2 or distance == 0:
+        return 0.0
+    unit = power_of_two(np.asarray(sample, dtype=np.float64))
+    spread = max(float((sample / unit).std(ddof=1)) * unit, floor)
+    return float(settled(np.asarray(distance / spread))) if spread > 0 else math.inf
+
+
 def single_point_stands_out(
     point: float, baseline: Floats, kind: Kind, bound: float, *, floor: float, compatible: bool = False
 ) -> bool:
@@ -89,13 +105,9 @@ def single_point_stands_out(
     if kind == "absolute":
         return bool(abs(number - level) >= bound)
     if kind in {"percent", "percent_median"}:
-        change = scaled_difference(np.asarray([level]), np.asarray([number]), compatible=compatible)
-        return bool(abs(change[0]) >= bound)
-    if baseline.size < 2:
-        return False
-    spread = max(float(baseline.std(ddof=1)), floor if compatible else floor * abs(float(level)))
-    distance = abs(float(number - level))
-    return distance > 0 and distance >= (bound if kind == "cohen" else _POINT_BOUND) * spread
+        return abs(_relative(np.asarray([level]), np.asarray([number]), compatible=compatible)) >= bound
+    distance = _in_deviations(abs(float(number - level)), baseline, floor if compatible else floor * abs(float(level)))
+    return distance > 0 and distance >= (bound if kind == "cohen" else _POINT_BOUND)
 
 
 def _stands_out(point: float, baseline: Floats, rule: Rule, *, floor: float, compatible: bool) -> bool:
@@ -150,7 +162,7 @@ def _best_division(windows: NDArray[np.floating], left: int, right: int, turning
     sizes = np.arange(turning, turning + right - left + 1)
     before = np.cumsum(ranks)[sizes - 1]
     distance = before - sizes * ranks.mean()
-    return left + int(np.argmax(distance**2 / (sizes * (span.size - sizes))))
+    return left + int(np.argmax(settled(distance**2 / (sizes * (span.size - sizes)))))
 
 
 def find_bounds(
@@ -204,12 +216,13 @@ def confirm(
         case "absolute":
             value = step
         case "percent" | "percent_median":
-            value = float(
-                scaled_difference(before.mean(keepdims=True), after.mean(keepdims=True), compatible=compatible)[0]
-            )
+            value = _relative(before.mean(keepdims=True), after.mean(keepdims=True), compatible=compatible)
         case _:
             bound = min(bound, _CONFIRM_BOUND) if kind == "cohen" else _CONFIRM_BOUND
-            value, kind = pooled_cohen(before, after, floor, compatible=compatible), "cohen"
+            least = floor if compatible else floor * abs(float(before.mean()))
+            value, kind = pooled_cohen(before, after, least), "cohen"
+    if not compatible:
+        value = float(settled(np.asarray(value)))
     return Confirmation(kind, value, bound, abs(value) >= bound and not math.isnan(value))
 
 

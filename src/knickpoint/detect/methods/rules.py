@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.methods.fit import IN_UNIT, Fits, Kind, fit_steps
+from knickpoint.detect.methods.fit_skia import fit_as_skia
+from knickpoint.detect.methods.windows import Runs
 from knickpoint.model.step import Check
 
 __all__ = [
@@ -22,7 +24,8 @@ __all__ = [
     "Rule",
     "Simple",
     "explain_window",
-    "judge_windows",
+    "judge",
+    "judge_as_skia",
     "leaves",
     "scaled_rule",
     "window_width",
@@ -77,6 +80,11 @@ class Judged:
         speaker = int(self.speaker[window])
         return math.nan if speaker < 0 else float(self.fits[speaker].value[window])
 
+    def part(self, first: int, stop: int) -> Judged:
+        """Return what the rule says of windows ``first`` to ``stop - 1``."""
+        fits = tuple(fit.part(first, stop) for fit in self.fits)
+        return Judged(fits, self.movement[first:stop], self.speaker[first:stop])
+
 
 def leaves(rule: Rule) -> Iterator[Simple]:
     """Iterate over the simple rules of ``rule``, from left to right."""
@@ -125,22 +133,36 @@ def _speakers(fits: tuple[Fits, ...], heard: NDArray[np.bool_]) -> NDArray[np.in
     return np.where(rank.max(axis=0) < 0, -1, rank.argmax(axis=0))
 
 
-def judge_windows(
-    windows: NDArray[np.floating], rule: Rule, *, floor: float = 1e-4, compatible: bool = False
-) -> Judged:
-    """Judge each row of ``windows`` by ``rule``; the arguments are those of :func:`fit_steps`.
-
-    Leaves of an ``and`` have to agree in direction, except when ``compatible``.
-    """
-    fits = tuple(fit_steps(windows, leaf.kind, leaf.bound, floor=floor, compatible=compatible) for leaf in leaves(rule))
-    moves = np.array([fit.movement for fit in fits])
+def _heard(fits: tuple[Fits, ...], moves: NDArray[np.int8]) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    """Return which leaf speaks for each window, and the movement that it speaks of."""
     speaker = _speakers(fits, moves != 0)
-    spoken = np.take_along_axis(moves, np.maximum(speaker, 0)[None, :], 0)[0]
-    if compatible:
-        return Judged(fits, np.where(_holds(rule, iter(moves)), spoken, 0).astype(np.int8), speaker)
+    return speaker, np.take_along_axis(moves, np.maximum(speaker, 0)[None, :], 0)[0]
+
+
+def judge(runs: Runs, rule: Rule, *, floor: float = 1e-4) -> Judged:
+    """Judge every window of two neighbouring ``runs`` by ``rule``; leaves of an ``and`` have to agree in direction.
+
+    ``floor`` is that of :func:`~knickpoint.detect.methods.fit.fit_steps`.
+    """
+    fits = tuple(fit_steps(runs, leaf.kind, leaf.bound, floor=floor) for leaf in leaves(rule))
+    moves = np.array([fit.movement for fit in fits])
+    speaker, spoken = _heard(fits, moves)
+    if isinstance(rule, Simple):
+        return Judged(fits, spoken, speaker)
     up, down = _agree(rule, iter(moves))
     movement = np.where(up & down, spoken, up.astype(np.int8) - down.astype(np.int8)).astype(np.int8)
     return Judged(fits, movement, np.where(movement != 0, _speakers(fits, moves == movement), speaker))
+
+
+def judge_as_skia(windows: NDArray[np.floating], rule: Rule, *, floor: float = 1e-3) -> Judged:
+    """Judge each row of ``windows`` as Skia does: leaves of an ``and`` need not agree in direction.
+
+    ``floor`` is that of :func:`~knickpoint.detect.methods.fit_skia.fit_as_skia`.
+    """
+    fits = tuple(fit_as_skia(windows, leaf.kind, leaf.bound, floor=floor) for leaf in leaves(rule))
+    moves = np.array([fit.movement for fit in fits])
+    speaker, spoken = _heard(fits, moves)
+    return Judged(fits, np.where(_holds(rule, iter(moves)), spoken, 0).astype(np.int8), speaker)
 
 
 def explain_window(rule: Rule, judged: Judged, window: int, *, unit: float = 1.0) -> tuple[Check, ...]:

@@ -14,26 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.methods.fit import DEFAULT_BOUNDS, IN_UNIT, Kind
-from knickpoint.detect.methods.refine import Finding, Refiner, confirm, confirmable, find_bounds
+from knickpoint.detect.methods.outcome import Outcome, Seen, describe, settle
+from knickpoint.detect.methods.refine import Refiner
 from knickpoint.detect.methods.rule_text import read_rule, write_rule
-from knickpoint.detect.methods.rules import (
-    Judged,
-    Rule,
-    Simple,
-    explain_window,
-    judge_windows,
-    leaves,
-    scaled_rule,
-    window_width,
-)
-from knickpoint.detect.methods.windows import slide
+from knickpoint.detect.methods.rules import Judged, Rule, Simple, judge, judge_as_skia, scaled_rule, window_width
+from knickpoint.detect.methods.windows import Runs, slide
 from knickpoint.detect.parameters import Value
 from knickpoint.detect.regions import build_step, build_steps
 from knickpoint.detect.series import Series, power_of_two, read_series
 from knickpoint.model.errors import InputError
-from knickpoint.model.step import Candidate, Check, Detection, Step
+from knickpoint.model.step import Detection, Step
 
-__all__ = ["PRESETS", "detect_step_fit", "rule_of"]
+__all__ = ["PRESETS", "detect_step_fit", "detect_step_fit_many", "rule_of"]
 
 PRESETS: Final[dict[str, dict[str, Value]]] = {
     "skia": {"compatible": True, "kind": "original", "threshold": 50.0, "radius": 7, "refiner": "each", "floor": 0.001},
@@ -41,16 +33,9 @@ PRESETS: Final[dict[str, dict[str, Value]]] = {
 }
 """``skia``: the defaults of Skia Perf's own instance; ``chrome``: Cohen's d with anomaly bounds."""
 
-_OPEN: Final = "no weaker window on both sides yet: more data may move the step"
+_UNWANTED: Final = {"both": 0, "up": -1, "down": 1}
 
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """What became of the windows: ``taken`` maps a window to the evidence that it adds, ``reasons`` the others."""
-
-    taken: dict[int, tuple[Check, ...]]
-    reasons: dict[int, str]
-    extra: dict[int, tuple[Check, ...]]
+Direction = Literal["both", "up", "down"]
 
 
 def rule_of(kind: Kind, threshold: float | None, rule: str) -> Rule:
@@ -74,121 +59,6 @@ def rule_of(kind: Kind, threshold: float | None, rule: str) -> Rule:
     return Simple(kind, bound)
 
 
-@dataclass(frozen=True, slots=True)
-class _Explain:
-    """Say in numbers what ``rule`` made of the windows; ``judged`` counts in ``unit``."""
-
-    rule: Rule
-    judged: Judged
-    unit: float
-
-    def checks(self, window: int) -> tuple[Check, ...]:
-        """Return what the rule compared in a window."""
-        return explain_window(self.rule, self.judged, window, unit=self.unit)
-
-
-def _each(movement: NDArray[np.int8]) -> _Outcome:
-    return _Outcome({int(window): () for window in np.flatnonzero(movement)}, {}, {})
-
-
-def _bounds_of(finding: Finding, rows: NDArray[np.int64], turning: int) -> tuple[Check, ...]:
-    return (
-        Check("earliest index", float(rows[finding.left + turning])),
-        Check("latest index", float(rows[finding.right + turning])),
-        Check("windows that agree", float(finding.area.last - finding.area.first + 1)),
-    )
-
-
-def _joined(findings: list[Finding], rows: NDArray[np.int64], turning: int, *, compatible: bool) -> _Outcome:
-    outcome = _Outcome({}, {}, {})
-    for finding in findings:
-        at = int(rows[finding.place + turning])
-        speaks = f"the step that this window sees lies at index {at}"
-        for window in range(finding.area.first, finding.area.last + 1):
-            away = float(abs(int(rows[window + turning]) - at))
-            outcome.reasons[window] = speaks
-            outcome.extra[window] = (Check("commits to the best division", away, "<=", 0.0, passed=False),)
-        del outcome.reasons[finding.place], outcome.extra[finding.place]
-        if finding.open_end and not compatible:
-            outcome.reasons[finding.place] = _OPEN
-            outcome.extra[finding.place] = (
-                Check("weaker windows on both sides", 0.0, ">=", 1.0, passed=False),
-                *_bounds_of(finding, rows, turning),
-            )
-        else:
-            outcome.taken[finding.place] = _bounds_of(finding, rows, turning)
-    return outcome
-
-
-def _confirmed(
-    outcome: _Outcome,
-    findings: list[Finding],
-    windows: NDArray[np.float64],
-    rule: Rule,
-    *,
-    radius: int,
-    floor: float,
-    unit: float,
-    compatible: bool,
-) -> None:
-    """Take out of ``outcome`` the findings that the data since the finding before do not confirm."""
-    leaf = next(iter(leaves(rule)))
-    turning = windows.shape[1] // 2
-    last: Finding | None = None
-    for finding in findings:
-        if finding.place not in outcome.taken:
-            continue
-        if last is not None and finding.left - 1 <= last.right:
-            del outcome.taken[finding.place]
-            outcome.reasons[finding.place] = "its bounds overlap those of the step before"
-            apart = float(finding.left - 1 - last.right)
-            outcome.extra[finding.place] = (Check("values between the bounds", apart, ">", 0.0, passed=False),)
-            continue
-        if last is not None and leaf.kind != "const":
-            between = windows[last.left : finding.left, turning - 1]
-            samples = confirmable(between, windows[finding.area.last, turning:], radius)
-            if samples is not None:
-                result = confirm(*samples, leaf.kind, leaf.bound, floor=floor, compatible=compatible)
-                check = Check(
-                    f"{result.kind} against the data since the step before",
-                    abs(result.value) * (unit if result.kind in IN_UNIT else 1.0),
-                    ">=",
-                    result.bound * (unit if result.kind in IN_UNIT else 1.0),
-                    passed=result.passed,
-                )
-                if not result.passed:
-                    del outcome.taken[finding.place]
-                    outcome.reasons[finding.place] = "the data since the step before do not confirm it"
-                    outcome.extra[finding.place] = (check,)
-                    continue
-                outcome.taken[finding.place] += (check,)
-        last = finding
-
-
-def _candidates(
-    explain: _Explain, wanted: NDArray[np.int8], outcome: _Outcome, rows: NDArray[np.int64], turning: int
-) -> tuple[Candidate, ...]:
-    found: list[Candidate] = []
-    judged = explain.judged
-    for window in range(len(wanted)):
-        accepted = window in outcome.taken
-        checks = explain.checks(window) + outcome.taken.get(window, ()) + outcome.extra.get(window, ())
-        if accepted:
-            reason = ""
-        elif judged.movement[window] == 0:
-            reason = "the rule does not hold" if judged.speaker[window] >= 0 else "too few values to judge"
-        elif wanted[window] == 0:
-            reason = "the change has the other direction"
-            checks += (Check("the wanted direction, 1 where it has it", 0.0, ">=", 1.0, passed=False),)
-        elif window in outcome.reasons:
-            reason = outcome.reasons[window]
-        else:
-            reason = _OPEN
-            checks += (Check("calm windows on both sides", 0.0, ">=", 1.0, passed=False),)
-        found.append(Candidate(int(rows[window + turning]), accepted, checks, reason))
-    return tuple(found)
-
-
 def _score(judged: Judged, window: int, unit: float) -> tuple[float, float | None]:
     """Return the strength of a window, and its p-value where it is one."""
     value = judged.value(window)
@@ -198,30 +68,27 @@ def _score(judged: Judged, window: int, unit: float) -> tuple[float, float | Non
     return abs(value) * (unit if kind in IN_UNIT else 1.0), None
 
 
-def _steps(
-    series: Series, values: NDArray[np.float64], explain: _Explain, outcome: _Outcome, *, alone: bool, turning: int
-) -> tuple[Step, ...]:
+def _steps(values: NDArray[np.float64], seen: Seen, outcome: Outcome, *, alone: bool) -> tuple[Step, ...]:
+    """Build the steps; a step ``alone`` has the halves of its window for levels, and others reach to the next one."""
     windows = sorted(outcome.taken)
-    scores = [_score(explain.judged, window, explain.unit) for window in windows]
-    evidence = [explain.checks(window) + outcome.taken[window] for window in windows]
-    indices = [int(series.rows[window + turning]) for window in windows]
+    scores = [_score(seen.judged, window, seen.unit) for window in windows]
+    evidence = [seen.checks(window) + outcome.taken[window] for window in windows]
     if not alone:
         return build_steps(
             values,
-            indices,
+            [seen.index(window) for window in windows],
             method="step_fit",
             scores=[score for score, _ in scores],
             p_values=[p_value for _, p_value in scores],
             evidence=evidence,
         )
-    width = turning * 2
     return tuple(
         build_step(
             values,
-            indices[order],
+            seen.index(window),
             method="step_fit",
-            first=int(series.rows[window]),
-            last=int(series.rows[window + width - 1]),
+            first=int(seen.rows[window]),
+            last=int(seen.rows[window + 2 * seen.turning - 1]),
             score=scores[order][0],
             p_value=scores[order][1],
             order=order,
@@ -236,6 +103,51 @@ def _in_single(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(np.abs(values) > np.finfo(np.float32).max, np.nan, values)
 
 
+@dataclass(frozen=True, slots=True)
+class _Fitting:
+    """Hold what is asked of a step fit."""
+
+    rule: Rule
+    radius: int
+    refiner: Refiner
+    direction: Direction
+    floor: float
+    compatible: bool
+
+    def __post_init__(self) -> None:
+        if self.radius < 1 or not self.floor >= 0:
+            raise InputError(
+                f"radius is {self.radius} and floor {self.floor}",
+                remedy="Give a radius of 1 or more and a floor of 0 or more.",
+            )
+
+    @property
+    def width(self) -> int:
+        return window_width(self.rule, self.radius, compatible=self.compatible)
+
+    def read(self, values: NDArray[np.float64]) -> tuple[Series, float]:
+        """Return the measured values, and the unit to judge them in."""
+        if self.compatible:
+            return read_series(_in_single(values)), 1.0
+        series = read_series(values)
+        return series, power_of_two(series.values)
+
+    def judge(self, values: NDArray[np.float64], unit: float) -> Judged:
+        """Judge every window of ``values``, of which there is one at least, in ``unit``."""
+        if self.compatible:
+            return judge_as_skia(slide(values.astype(np.float32), self.width), self.rule, floor=self.floor)
+        runs = Runs(values / unit, self.radius, uneven=unit != 1)
+        return judge(runs, scaled_rule(self.rule, unit), floor=self.floor)
+
+    def see(self, series: Series, unit: float, judged: Judged) -> Seen:
+        wanted = np.where(judged.movement == _UNWANTED[self.direction], 0, judged.movement).astype(np.int8)
+        windows = slide(series.values if unit == 1 else series.values / unit, self.width)
+        return Seen(series.rows, windows, self.rule, judged, wanted, unit, self.radius, self.floor, self.compatible)
+
+    def steps(self, values: NDArray[np.float64], seen: Seen, outcome: Outcome) -> tuple[Step, ...]:
+        return _steps(values, seen, outcome, alone=self.refiner == "each")
+
+
 def detect_step_fit(
     values: NDArray[np.float64],
     *,
@@ -244,7 +156,7 @@ def detect_step_fit(
     rule: str = "",
     radius: int = 7,
     refiner: Refiner = "bounds",
-    direction: Literal["both", "up", "down"] = "both",
+    direction: Direction = "both",
     floor: float = 1e-4,
     compatible: bool = False,
     candidates: bool = True,
@@ -268,45 +180,66 @@ def detect_step_fit(
     Raises:
         InputError: the parameters do not fit together.
     """
-    chosen = rule_of(kind, threshold, rule)
-    if radius < 1 or not floor >= 0:
-        raise InputError(
-            f"radius is {radius} and floor {floor}", remedy="Give a radius of 1 or more and a floor of 0 or more."
-        )
+    fitting = _Fitting(rule_of(kind, threshold, rule), radius, refiner, direction, floor, compatible)
     parameters: dict[str, float | int | str | bool | None] = {
-        "rule": write_rule(chosen),
+        "rule": write_rule(fitting.rule),
         "radius": radius,
         "refiner": refiner,
         "direction": direction,
         "floor": floor,
         "compatible": compatible,
     }
-    series = read_series(_in_single(values) if compatible else values)
-    width = window_width(chosen, radius, compatible=compatible)
-    windows = slide(series.values, width)
-    if not len(windows):
-        few = {"values": float(series.values.size), "values in a window": float(width)}
+    series, unit = fitting.read(values)
+    if series.values.size < fitting.width:
+        few = {"values": float(series.values.size), "values in a window": float(fitting.width)}
         return Detection("step_fit", parameters, (), (), {"windows": 0.0, **few})
-    unit = 1.0 if compatible else power_of_two(series.values)
-    if unit != 1:
-        windows = windows / unit
-    scaled = scaled_rule(chosen, unit)
-    judged = judge_windows(windows, scaled, floor=floor, compatible=compatible)
-    unwanted = {"both": 0, "up": -1, "down": 1}[direction]
-    wanted = np.where(judged.movement == unwanted, 0, judged.movement).astype(np.int8)
-    turning = judged.fits[0].turning
-    if refiner == "each":
-        outcome = _each(wanted)
-    else:
-        findings = find_bounds(windows, scaled, judged, wanted, longest=2 * radius, floor=floor, compatible=compatible)
-        outcome = _joined(findings, series.rows, turning, compatible=compatible)
-        if refiner == "confirmed":
-            _confirmed(outcome, findings, windows, scaled, radius=radius, floor=floor, unit=unit, compatible=compatible)
-    explain = _Explain(chosen, judged, unit)
+    seen = fitting.see(series, unit, fitting.judge(series.values, unit))
+    outcome = settle(seen, refiner)
     return Detection(
         "step_fit",
         parameters,
-        _steps(series, values, explain, outcome, alone=refiner == "each", turning=turning),
-        _candidates(explain, wanted, outcome, series.rows, turning) if candidates else (),
-        {"windows": float(len(windows)), "interesting windows": float(np.count_nonzero(wanted))},
+        fitting.steps(values, seen, outcome),
+        describe(seen, outcome) if candidates else (),
+        {"windows": float(len(seen.windows)), "interesting windows": float(np.count_nonzero(seen.wanted))},
     )
+
+
+def detect_step_fit_many(
+    frame: NDArray[np.float64],
+    *,
+    kind: Kind = "original",
+    threshold: float | None = None,
+    rule: str = "",
+    radius: int = 7,
+    refiner: Refiner = "bounds",
+    direction: Direction = "both",
+    floor: float = 1e-4,
+    compatible: bool = False,
+) -> list[tuple[Step, ...]]:
+    """Return the steps of each row of ``frame``: those of :func:`detect_step_fit`, all windows judged at once.
+
+    The rows are laid end to end, and windows that reach over an end are left out. A row that needs a unit of its
+    own is judged by itself.
+    """
+    fitting = _Fitting(rule_of(kind, threshold, rule), radius, refiner, direction, floor, compatible)
+    read = [fitting.read(values) for values in frame]
+    together = [series for series, unit in read if unit == 1]
+    width = fitting.width
+    joined = np.concatenate([np.empty(0), *(series.values for series in together)])
+    judged = fitting.judge(joined, 1.0) if joined.size >= width else None
+    found: list[tuple[Step, ...]] = []
+    first = 0
+    for values, (series, unit) in zip(frame, read, strict=True):
+        count = series.values.size
+        own = None
+        if unit != 1 and count >= width:
+            own = fitting.judge(series.values, unit)
+        elif unit == 1 and count >= width and judged is not None:
+            own = judged.part(first, first + count - width + 1)
+        first += count if unit == 1 else 0
+        if own is None or not own.movement.any():
+            found.append(())
+            continue
+        seen = fitting.see(series, unit, own)
+        found.append(fitting.steps(values, seen, settle(seen, refiner)))
+    return found

@@ -1,14 +1,18 @@
-"""Windows that slide over a trace: cut them, leave out the empty ones, join those that agree."""
+"""Windows that slide over a trace: cut them, describe their halves, leave out the empty ones, join those that agree."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-__all__ = ["Area", "Peaks", "areas", "find_peaks", "slide", "too_much_missing"]
+__all__ = ["Area", "Peaks", "Runs", "areas", "find_peaks", "slide", "too_much_missing"]
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,88 @@ def slide(values: NDArray[np.float64], width: int) -> NDArray[np.float64]:
     if values.size < width:
         return np.empty((0, 0))
     return sliding_window_view(values, width)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Every run of ``radius`` consecutive values; of a window, one run is before its middle and one after it.
+
+    ``values`` is 1-D without missing values and holds at least one run. ``uneven`` is true where their magnitudes
+    differ so much that no one unit keeps the squares of all within floats. Sums go from left to right, which gives
+    one answer whatever the machine.
+    """
+
+    values: Floats
+    radius: int
+    uneven: bool = False
+
+    @cached_property
+    def _count(self) -> int:
+        return self.values.size - self.radius + 1
+
+    @cached_property
+    def _unit(self) -> Floats | None:
+        """A power of two for each run, by which its values are near 1."""
+        if not self.uneven:
+            return None
+        largest = np.abs(sliding_window_view(self.values, self.radius)).max(axis=1)
+        return np.asarray(np.ldexp(1.0, np.frexp(largest)[1]))
+
+    def _places(self) -> Iterator[Floats]:
+        """Iterate over the first value of every run, the second of every run, and so on, in the unit of the run."""
+        for place in range(self.radius):
+            values = self.values[place : place + self._count]
+            yield values if self._unit is None else values / self._unit
+
+    @cached_property
+    def _total(self) -> Floats:
+        total = np.zeros(self._count)
+        for values in self._places():
+            total += values
+        return total
+
+    @cached_property
+    def mean(self) -> Floats:
+        """Mean of each run."""
+        middle = self._total / self.radius
+        return middle if self._unit is None else middle * self._unit
+
+    @cached_property
+    def step(self) -> Floats:
+        """Mean of the later run less that of the earlier one, for each window."""
+        if self._unit is None:
+            return (self._total[self.radius :] - self._total[: -self.radius]) / self.radius
+        return self.mean[self.radius :] - self.mean[: -self.radius]
+
+    @cached_property
+    def _squares(self) -> Floats:
+        squares, middle = np.zeros(self._count), self._total / self.radius
+        for values in self._places():
+            distance = values - middle
+            distance *= distance
+            squares += distance
+        return squares
+
+    @cached_property
+    def spread(self) -> Floats:
+        """Population standard deviation of each run."""
+        spread: Floats = np.sqrt(self._squares / self.radius)
+        return spread if self._unit is None else spread * self._unit
+
+    @cached_property
+    def spread_within(self) -> Floats:
+        """Population standard deviation of each window, every value counted from the mean of its own run."""
+        before, after = slice(None, -self.radius), slice(self.radius, None)
+        if self._unit is None:
+            return np.asarray(np.sqrt((self._squares[before] + self._squares[after]) / (2 * self.radius)))
+        return np.asarray(np.hypot(self.spread[before], self.spread[after]) / np.sqrt(2.0))
+
+    @cached_property
+    def median(self) -> Floats:
+        """Median of each run."""
+        ordered = np.sort(sliding_window_view(self.values, self.radius), axis=1)
+        low, high = ordered[:, (self.radius - 1) // 2], ordered[:, self.radius // 2]
+        return np.asarray(low / 2 + high / 2)
 
 
 def too_much_missing(windows: NDArray[np.floating], *, compatible: bool = False) -> NDArray[np.bool_]:
