@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import sys
@@ -47,6 +48,35 @@ def test_rows_of_one_position_are_samples_where_the_t_test_is_told_so(detect: De
     given = "\n".join(["pos,value", *rows])
     (step,) = detect.found("--method", "t_test", "--set", "commits=pos", given=given)
     assert (step["index"], step["pos"]) == (60, "15")
+
+
+_DATED = "pos,value\n" + "\n".join(f"2026-01-{day:02d},{100 + day // 5 * 3}" for day in range(1, 20, 2))
+
+
+def test_a_threshold_compares_with_a_run_of_a_week_ago_by_date(detect: Detect) -> None:
+    week = ["--set", "times=pos", "--set", "age=7", "--set", "previous=no"]
+    found = detect.found("--method", "threshold", *week, given=_DATED)
+    assert [row["pos"] for row in found] == ["2026-01-11", "2026-01-15"]
+
+
+def test_a_threshold_compares_with_the_last_release_by_position(detect: Detect) -> None:
+    releases = ["--set", "releases=pos:2026-01-04,2026-01-12T10:00", "--set", "previous=no"]
+    found = detect.found("--method", "threshold", *releases, given=_DATED)
+    assert [row["pos"] for row in found] == ["2026-01-11"]
+
+
+def test_no_value_of_a_series_is_compared_with_a_release_before_it(detect: Detect) -> None:
+    releases = ["--set", "releases=pos:2020-01-01", "--set", "previous=no", "--set", "change=0.01"]
+    assert detect.found("--method", "threshold", *releases, given=_DATED) == []
+    assert detect.found("--method", "threshold", *releases, given="pos,value\n") == []
+
+
+@pytest.mark.parametrize("releases", ["pos:", "pos:5", "pos:soon"])
+def test_releases_that_are_no_positions_are_refused(detect: Detect, releases: str) -> None:
+    ran = detect.run("--method", "threshold", "--set", f"releases={releases}", given=_DATED)
+    assert ran.code == 2
+    assert "--set releases" in ran.errors
+    assert "Give" in ran.errors
 
 
 def test_clusters_line_their_series_up_by_date(detect: Detect) -> None:
@@ -110,3 +140,57 @@ def test_bad_input_is_refused_with_its_place(detect: Detect, given: bytes, says:
 def test_a_file_that_cannot_be_read_is_named(detect: Detect, tmp_path: Path) -> None:
     result = detect.run(str(tmp_path / "none.csv"))
     assert "none.csv: it cannot be read: No such file or directory. Give a CSV file" in result.errors
+
+
+_STEP = "id,pos,value\n" + "\n".join(f"a,{place},{10 + (place >= 20) * 3 + place % 3 / 10}" for place in range(40))
+
+
+def test_every_place_is_explained_with_its_numbers(detect: Detect) -> None:
+    text = detect.run("--method", "t_test", "--explain", given=_STEP).output
+    assert "series 'a': 40 measured values, method t_test" in text
+    assert "  parameters: fore=12, back=12" in text
+    assert "    step at 20 (pos 20): +29." in text
+    assert "    at 20 (pos 20): accepted\n      values before: 12 >= 12: passes" in text
+    assert "    at 21 (pos 21): rejected: t is larger at a neighbour" in text
+
+
+def test_explanations_are_the_same_in_every_form(detect: Detect) -> None:
+    arguments = ("--method", "threshold", "--set", "times=pos", "--explain")
+    (found,) = detect.found(*arguments, given=_STEP)
+    assert [(step["index"], step["pos"]) for step in found["steps"]] == [(20, "20")]
+    rows = list(csv.DictReader(io.StringIO(detect.run(*arguments, "--format", "csv", given=_STEP).output)))
+    checks = [(each["pos"], check["name"]) for each in found["candidates"] for check in each["checks"]]
+    assert [(row["pos"], row["check"]) for row in rows] == checks
+    assert list(rows[0])[:3] == ["id", "index", "pos"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--explain", "--newest", "1"), "--explain: it goes with a method that judges each series by itself"),
+        (("--explain", "--method", "cluster"), "--explain: it goes with"),
+        (("--newest", "1", "--method", "t_test"), "--newest: the newest rows are judged by the default method"),
+        (("--newest", "1", "--set", "speed=1"), "better=unknown"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(detect: Detect, arguments: tuple[str, ...], says: str) -> None:
+    ran = detect.run(*arguments, given=_STEP)
+    assert ran.code == 2
+    assert says in ran.errors
+
+
+def test_the_newest_rows_are_judged_by_those_before(detect: Detect) -> None:
+    given = _STEP + "\na,40,15\na,41,15.1\nb,0,1\n"
+    worse, unknown = detect.found("--newest", "2", "--set", "better=lower", given=given)
+    assert (worse["id"], worse["index"], worse["pos"]) == ("a", 40, "40")
+    assert (worse["verdict"], worse["samples"], worse["conditional"]) == ("regressed", 2, False)
+    assert (unknown["id"], unknown["verdict"]) == ("b", "no data")
+    (better, _) = detect.found("--newest", "2", "--set", "better=higher", given=given)
+    assert better["verdict"] == "improved"
+
+
+def test_names_that_speak_to_the_terminal_are_printed_without_it(detect: Detect) -> None:
+    given = 'id,value\n"a\x1b[31m\nb",1\n"a\x1b[31m\nb",2\n'
+    title, line = detect.run("--method", "threshold", given=given).output.splitlines()
+    assert line.startswith("a�[31m�b ")
+    assert len(title) == len(line)

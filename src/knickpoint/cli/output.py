@@ -6,14 +6,18 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 import click
 
 __all__ = ["Column", "OutputFormat", "Row", "format_option", "percent", "render", "show"]
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""What would break a line of text, or speak to the terminal."""
 
 Cell = str | float | int | bool | None | Sequence[str]
 Row = Mapping[str, Cell]
@@ -77,7 +81,7 @@ def _field(value: Cell) -> str:
 
 
 def _table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
-    cells = [[column.text(row[column.name]) for column in columns] for row in rows]
+    cells = [[_CONTROL.sub("�", column.text(row[column.name])) for column in columns] for row in rows]
     titles = [column.title or column.name for column in columns]
     widths = [max(len(line[place]) for line in [titles, *cells]) for place in range(len(columns))]
     lines = []

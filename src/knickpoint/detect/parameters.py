@@ -137,7 +137,7 @@ def _convert(value: object, kind: Any) -> Value:  # noqa: PLR0911 - one return a
 
 
 def _listing(parameters: Mapping[str, Value]) -> str:
-    return ", ".join(f"{name}={default}" for name, default in parameters.items()) or "none"
+    return ", ".join(f"{name}={getattr(default, 'value', default)}" for name, default in parameters.items()) or "none"
 
 
 def resolve(

@@ -11,7 +11,8 @@ import numpy as np
 
 from knickpoint.cli.options import read_pairs
 from knickpoint.cli.output import Column, OutputFormat, format_option, percent, show
-from knickpoint.cli.series import NamedSeries, position_keys, read_series
+from knickpoint.cli.positions import in_rows, names_positions
+from knickpoint.cli.series import NamedSeries, read_series
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -102,8 +103,10 @@ def _detect(series: list[NamedSeries], method: str, parameters: dict[str, str]) 
     """Return the steps of each series; those of one length are judged together, on every core."""
     from knickpoint.detect import find_steps, find_steps_many
 
-    if parameters.get("commits") == "pos":
-        return [find_steps(one.values, method=method, **{**parameters, "commits": _commits(one)}) for one in series]
+    if names_positions(parameters):
+        return [
+            find_steps(one.values, method=method, **in_rows(one, parameters)) if one.positions else [] for one in series
+        ]
     by_length: dict[int, list[int]] = {}
     for row, one in enumerate(series):
         by_length.setdefault(one.values.size, []).append(row)
@@ -115,25 +118,29 @@ def _detect(series: list[NamedSeries], method: str, parameters: dict[str, str]) 
     return found
 
 
-def _clusters(series: list[NamedSeries], parameters: dict[str, str], output: OutputFormat) -> None:
-    from knickpoint.cli.commands.detect_clusters import show_clusters
-
-    show_clusters(series, parameters, output)
-
-
-def _commits(series: NamedSeries) -> tuple[int, ...]:
-    """Number the positions: rows of one position are samples of one commit."""
-    numbers: dict[float, int] = {}
-    return tuple(numbers.setdefault(key, len(numbers)) for key in position_keys(series.positions))
-
-
 @click.command("detect")
 @click.argument("file", default="-")
 @click.option("--method", "-m", default="default", show_default=True, help="The detection method.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the method; repeatable.")
 @click.option("--methods", "list_methods", is_flag=True, help="List the methods with their parameters and presets.")
+@click.option("--explain", "explained", is_flag=True, help="Say what was decided at each place, and why.")
+@click.option(
+    "--newest",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Judge the last N rows by those before; --set then sets better, alpha, minimum_effect and what judge takes.",
+)
 @format_option
-def command(file: str, method: str, settings: tuple[str, ...], *, list_methods: bool, output: OutputFormat) -> None:
+def command(
+    *,
+    file: str,
+    method: str,
+    settings: tuple[str, ...],
+    list_methods: bool,
+    explained: bool,
+    newest: int | None,
+    output: OutputFormat,
+) -> None:
     """Find the steps of the series in FILE, or on standard input where it is - or not given.
 
     FILE is CSV: one column of values; id,pos,value; or one column a series with an optional column pos.
@@ -144,10 +151,35 @@ def command(file: str, method: str, settings: tuple[str, ...], *, list_methods: 
         return
     parameters = read_pairs(settings, "--set")
     _refuse_reserved(parameters)
+    together = method.replace("-", "_") == "cluster"
+    if explained and (newest or together):
+        raise InputError(
+            "it goes with a method that judges each series by itself",
+            where="--explain",
+            remedy="Leave out --newest, and choose another method than cluster.",
+        )
+    if newest and method != "default":
+        raise InputError(
+            "the newest rows are judged by the default method", where="--newest", remedy="Leave out --method."
+        )
     series = read_series(*_read(file))
-    if method.replace("-", "_") == "cluster":
-        _clusters(series, parameters, output)
-        return
+    if together:
+        from knickpoint.cli.commands.detect_clusters import show_clusters
+
+        show_clusters(series, parameters, output)
+    elif explained:
+        from knickpoint.cli.commands.detect_explained import show_explanations
+
+        show_explanations(series, method, parameters, output)
+    elif newest:
+        from knickpoint.cli.commands.detect_newest import show_verdicts
+
+        show_verdicts(series, newest, parameters, output)
+    else:
+        _show_steps(series, method, parameters, output)
+
+
+def _show_steps(series: list[NamedSeries], method: str, parameters: dict[str, str], output: OutputFormat) -> None:
     rows = [
         _row(one, step)
         for one, steps in zip(series, _detect(series, method, parameters), strict=True)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import math
-from collections.abc import Iterator, Mapping
-from datetime import datetime
-from enum import Enum
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
-import numpy as np
 
+from knickpoint.cli.evidence import check_lines, detection_lines, plain, verdict_on
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import percent
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import SlottedCommit
-    from knickpoint.model.step import Candidate
     from knickpoint.store import Store
     from knickpoint.watch.explain import AlertExplanation, ExplainedStep, Explanation
 
@@ -62,16 +57,6 @@ def _commit(slotted: SlottedCommit) -> str:
     return f"{slotted.commit.hash[:10]} {slotted.commit.subject}"
 
 
-def _checks(candidate: Candidate) -> Iterator[str]:
-    for check in candidate.checks:
-        value = f"{check.value:.6g}"
-        if check.bound is None:
-            yield f"      {check.name}: {value}"
-        else:
-            mark = "passes" if check.passed else "FAILS"
-            yield f"      {check.name}: {value} {check.relation} {check.bound:.6g}: {mark}"
-
-
 def _step(step: ExplainedStep) -> str:
     known = f"finding P{step.point.id}, {step.point.status.value}" if step.point else "not known yet: knick run"
     told = f"refused by the alert: {step.reason}" if step.reason else known
@@ -83,18 +68,14 @@ def _alert_lines(explained: AlertExplanation, *, at: bool) -> Iterator[str]:
     if explained.reason or explained.detection is None:
         yield f"  does not judge this trace: {explained.reason}"
         return
-    settings = ", ".join(f"{name}={value}" for name, value in explained.detection.parameters.items())
-    yield f"  parameters: {settings or 'none'}"
-    for name, value in explained.detection.facts.items():
-        yield f"  {name}: {value:.6g}"
+    yield from (f"  {line}" for line in detection_lines(explained.detection))
     yield f"  steps: {len(explained.steps)}" + (" near the commit" if at else "")
     yield from (_step(step) for step in explained.steps)
     yield f"  candidates: {len(explained.candidates)}" + (" near the commit" if at else "")
     for one in explained.candidates:
-        verdict = "accepted" if one.candidate.accepted else f"rejected: {one.candidate.reason}"
-        yield f"    at {_commit(one.commit)}: {verdict}"
+        yield f"    at {_commit(one.commit)}: {verdict_on(one.candidate)}"
         if at or not one.candidate.accepted:
-            yield from _checks(one.candidate)
+            yield from (f"      {line}" for line in check_lines(one.candidate))
     if explained.omitted:
         yield f"  {explained.omitted} candidates elsewhere are left out"
 
@@ -105,22 +86,6 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         yield f"at {_commit(explanation.at)}"
     for alert in explanation.alerts:
         yield from _alert_lines(alert, at=explanation.at is not None)
-
-
-def _plain(value: Any) -> Any:
-    """Turn what an explanation consists of into what JSON can hold; numbers that are not finite become null."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple, frozenset)):
-        return [_plain(one) for one in value]
-    scalar = value.item() if isinstance(value, np.generic) else value
-    if isinstance(scalar, float) and not math.isfinite(scalar):
-        return None
-    if isinstance(scalar, datetime):
-        return scalar.isoformat()
-    return scalar.value if isinstance(scalar, Enum) else scalar
 
 
 @click.command("explain")
@@ -145,7 +110,7 @@ def command(trace: str, at: str | None, output: str, instance: str | None) -> No
     with open_chosen_instance(instance) as opened:
         explanation = explain_trace(opened.store, _the_trace(opened.store, trace), opened.alerts, at=at)
     if output == "json":
-        click.echo(json.dumps([_plain(explanation)], indent=2, ensure_ascii=False))
+        click.echo(json.dumps([plain(explanation)], indent=2, ensure_ascii=False))
         return
     for line in _lines(explanation):
         click.echo(line)
