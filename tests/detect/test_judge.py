@@ -4,6 +4,7 @@ import json
 import math
 import operator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -127,6 +128,55 @@ def test_a_verdict_does_not_depend_on_scale(sample: float, scale: float) -> None
     plain = judge(HISTORY, sample, better="lower", largest_effect=1e9)
     scaled = judge(HISTORY * scale, sample * scale, better="lower", largest_effect=1e9)
     assert plain.verdict is scaled.verdict
+
+
+def _perfcompare(reference: Path) -> Any:
+    return json.loads((reference / "vectors" / "mozilla_unit.json").read_text())["perfcompare_mwu"]
+
+
+def test_two_sets_of_samples_differ_by_the_medians_that_perfcompare_gives(reference: Path) -> None:
+    case = _perfcompare(reference)
+    judgement = judge(case["base"], case["new"], better="lower", ordered=False)
+    assert judgement.verdict is Verdict.REGRESSED
+    assert judgement.size == pytest.approx(case["bootstrap_9999_seed42"]["median_diff"])
+    same = judge(case["base"], case["base"][::-1], ordered=False)
+    assert (same.verdict, same.size) == (Verdict.UNCHANGED, 0)
+
+
+def test_two_sets_of_samples_are_told_apart_as_by_perfcompare(reference: Path) -> None:
+    asserted = 0
+    for case in _perfcompare(reference)["mwu_detect"]:
+        base, new = (_samples(case[side]) for side in ("base", "new"))
+        judgement = judge(base, new, better="lower", ordered=False)
+        changed = "no change (" not in case.get("direction", "regression")
+        assert (judgement.verdict is Verdict.REGRESSED) is changed
+        if "pct" in case:
+            assert 100 * judgement.relative_size == pytest.approx(case["pct"])
+        asserted += 1
+    assert asserted == 4
+
+
+def _samples(text: str) -> list[float]:
+    """Read ``100x12``, twelve times 100, or ``0..39``, the whole numbers from 0 to 39."""
+    if ".." in text:
+        first, last = map(int, text.split(".."))
+        return [float(value) for value in range(first, last + 1)]
+    value, times = text.split("x")
+    return [float(value)] * int(times)
+
+
+@given(st.permutations([float(value) for value in range(30)]), st.booleans())
+def test_the_order_of_samples_without_order_says_nothing(base: list[float], worse: bool) -> None:  # noqa: FBT001
+    new = [60.0, 61.0, 63.0] if worse else [14.0, 15.0, 16.0]
+    assert judge(base, new, ordered=False) == judge(sorted(base), new[::-1], ordered=False)
+
+
+def test_samples_that_a_tool_sorted_have_steps_only_where_they_are_in_order() -> None:
+    base = sorted(np.random.default_rng(2).normal(100, 1, 60))
+    assert judge(base, [100.0, 100.2, 99.9], ordered=False).verdict is Verdict.UNCHANGED
+    region = judge(base, [100.0, 100.2, 99.9]).region
+    assert region is not None
+    assert region.count < 60
 
 
 def test_the_quantile_of_student_is_the_tabled_one() -> None:

@@ -56,10 +56,10 @@ class _Noise:
         return self.scale * math.sqrt(together + (1 + self.phi) / (1 - self.phi) / self.freedom)
 
 
-def _current_region(history: NDArray[np.float64], false_alarms: float) -> StableRegion | None:
+def _current_region(history: NDArray[np.float64], false_alarms: float, *, ordered: bool) -> StableRegion | None:
     if np.isnan(history).all():
         return None
-    steps = detect_default(history, false_alarms=false_alarms).steps
+    steps = detect_default(history, false_alarms=false_alarms).steps if ordered else ()
     return steps[-1].after if steps else stable_region(history, 0, history.size - 1)
 
 
@@ -154,12 +154,14 @@ def judge(
     minimum_effect: float = 0.0,
     largest_effect: float = 0.5,
     false_alarms: float = FALSE_ALARMS,
+    ordered: bool = True,
 ) -> Judgement:
     """Judge new samples against the current stable region of a history.
 
     ``history`` is 1-D in the order of the commits, ``nan`` for missing; the region is what follows its last step by
     the default method at ``false_alarms``. ``new`` is one value or a 1-D array of samples. ``better`` is "lower",
-    "higher" or "unknown". The verdict is
+    "higher" or "unknown". Where ``ordered`` is false the history is one level whose samples have no order, such as
+    those of another build: no step is looked for, and any order of them gives the same verdict. The verdict is
 
     - *no data* when no new sample is given, or the region has fewer than 5 values;
     - *regressed* or *improved* when the median of the samples lies outside the prediction interval at ``alpha``, its
@@ -178,7 +180,9 @@ def judge(
     past = check_series(history)
     given = check_series(np.atleast_1d(np.asarray(new)))
     fresh = given[~np.isnan(given)]
-    region = _current_region(past, false_alarms)
+    if not ordered:
+        past = np.random.default_rng(0).permutation(np.sort(past))
+    region = _current_region(past, false_alarms, ordered=ordered)
     evidence = (
         _check("values in the region", float(region.count if region else 0), ">=", FEWEST),
         _check("new samples", float(fresh.size), ">=", 1),
