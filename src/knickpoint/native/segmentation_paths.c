@@ -1,65 +1,58 @@
 /* Candidates: where the cheapest paths over a grid of levels change, and the ends of runs that lie far off. */
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "segmentation.h"
 
+#if KP_X86
+#include <immintrin.h>
+#endif
+
 enum { LEVELS = 64, HALF = LEVELS / 2 };
 static const double FAR = 5.0; /* three values in a row so many sigma off are a candidate, whatever a path says */
 
-/* Cheapest path over a grid of levels with bounded loss; writes the first points of its levels, ascending. w[t] is one
-   over the noise at t. born[j] is where the cheapest path that now runs at level j took it up; before[t] where the path
-   that a change at t leaves had done so. */
-KP_INLINE int walk(const double *x, const double *w, int n, const double *grid, double penalty, double cap,
-                   double *before, int *out)
-{
-    double cost[LEVELS], born[LEVELS];
-    for (int j = 0; j < LEVELS; j++) {
-        double d = (x[0] - grid[j]) * w[0];
-        d *= d;
-        cost[j] = d < cap ? d : cap;
-        born[j] = 0;
-    }
-    for (int t = 1; t < n; t++) {
-        double lanes[8], v = x[t], by = w[t], now = t;
-        for (int k = 0; k < 8; k++) lanes[k] = cost[k];
-        for (int j = 8; j < LEVELS; j += 8)
-            for (int k = 0; k < 8; k++) lanes[k] = cost[j + k] < lanes[k] ? cost[j + k] : lanes[k];
-        double least = lanes[0];
-        for (int k = 1; k < 8; k++) least = lanes[k] < least ? lanes[k] : least;
-        int from = 0;
-        while (cost[from] != least) from++;
-        before[t] = born[from];
-        double other = least + penalty;
-        for (int j = 0; j < LEVELS; j++) {
-            double d = (v - grid[j]) * by, stay = cost[j];
-            d *= d;
-            born[j] = stay > other ? now : born[j];
-            cost[j] = (stay > other ? other : stay) + (d < cap ? d : cap);
-        }
-    }
-    int last = 0, count = 0;
-    for (int j = 1; j < LEVELS; j++)
-        if (cost[j] < cost[last]) last = j;
-    for (int t = (int)born[last]; t > 0; t = (int)before[t]) out[count++] = t;
-    for (int a = 0, b = count - 1; a < b; a++, b--) { int t = out[a]; out[a] = out[b]; out[b] = t; }
-    return count;
-}
+/* walk() writes the first points of the levels of the cheapest path over a grid of levels with bounded loss, ascending.
+   w[t] is one over the noise at t. born[j] is where the cheapest path that now runs at level j took it up; before[t]
+   where the path that a change at t leaves had done so. */
+
+#define NAME(x) KP_JOIN(x, _plain)
+#define LEVEL 0
+#include "walk_body.h"
+#undef NAME
+#undef LEVEL
 
 #if KP_X86
-__attribute__((target("avx2"))) static int walk_avx2(const double *x, const double *w, int n, const double *grid,
-                                                     double penalty, double cap, double *before, int *out)
-{
-    return walk(x, w, n, grid, penalty, cap, before, out);
-}
-
-__attribute__((target("avx512f,avx512dq,avx512vl,prefer-vector-width=512"))) static int
-walk_avx512(const double *x, const double *w, int n, const double *grid, double penalty, double cap, double *before,
-            int *out)
-{
-    return walk(x, w, n, grid, penalty, cap, before, out);
-}
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2")
+#endif
+#define NAME(x) KP_JOIN(x, _avx2)
+#define LEVEL 1
+#include "walk_body.h"
+#undef NAME
+#undef LEVEL
+#if defined(__clang__)
+#pragma clang attribute pop
+#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl"))), apply_to = function)
+#else
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")
+#endif
+#define NAME(x) KP_JOIN(x, _avx512)
+#define LEVEL 2
+#include "walk_body.h"
+#undef NAME
+#undef LEVEL
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
 #endif
 
 /* noise is per point, or NULL for the same everywhere. */
@@ -72,7 +65,7 @@ static int cheapest_path(Series *s, const double *grid, const double *noise, dou
     if (level > 1) return walk_avx512(s->x, s->scratch, s->n, grid, penalty, cap, s->before, out);
     if (level > 0) return walk_avx2(s->x, s->scratch, s->n, grid, penalty, cap, s->before, out);
 #endif
-    return walk(s->x, s->scratch, s->n, grid, penalty, cap, s->before, out);
+    return walk_plain(s->x, s->scratch, s->n, grid, penalty, cap, s->before, out);
 }
 
 static int by_place(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
