@@ -95,3 +95,10 @@ int kp_narrow(const double *x, int64_t n, float *out);
    of its id modulo chunk. columns[slot - low] is the column of a slot, -1 for none, of span slots. */
 void kp_lay(const char *const *points, const int64_t *facts, int64_t tiles, const int64_t *ids, int64_t chunk,
             const int32_t *columns, int64_t low, int64_t span, int64_t stride, int wide, void *values);
+
+/* The Mann-Whitney U test of samples i, x[i * step .. i * step + n) against the m values after them: twice gets 2U, the
+   pairs in which the first is larger, twice, and ties; tied the sum of t^3 - t over groups of t equal values; tail, for
+   tied samples of 25 values at most, how many ways to draw n of the values have a U as far on its side, else -1.
+   Returns 0, or -1 when there is no memory. */
+int64_t kp_ranks(const double *x, int64_t rows, int64_t step, int64_t n, int64_t m, double *twice, double *tied,
+                 double *tail);

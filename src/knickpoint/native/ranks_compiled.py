@@ -1,0 +1,24 @@
+"""The kernel of :mod:`knickpoint.native.ranks`, compiled. The call lets other threads run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.native._kernels import ffi, lib  # type: ignore[import-not-found]
+
+__all__ = ["ranks"]
+
+_pointer: Any = ffi.from_buffer
+Floats = NDArray[np.float64]
+
+
+def ranks(values: Floats, rows: int, step: int, n: int, m: int) -> tuple[Floats, Floats, Floats]:
+    """Compare pairs of samples; see :func:`knickpoint.native.ranks.ranks`."""
+    found = np.empty((3, rows))
+    outs = [_pointer("double[]", out) for out in found]
+    if lib.kp_ranks(_pointer("double[]", values), rows, step, n, m, *outs):
+        raise MemoryError
+    return found[0], found[1], found[2]
