@@ -61,15 +61,17 @@ def region(values: NDArray[np.float64], first: int, last: int) -> Region | None:
         return None
     part = values[first : last + 1][rows]
     low, high = float(part.min()), float(part.max())
-    mean = low if low == high else float(part.mean())
-    variance = 0.0 if low == high else float(np.square(part - mean).sum() / (part.size - 1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = low if low == high else float(part.mean())
+        variance = 0.0 if low == high else float(np.square(part - mean).sum() / (part.size - 1))
+        median = float(np.median(part))
     return (
         first + int(rows[0]),
         first + int(rows[-1]),
         int(rows.size),
         low,
         high,
-        float(np.median(part)),
+        median,
         mean,
         variance,
     )
