@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 import operator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from knickpoint.detect import judge
 from knickpoint.detect.outliers import find_outliers, student_quantile
@@ -82,6 +84,50 @@ def test_more_samples_see_smaller_effects() -> None:
     assert seen == sorted(seen, reverse=True)
 
 
+@pytest.mark.parametrize("samples", [1, 3, 8])
+@pytest.mark.parametrize("family", ["normal", "lognormal", "two modes", "outliers"])
+def test_the_detectable_effect_is_seen_in_four_cases_of_five(samples: int, family: str) -> None:
+    rng = np.random.default_rng(7)
+    families: dict[str, Callable[[int], NDArray[np.float64]]] = {
+        "normal": lambda count: rng.normal(0, 1, count),
+        "lognormal": lambda count: rng.lognormal(0, 0.75, count),
+        "two modes": lambda count: 4 * (rng.random(count) < 0.3) + rng.normal(0, 1, count),
+        "outliers": lambda count: rng.normal(0, 1, count) + 10 * (rng.random(count) < 0.02),
+    }
+    seen = 0
+    for _ in range(100):
+        values = 100 + families[family](100 + samples)
+        effect = judge(values[:100], values[100:]).detectable
+        seen += judge(values[:100], values[100:] + effect, better="lower").verdict is Verdict.REGRESSED
+    assert seen >= 72  # of 100; eight in ten promised, less two standard errors
+
+
+def test_an_effect_that_is_not_wanted_is_not_called_detectable() -> None:
+    judgement = judge(HISTORY, [100.0] * 9, minimum_effect=0.1)
+    assert judgement.detectable_relative > 0.1
+
+
+@pytest.mark.parametrize("samples", [1, 3, 8])
+def test_alpha_is_the_share_of_false_verdicts_on_normal_noise(samples: int) -> None:
+    rng = np.random.default_rng(3)
+    found = 0
+    for _ in range(400):
+        noise = rng.normal(100, 1, 20 + samples)
+        found += judge(noise[:20], noise[20:]).verdict is Verdict.REGRESSED
+    assert found <= 10  # at 1 %; by the variance of means for what are medians it would be about 12
+
+
+def test_a_run_of_correlated_samples_is_seldom_a_change() -> None:
+    rng = np.random.default_rng(12)
+    found = 0
+    for _ in range(200):
+        noise = rng.normal(0, 1, 38)
+        for t in range(1, 38):
+            noise[t] += 0.5 * noise[t - 1]
+        found += judge(100 + noise[:30], 100 + noise[30:]).verdict is Verdict.REGRESSED
+    assert found <= 10
+
+
 def test_autocorrelated_noise_widens_the_interval() -> None:
     rng = np.random.default_rng(5)
     noise = np.zeros(200)
@@ -105,6 +151,19 @@ def test_missing_values_of_the_history_do_not_count() -> None:
 def test_an_infinite_sample_is_refused_with_its_index() -> None:
     with pytest.raises(SeriesError, match="index 1"):
         judge(HISTORY, [1.0, math.inf])
+
+
+@pytest.mark.parametrize("new", [[[1.0, 2.0], [3.0]], np.ones((2, 2)), "quick", np.array([1j])])
+def test_samples_that_are_no_list_of_numbers_are_refused(new: Any) -> None:
+    with pytest.raises(SeriesError):
+        judge(HISTORY, new)
+
+
+@pytest.mark.parametrize(
+    "new", [101, np.float32(101), np.array(101.0), [101], (101.0,), np.ma.array([101, 7], mask=[False, True])]
+)
+def test_one_sample_may_come_in_any_form(new: Any) -> None:
+    assert (judge(HISTORY, new).samples, judge(HISTORY, new).level) == (1, 101)
 
 
 def test_an_unknown_direction_is_refused() -> None:

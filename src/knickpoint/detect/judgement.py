@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,10 +50,29 @@ class _Noise:
     outliers: int
 
     def error(self, samples: int) -> float:
-        """Return the standard deviation of a new level of so many samples less the centre."""
+        """Return the standard deviation of the median of so many samples less the centre, itself a median."""
         lags = np.arange(1, samples)
         together = float(1 + 2 * ((1 - lags / samples) * self.phi**lags).sum()) / samples
-        return self.scale * math.sqrt(together + (1 + self.phi) / (1 - self.phi) / self.freedom)
+        level = (1 + self.phi) / (1 - self.phi) / self.freedom
+        return self.scale * math.sqrt(together * _median_to_mean(samples) + level * _median_to_mean(int(self.freedom)))
+
+    def runs(self, samples: int) -> NDArray[np.float64]:
+        """Return how far the median of every run of so many values, at most half of the region, lies from the centre."""
+        run = min(samples, self.values.size // 2)
+        medians: NDArray[np.float64] = np.median(np.lib.stride_tricks.sliding_window_view(self.values, run), axis=1)
+        return medians - self.centre
+
+    def seen(self, samples: int) -> float:
+        """Return what a distance must exceed, to either side, so that no more than the rare runs stray as far."""
+        runs = self.runs(samples)
+        beyond = int(_rare(runs.size) * runs.size)
+        return float(max(np.sort(side)[-beyond - 1] for side in (runs, -runs)))
+
+
+def _median_to_mean(samples: int) -> float:
+    """Return the variance of the median of so many normal samples over that of their mean, to 3 % for odd numbers."""
+    odd = samples - 1 + samples % 2
+    return math.pi * odd / (2 * odd + math.pi - 2)
 
 
 def _current_region(history: NDArray[np.float64], false_alarms: float, *, ordered: bool) -> StableRegion | None:
@@ -63,8 +82,20 @@ def _current_region(history: NDArray[np.float64], false_alarms: float, *, ordere
     return steps[-1].after if steps else stable_region(history, 0, history.size - 1)
 
 
-def _study(values: NDArray[np.float64]) -> _Noise:
-    """Estimate level, noise and autocorrelation, at most a tenth of the values set aside as outliers."""
+def _samples(new: ArrayLike) -> NDArray[np.float64]:
+    """Return the measured samples of one value or a list of them."""
+    lone = new is None or np.isscalar(new) or getattr(new, "ndim", 1) == 0
+    listed: Any = [new] if lone else new
+    given = check_series(listed)
+    return given[~np.isnan(given)]
+
+
+def _study(values: NDArray[np.float64], *, ordered: bool) -> _Noise:
+    """Estimate level, noise and autocorrelation, at most a tenth of the values set aside as outliers.
+
+    Around a level of their own, n values show (1 + 3 phi) / n less autocorrelation than there is (Kendall 1954). Values
+    without order have none.
+    """
     found = find_outliers(values, most=max(1, values.size // 10), alpha=0.01, robust=True)
     kept = np.delete(values, list(found.indices[: found.count]))
     centre = float(np.median(kept))
@@ -74,15 +105,13 @@ def _study(values: NDArray[np.float64]) -> _Noise:
     clipped = np.clip(residual, -3 * scale, 3 * scale)
     total = float(np.square(clipped).sum())
     first = float((clipped[1:] * clipped[:-1]).sum()) / total if total > 0 else 0.0
-    phi = min(max(first + 1 / kept.size - 1 / math.sqrt(kept.size), 0.0), 0.8)
+    phi = min(max(first + (1 + 3 * first) / kept.size, 0.0), 0.8) if ordered else 0.0
     return _Noise(centre, scale, phi, float(kept.size), values, found.count)
 
 
-def _strays(noise: _Noise, samples: int, size: float) -> tuple[int, int]:
-    """Count the runs of so many values in a row whose median strays as far to the same side, and all runs."""
-    run = min(samples, noise.values.size // 2)
-    medians = np.median(np.lib.stride_tricks.sliding_window_view(noise.values, run), axis=1) - noise.centre
-    return int(np.count_nonzero(medians * math.copysign(1.0, size) >= abs(size))), medians.size
+def _rare(runs: int) -> float:
+    """Return the share of so many runs that may stray as far: at least one of few."""
+    return RARE + 1 / runs if runs < 1 / RARE else RARE
 
 
 def _nothing(reason: str, region: StableRegion | None, samples: int, evidence: tuple[Check, ...]) -> Judgement:
@@ -178,8 +207,7 @@ def judge(
     """
     direction = _options(better, alpha, minimum_effect, largest_effect)
     past = check_series(history)
-    given = check_series(np.atleast_1d(np.asarray(new)))
-    fresh = given[~np.isnan(given)]
+    fresh = _samples(new)
     if not ordered:
         past = np.random.default_rng(0).permutation(np.sort(past))
     region = _current_region(past, false_alarms, ordered=ordered)
@@ -193,14 +221,18 @@ def judge(
     part = past[region.first : region.last + 1]
     measured = part[~np.isnan(part)]
     unit = power_of_two(measured)
-    noise = _study(measured / unit)
+    noise = _study(measured / unit, ordered=ordered)
     with np.errstate(over="ignore"):
         samples, level = int(fresh.size), float(np.median(fresh / unit))
     size = level - noise.centre
     error, freedom = noise.error(samples), noise.freedom - 1
     wide = student_quantile(1 - alpha / 2, freedom)
-    strays, runs = _strays(noise, samples, size)
-    bar = max(wide * error, _lone_bar(noise)) if samples == 1 else wide * error
+    runs = noise.runs(samples)
+    strays = np.count_nonzero(runs * math.copysign(1.0, size) >= abs(size))
+    bars = [wide * error, minimum_effect * abs(noise.centre), noise.seen(samples)]
+    if samples == 1:
+        bars.append(_lone_bar(noise))
+    bar = max(bars)
     detectable = bar + student_quantile(POWER, freedom) * error
     checks = [
         *evidence,
@@ -210,9 +242,7 @@ def judge(
         Check("standard error of the difference", error * unit),
         _check("distance from the level", abs(size) * unit, ">", wide * error * unit),
         _check("distance over the level", abs(_relative(size, noise.centre)), ">=", minimum_effect),
-        _check(
-            "share of the region's runs that stray as far", strays / runs, "<=", RARE + 1 / runs if runs < 50 else RARE
-        ),
+        _check("share of the region's runs that stray as far", strays / runs.size, "<=", _rare(runs.size)),
     ]
     if samples == 1:
         checks.append(_outlier(noise, level))
