@@ -39,6 +39,13 @@ def test_samples_of_the_same_level_are_unchanged() -> None:
     assert judge(HISTORY, [100.5, 99, 101], better="lower").verdict is Verdict.UNCHANGED
 
 
+def test_the_reason_of_an_unchanged_level_is_the_number_that_fell_short() -> None:
+    reason = judge(HISTORY, [100.5, 100, 99]).reason
+    assert reason.startswith("the distance from the level is 0.")
+    assert ", not > " in reason
+    assert judge(HISTORY, [106, 107, 108], minimum_effect=0.1).reason.startswith("the distance over the level is 0.0")
+
+
 def test_a_lone_spike_is_never_an_unconditional_finding() -> None:
     judgement = judge(HISTORY, 150, better="lower")
     assert judgement.conditional

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from knickpoint.detect import find_steps, t_test
-from knickpoint.detect.methods.t_test_windows import Weights, t_statistic, weigh, weigh_commits
+from knickpoint.detect.methods.t_test_windows import Sample, Weights, t_statistic, weigh, weigh_commits
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Movement
 
@@ -180,6 +180,21 @@ def test_uniform_weights_give_the_t_of_welch() -> None:
     samples = (weigh(each[None, :], np.array([each.size]), "uniform") for each in (before, after))
     expected = stats.ttest_ind(after, before, equal_var=False).statistic
     assert t_statistic(*samples)[0] == pytest.approx(expected)
+
+
+def test_uniform_weights_give_the_t_of_catapult(reference: Path) -> None:
+    cases = json.loads((reference / "vectors" / "catapult_detection.json").read_text())["welch"]
+    plain: list[Sample] = []
+    for side in ("a", "b"):
+        plain += [weigh(np.array([case[side]], float), np.array([len(case[side])]), "uniform") for case in cases[:2]]
+    first, same, second, again = plain
+    assert t_statistic(second, first)[0] == pytest.approx(cases[0]["t_approx"], abs=1e-3)
+    assert t_statistic(again, same)[0] == cases[1]["t"]
+    told = (
+        Sample(*(np.array([cases[2][side][key]]) for key in ("mean", "var", "n", "mean")))
+        for side in ("stats2", "stats1")
+    )
+    assert t_statistic(*told)[0] == pytest.approx(cases[2]["t"], rel=1e-7)
 
 
 def test_one_missing_value_changes_nothing_else() -> None:

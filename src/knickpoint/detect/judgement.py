@@ -162,10 +162,10 @@ def _reason(verdict: Verdict, checks: tuple[Check, ...], better: Better, *, cond
     if verdict is Verdict.UNSTABLE:
         return "the noise is so large that even a change beyond the largest bearable effect could stay unseen"
     if verdict is Verdict.UNCHANGED:
-        failed = [check.name for check in checks if check.relation and not check.passed]
-        return (
-            f"not beyond the noise of the region: {', '.join(failed)}" if failed else "within the noise of the region"
-        )
+        failed = next((check for check in checks if check.relation and not check.passed), None)
+        if failed is None:
+            return "within the noise of the region"
+        return f"the {failed.name} is {failed.value:.4g}, not {failed.relation} {failed.bound:.4g}"
     text = "beyond what the region's noise does"
     if better is Better.UNKNOWN:
         text += "; nobody said which direction is better, so a change counts as a regression"

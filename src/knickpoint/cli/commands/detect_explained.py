@@ -27,7 +27,8 @@ _COLUMNS = tuple(
 
 def _lines(series: NamedSeries, detection: Detection) -> Iterator[str]:
     measured = np.count_nonzero(~np.isnan(series.values))
-    yield f"series {series.id!r}: {measured} measured values, method {detection.method}"
+    name = f"series {series.id}" if series.id else "the series"
+    yield f"{name}: {measured} measured values, method {detection.method}"
     yield from (f"  {line}" for line in detection_lines(detection))
     yield f"  steps: {len(detection.steps)}"
     for step in detection.steps:
