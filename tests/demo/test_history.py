@@ -51,6 +51,10 @@ def test_the_revert_restores_the_module_to_the_last_byte() -> None:
     assert commits[change.reverted].files[change.path] == commits[change.position - 1].files[change.path]
 
 
+def test_no_commit_changes_how_it_is_measured() -> None:
+    assert len({commit.files["benchmarks/suite.py"] for commit in plan()}) == 1
+
+
 def test_one_change_lies_among_commits_without_results() -> None:
     commits = list(plan())
     assert [change.subject for change in CHANGES if not commits[change.position].benchmarked] == [

@@ -1,4 +1,9 @@
-"""Benchmark the commits of textmill: interleaved and repeated, so that the machine's own noise does not decide."""
+"""Benchmark the commits of textmill: interleaved, repeated, and beside a reference, so that noise does not decide.
+
+What else runs on a machine may slow code to half its speed, and comes and goes within seconds or less. So each
+benchmark takes turns with a reference that no commit changes, and a sample is the ratio of the two, in seconds of a
+machine on which the reference takes its median time. Decision 0092 compares this with other ways.
+"""
 
 from __future__ import annotations
 
@@ -9,29 +14,34 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
+from statistics import median
 from typing import Final
 
 from knickpoint.model.errors import ServiceError
 
-__all__ = ["ROUNDS", "environment", "measure", "write_results"]
+__all__ = ["ROUNDS", "calibrate", "environment", "measure", "write_results"]
 
-ROUNDS: Final = 15
+ROUNDS: Final = 12
 """Processes a commit; each gives one sample a benchmark, and the point is their median."""
 
 _TIMEOUT_SECONDS: Final = 60
 _SEED: Final = 20260302
 
+Times = dict[str, tuple[float, float]]
+"""Benchmark → the seconds that it took, and those of the reference beside it."""
 
-def _run_once(checkout: Path, number: int) -> dict[str, float]:
-    """Run the benchmarks of one checkout in a process of their own and return seconds by benchmark.
 
-    The round ``number`` seeds their order and the hashes of texts: how objects happen to lie in memory then
+def _run_once(checkout: Path, number: int) -> Times:
+    """Run the benchmarks of one checkout in a process of their own.
+
+    The round ``number`` seeds the hashes of texts, and so their order: how objects happen to lie in memory then
     differs from round to round, and not from commit to commit.
     """
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    done = subprocess.run(  # noqa: S603 - our own interpreter and the file that we wrote
-        [sys.executable, "-S", "benchmarks/suite.py", str(number)],
+    done = subprocess.run(
+        [sys.executable, "-S", "benchmarks/suite.py"],
         cwd=checkout,
         env={**own, "PYTHONHASHSEED": str(number)},
         capture_output=True,
@@ -41,8 +51,17 @@ def _run_once(checkout: Path, number: int) -> dict[str, float]:
     )
     if done.returncode:
         raise ServiceError(f"the benchmarks failed: {done.stderr.strip().splitlines()[-1:]}", where=str(checkout))
-    seconds: dict[str, float] = json.loads(done.stdout)
-    return seconds
+    times: Times = json.loads(done.stdout)
+    return times
+
+
+def calibrate(runs: Mapping[str, Sequence[Times]]) -> dict[str, dict[str, list[float]]]:
+    """Return revision → benchmark → samples: each as if its reference had taken the median time of all references."""
+    usual = median(reference for run in chain.from_iterable(runs.values()) for _, reference in run.values())
+    return {
+        revision: {name: [run[name][0] / run[name][1] * usual for run in own] for name in own[0]}
+        for revision, own in runs.items()
+    }
 
 
 def measure(
@@ -53,23 +72,22 @@ def measure(
 ) -> dict[str, dict[str, list[float]]]:
     """Run every checkout once a round, in another seeded order each round.
 
-    Returns revision → benchmark → ``rounds`` samples in seconds.
+    Returns revision → benchmark → ``rounds`` samples in seconds, as ``calibrate`` makes them.
 
     Raises:
         ServiceError: a benchmark failed.
     """
     revisions = list(checkouts)
     shuffle = random.Random(_SEED).shuffle  # noqa: S311
-    samples: dict[str, dict[str, list[float]]] = {revision: {} for revision in revisions}
+    runs: dict[str, list[Times]] = {revision: [] for revision in revisions}
     done = 0
     for number in range(rounds):
         shuffle(revisions)
         for revision in revisions:
-            for benchmark, seconds in _run_once(checkouts[revision], number).items():
-                samples[revision].setdefault(benchmark, []).append(seconds)
+            runs[revision].append(_run_once(checkouts[revision], number))
             done += 1
             progress(done, rounds * len(revisions))
-    return samples
+    return calibrate(runs)
 
 
 def environment() -> dict[str, str]:

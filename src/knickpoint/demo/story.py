@@ -100,7 +100,7 @@ def tell(directory: Path, *, rounds: int, say: Callable[[str], object], progress
     say(f"Made a git repository of {len(hashes)} commits in {repository}.")
     revisions = [hashes[position] for position in benchmarked]
     _benchmark(directory / "results", repository, revisions, rounds=rounds, progress=progress)
-    say(f"Benchmarked {len(benchmarked)} of them, {rounds} processes each, in turn.")
+    say(f"Benchmarked {len(benchmarked)} of them, {rounds} processes each, in turn and beside a reference.")
     with create_instance(
         directory, name="Demonstration", repositories={_REPOSITORY: str(repository.resolve())}
     ) as instance:

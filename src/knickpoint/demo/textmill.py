@@ -152,17 +152,15 @@ $measure
     return lines
 '''
 
-_SUITE: Final = '''"""Benchmarks of textmill: run this file, with a seed for their order, and it prints seconds per call as JSON."""
+_SUITE: Final = '''"""Benchmarks of textmill: run this file, and it prints seconds per call as JSON, each beside those of a reference."""
 
 import gc
 import json
 import os
-import pathlib
-import random
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 WORDS = """amber anchor apple arrow autumn barley basket beacon birch bramble bridge candle canyon cedar cherry
 cinder clover cobalt copper coral cotton cradle crystal dawn ember falcon feather fern forest garden ginger granite
@@ -220,17 +218,26 @@ def wrap_text():
     return lambda: wrap(TEXT)
 
 
-def best_of(run, rounds=15):
-    """Return the shortest of some calls: what the code costs, with the least of what the machine adds."""
+def reference():
+    """Do some work that no commit changes: its time tells how fast the machine is just now."""
+    parts = {}
+    for word in WORDS:
+        for part in word.title().split("r"):
+            parts[part] = parts.get(part, 0) + len(part)
+
+
+def seconds(run):
+    """Return the time of one call."""
+    start = time.perf_counter()
     run()
-    best = float("inf")
-    gc.collect()
-    gc.disable()
-    for _ in range(rounds):
-        start = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - start)
-    return best
+    return time.perf_counter() - start
+
+
+def best_of(run, calls=12):
+    """Return the shortest of some calls, and of the reference between them: what is least disturbed by others."""
+    run()
+    times = [(seconds(run), seconds(reference)) for _ in range(calls)]
+    return [min(column) for column in zip(*times)]
 
 
 def alone(benchmark):
@@ -238,19 +245,20 @@ def alone(benchmark):
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        os.write(writing, str(best_of(benchmark())).encode())
+        os.write(writing, json.dumps(best_of(benchmark())).encode())
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as answer:
-        seconds = float(answer.read())
+        times = json.load(answer)
     os.waitpid(child, 0)
-    return seconds
+    return times
 
 
 BENCHMARKS = [count_words, edit_distance, find_prefix, parse_csv, render_letter, slug_titles, wrap_text]
 
 if __name__ == "__main__":
-    random.Random(" ".join(sys.argv[1:])).shuffle(BENCHMARKS)
+    gc.disable()
+    BENCHMARKS.sort(key=lambda benchmark: hash(benchmark.__name__))  # another order for each PYTHONHASHSEED
     print(json.dumps({benchmark.__name__: alone(benchmark) for benchmark in BENCHMARKS}))
 '''
 
