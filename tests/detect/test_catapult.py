@@ -52,7 +52,7 @@ def _energy(values: list[float], place: int) -> float:
 
 @given(st.lists(st.floats(-100, 100), min_size=2, max_size=12))
 def test_energies_are_those_of_all_pairs(values: list[float]) -> None:
-    found = energies(np.array([values]))[0]
+    found = energies(np.array(values)[:, None])[:, 0]
     expected = [_energy(values, place) for place in range(1, len(values))]
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.regions import build_steps
+from knickpoint.detect.regions import build_steps, stable_region
 from knickpoint.detect.series import power_of_two, read_series
 from knickpoint.model.errors import InputError
-from knickpoint.model.step import Candidate, Check, Detection
+from knickpoint.model.step import Candidate, Check, Detection, StableRegion
 
 __all__ = ["Split", "detect_catapult", "energies", "filter_checks", "find_splits"]
 
@@ -27,6 +28,9 @@ _SHARE_OF_PEAK: Final = 0.9
 """Neighbours of a split with at least this share of its energy may be the place, too."""
 
 _FEWEST: Final = 4
+_TIED: Final = 1e-9
+"""Energies that differ by a smaller share differ by rounding."""
+
 _MOST_PERMUTATIONS: Final = 100_000
 
 Floats = NDArray[np.float64]
@@ -46,33 +50,48 @@ class Split:
     significance: float
 
 
-def energies(rows: Floats) -> Floats:
-    """Return for each row and each place 1, 2, … how well the place divides the row.
+@lru_cache(maxsize=64)
+def _weights(count: int) -> tuple[Floats, Floats, Floats]:
+    """Return as columns by what the squared sum and the sum of squares of the first values, and that of all, enter the energy.
 
-    It is the energy distance of the parts with squared differences, times n m / (n + m), in O(columns). The
-    answer has one column less than ``rows``.
+    The energy of a place with n values before and m after it is 2 n m / (n + m) times the squared distance of the
+    means, less S / (n (n - 1)) and S' / (m (m - 1)), where S and S' are the sums of squares around these means. The
+    sum of all values is taken to be 0.
     """
-    count = rows.shape[1]
-    centred = rows - rows.mean(axis=1, keepdims=True)
-    n = np.arange(1, count, dtype=np.float64)
+    n = np.arange(1, count, dtype=np.float64)[:, None]
     m = count - n
-    sums, squares = np.cumsum(centred, axis=1), np.cumsum(centred * centred, axis=1)
-    left, right = sums[:, :-1], sums[:, -1:] - sums[:, :-1]
-    inside_left = np.maximum(squares[:, :-1] - left * left / n, 0.0)
-    inside_right = np.maximum(squares[:, -1:] - squares[:, :-1] - right * right / m, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        pairs_left = np.where(n > 1, inside_left / (n - 1), 0.0)
-        pairs_right = np.where(m > 1, inside_right / (m - 1), 0.0)
-    between = (left / n - right / m) ** 2 + inside_left / n + inside_right / m
-    found: Floats = 2 * (between - pairs_left - pairs_right) * n * m / count
+    scale = 2 * n * m / count
+    here = np.divide(1.0, n * (n - 1), out=np.zeros_like(n), where=n > 1)
+    there = here[::-1]
+    return scale * ((count / (n * m)) ** 2 + here / n + there / m), scale * (there - here), scale * there
+
+
+def energies(columns: Floats) -> Floats:
+    """Return for each column and each place 1, 2, … how well the place divides the column.
+
+    It is the energy distance of the parts with squared differences, times n m / (n + m), in O(rows). The
+    answer has one row less than ``columns``.
+    """
+    centred = columns - columns.mean(axis=0)
+    sums = np.cumsum(centred, axis=0)[:-1]
+    squares = np.cumsum(centred * centred, axis=0)
+    of_sums, of_squares, of_all = _weights(len(columns))
+    found: Floats = sums * sums * of_sums + squares[:-1] * of_squares - squares[-1] * of_all
     return found
+
+
+@lru_cache(maxsize=32)
+def _shuffles(seed: int, permutations: int, count: int) -> NDArray[np.uint8]:
+    """Return where ``count`` values come from, a column a permutation: the same for every test of that many."""
+    places = np.tile(np.arange(count, dtype=np.uint8)[:, None], permutations)
+    return np.random.default_rng((seed, count)).permuted(places, axis=0)
 
 
 @dataclass(slots=True)
 class _Search:
     permutations: int
     confidence: float
-    random: np.random.Generator
+    seed: int
     splits: list[Split] = field(default_factory=list)
 
     def significance(self, segment: Floats, index: int) -> float:
@@ -80,9 +99,9 @@ class _Search:
         if segment.size > _LONGEST_TEST:
             first = max(0, min(index - _LONGEST_TEST // 2, segment.size - _LONGEST_TEST))
             segment = segment[first : first + _LONGEST_TEST]
-        best = float(energies(segment[None, :]).max())
-        shuffled = self.random.permuted(np.tile(segment, (self.permutations, 1)), axis=1)
-        below = energies(shuffled).max(axis=1) < best * (1 - 1e-12)
+        best = float(energies(segment[:, None]).max())
+        shuffled = segment[_shuffles(self.seed, self.permutations, segment.size)]
+        below = energies(shuffled).max(axis=0) < best * (1 - _TIED)
         return float(below.sum()) / (self.permutations + 1)
 
     def divide(self, values: Floats) -> None:
@@ -92,7 +111,7 @@ class _Search:
             first, stop = waiting.pop(0)
             if stop - first < _FEWEST:
                 continue
-            energy = energies(values[None, first:stop])[0]
+            energy = energies(values[first:stop, None])[:, 0]
             best = int(np.argmax(energy))
             if energy[best] <= 0:
                 continue
@@ -115,20 +134,14 @@ def find_splits(values: Floats, *, permutations: int = 199, confidence: float = 
 
     ``values`` is 1-D without missing values; a segment of less than four is not split.
     """
-    search = _Search(permutations, confidence, np.random.default_rng(seed))
+    search = _Search(permutations, confidence, seed)
     search.divide(values)
     return search.splits
 
 
-def _steppiness(values: Floats, split: int) -> float:
-    """Return 1 minus the distance of the standardised values from the step at ``split``, 0 for constant ones."""
-    spread = float(values.std())
-    if spread == 0:
-        return 0.0
-    scaled = (values - values.mean()) / spread
-    parts = scaled[:split], scaled[split:]
-    squares = sum(float(np.square(part - part.mean()).sum()) for part in parts)
-    return 1.0 - math.sqrt(squares / values.size)
+def _squares(part: StableRegion) -> float:
+    """Return the sum of squared distances from the mean."""
+    return part.variance * (part.count - 1)
 
 
 def filter_checks(
@@ -137,14 +150,16 @@ def filter_checks(
     """Compare the two parts of ``values`` with the five bounds of Catapult, in its order."""
     unit = power_of_two(values)
     scaled = values / unit
-    left, right = scaled[:split], scaled[split:]
-    before, after = float(np.median(left)), float(np.median(right))
-    size = abs(after - before)
-    relative = size / abs(before) if before else (math.inf if size else 0.0)
+    whole, before, after = (
+        stable_region(scaled, *part) for part in ((0, values.size - 1), (0, split - 1), (split, values.size - 1))
+    )
+    size = abs(after.median - before.median)
+    relative = (size / abs(before.median) if before.median else math.inf) if size else 0.0
     size *= unit
-    noise = deviations * min(float(left.std()), float(right.std())) * unit
-    shape = _steppiness(scaled, split)
-    smaller = float(min(left.size, right.size))
+    noise = deviations * min(math.sqrt(_squares(part) / part.count) for part in (before, after)) * unit
+    inside, around = _squares(before) + _squares(after), _squares(whole)
+    shape = 1.0 - math.sqrt(inside / around) if around else 0.0
+    smaller = float(min(before.count, after.count))
     return (
         Check("values on the smaller side", smaller, ">=", float(segment), passed=smaller >= segment),
         Check("change of the medians", size, ">=", absolute, passed=size >= absolute),

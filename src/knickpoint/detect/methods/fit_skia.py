@@ -27,30 +27,25 @@ Singles = NDArray[np.float32]
 
 def _total(values: Singles) -> Singles:
     """Sum the last axis from left to right, which gives one answer whatever the machine."""
-    if not values.shape[-1]:
-        return np.zeros(values.shape[:-1], dtype=np.float32)
-    summed: Singles = np.add.accumulate(values, axis=-1)[..., -1]
-    return summed
+    total = np.zeros(values.shape[:-1], dtype=np.float32)
+    for place in range(values.shape[-1]):
+        total += values[..., place]
+    return total
 
 
 @dataclass(frozen=True, slots=True)
 class _Half:
     values: Singles
     have: NDArray[np.bool_]
+    count: Singles
+    mean: Singles
 
     @classmethod
     def of(cls, values: Singles) -> _Half:
-        return cls(values, ~np.isnan(values))
-
-    @property
-    def count(self) -> Singles:
-        number: Singles = self.have.sum(axis=-1).astype(np.float32)
-        return number
-
-    @property
-    def mean(self) -> Singles:
-        counted = np.where(self.have, self.values, np.float32(0))
-        return np.asarray(_total(counted) / np.maximum(self.count, 1), dtype=np.float32)
+        have = ~np.isnan(values)
+        count = have.sum(axis=-1, dtype=np.float32)
+        total = _total(np.where(have, values, np.float32(0)))
+        return cls(values, have, count, total / np.maximum(count, np.float32(1)))
 
     @property
     def median(self) -> Singles:
