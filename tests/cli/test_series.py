@@ -127,6 +127,11 @@ def test_commas_for_decimals_are_refused_with_the_remedy(text: str) -> None:
         read_series(text, "x.csv")
 
 
+def test_a_very_long_field_is_quoted_in_part() -> None:
+    with pytest.raises(InputError, match=r"^x\.csv, line 2: '9{40}…' is not a finite number"):
+        read_series(f"value\n{'9' * 5000}\n", "x.csv")
+
+
 def test_binary_data_are_no_series() -> None:
     with pytest.raises(InputError, match="not text"):
         read_series("\0\1\2", "x.csv")

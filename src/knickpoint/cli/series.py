@@ -23,6 +23,9 @@ _ID: Final = "id"
 _WITHIN: Final = ("repository", "line", "unit")
 """Columns of an export that tell series of one id apart."""
 
+_LONGEST: Final = 40
+"""How much of a field a message quotes."""
+
 
 @dataclass(frozen=True, slots=True)
 class NamedSeries:
@@ -47,6 +50,11 @@ class _Table:
         return f"{self.name}, line {self.lines[row]}"
 
 
+def _shown(text: str) -> str:
+    """Quote ``text`` for a message, shortened where it is very long."""
+    return repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
+
+
 def _number(text: str, where: str) -> float:
     plain = text.strip()
     if not plain:
@@ -55,13 +63,13 @@ def _number(text: str, where: str) -> float:
         value = float(plain)
     except ValueError:
         raise InputError(
-            f"{text!r} is not a number",
+            f"{_shown(text)} is not a number",
             where=where,
             remedy="Write a number with a point before its decimals, or leave the field empty for missing.",
         ) from None
     if not math.isfinite(value):
         raise InputError(
-            f"{text!r} is not a finite number",
+            f"{_shown(text)} is not a finite number",
             where=where,
             remedy="Write a number that fits 64-bit floats, or leave the field empty for missing.",
         )
@@ -154,7 +162,7 @@ def _check_header(table: _Table) -> None:
     repeated = next((title for title in header if title and header.count(title) > 1), None)
     if repeated is not None:
         raise InputError(
-            f"the header names {repeated!r} twice", where=where, remedy="Give each column a name of its own."
+            f"the header names {_shown(repeated)} twice", where=where, remedy="Give each column a name of its own."
         )
     if _VALUE in header:
         return
@@ -193,7 +201,7 @@ def _numbers(table: _Table, column: int, rows: Sequence[int], *, named: bool = F
         found = np.array([math.nan])
     if np.isfinite(found).all():
         return found
-    which = f", column {table.header[column]!r}" if named else ""
+    which = f", column {_shown(table.header[column])}" if named else ""
     return np.array([_number(text, table.place(row) + which) for text, row in zip(texts, rows, strict=True)])
 
 
@@ -208,7 +216,7 @@ def _in_order(table: _Table, rows: list[int]) -> tuple[list[int], tuple[str, ...
     except ValueError:
         odd = next(k for k, position in enumerate(positions) if not is_number(position))
         raise InputError(
-            f"the position {positions[odd]!r} is neither a number nor a date, or not of one kind with the others",
+            f"the position {_shown(positions[odd])} is neither a number nor a date, or not of one kind with the others",
             where=table.place(rows[odd]),
             remedy="Number the commits in pos, or leave the column out to keep the order of the file.",
         ) from None
