@@ -297,3 +297,41 @@ def test_scale_changes_no_cluster(seed: int, scale: float) -> None:
     frame = _frame(seed, rows=30, columns=70)
     one, other = cluster(frame), cluster(frame * scale)
     assert [each.members for each in one] == [each.members for each in other]
+
+
+@pytest.mark.parametrize("scale", [1e306, 1e150, 1e-150, 1e-200, 1e-310])
+def test_values_whose_squares_are_no_floats_have_the_same_clusters(scale: float) -> None:
+    frame = _frame(rows=30, columns=70)
+    one, other = cluster(frame), cluster(frame * scale)
+    assert [each.members for each in one] == [each.members for each in other]
+    assert [each.interesting for each in one] == [each.interesting for each in other]
+
+
+@pytest.mark.parametrize("preset", ["", "skia"])
+def test_the_largest_number_of_one_trace_disturbs_no_other(preset: str) -> None:
+    frame = _frame()
+    frame[59, [7, 8]] = np.finfo(np.float64).max, -np.finfo(np.float64).max
+    strongest = cluster(frame, preset=preset, k=2)[0]
+    assert np.isfinite(strongest.centroid).all()
+    if not preset:
+        assert strongest.step is not None
+        assert (strongest.step.index, set(strongest.members)) == (50, set(range(20)))
+
+
+def test_an_infinity_is_refused_by_the_compatible_way_too() -> None:
+    frame = _frame()
+    frame[2, 3] = -np.inf
+    with pytest.raises(SeriesError, match="index 2, 3"):
+        cluster(frame, preset="skia")
+
+
+def test_masked_values_of_a_frame_are_missing() -> None:
+    frame = np.ma.masked_array(_frame(), mask=np.zeros((60, 80), dtype=bool))
+    frame[7] = np.ma.masked
+    members = {row for each in cluster(frame) for row in each.members}
+    assert members == set(range(60)) - {7}
+
+
+def test_keys_may_come_one_by_one() -> None:
+    keys = [f",test=t{row}," for row in range(60)]
+    assert [each.keys for each in cluster(_frame(), iter(keys))] == [each.keys for each in cluster(_frame(), keys)]

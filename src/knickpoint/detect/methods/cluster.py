@@ -19,7 +19,7 @@ from knickpoint import native
 from knickpoint.detect.batch import available_threads
 from knickpoint.detect.methods.fit_skia import fit_as_skia
 from knickpoint.detect.methods.kmeans import automatic_k, random_start, skia_iterations, spread_start
-from knickpoint.detect.methods.normalise import normalise
+from knickpoint.detect.methods.normalise import as_matrix, normalise
 from knickpoint.detect.methods.rule_text import read_rule
 from knickpoint.detect.methods.rules import Rule, explain_window, judge, judge_as_skia, leaves
 from knickpoint.detect.methods.windows import Runs, too_much_missing
@@ -182,18 +182,19 @@ def _k_means(
     return found.centroids, found.labels, found.distances
 
 
-def _given(frame: ArrayLike | Frame, keys: Sequence[str] | None) -> tuple[NDArray[np.floating], Sequence[str]]:
-    if isinstance(frame, Frame):
-        return frame.values, [trace.key for trace in frame.traces] if keys is None else keys
-    values = np.asarray(frame)
-    if keys is not None and len(keys) != len(values):
-        raise InputError(f"there are {len(keys)} keys for {len(values)} traces", remedy="Give one key for each row.")
-    return values, keys or ()
+def _given(frame: ArrayLike | Frame, keys: Iterable[str] | None) -> tuple[NDArray[np.floating], Sequence[str]]:
+    values = as_matrix(frame.values if isinstance(frame, Frame) else frame)
+    if keys is None:
+        return values, [trace.key for trace in frame.traces] if isinstance(frame, Frame) else []
+    names = list(keys)
+    if len(names) != len(values):
+        raise InputError(f"there are {len(names)} keys for {len(values)} traces", remedy="Give one key for each row.")
+    return values, names
 
 
 def cluster_traces(
     frame: ArrayLike | Frame,
-    keys: Sequence[str] | None = None,
+    keys: Iterable[str] | None = None,
     *,
     k: int = 0,
     seed: int = 0,
@@ -221,8 +222,8 @@ def cluster_traces(
         edge: commits on either side in which no step is looked for.
         floor: a standard deviation below this share of the level counts as no noise.
         threads: how many to use, None for every core; the answer is the same.
-        compatible: start, stop and fit as Skia Perf does; ``floor`` is then absolute, and traces whose middle is
-            missing, or more than half of one side, belong to no cluster.
+        compatible: start, stop and fit as Skia Perf does; ``floor`` is then absolute, a value beyond single precision
+            is missing, and traces whose middle is missing, or more than half of one side, belong to no cluster.
 
     A ``preset`` and text for values are understood as by the other methods.
 
@@ -244,6 +245,9 @@ def cluster_traces(
         )
     bar = _Bar(edge, floor, interesting, minimum_members, _rule_of(rule, compatible=compatible), compatible)
     values, names = _given(frame, keys)
+    if compatible:
+        beyond = (np.abs(values) > np.finfo(np.float32).max) & ~np.isinf(values)
+        values = np.where(beyond, np.nan, values)
     shapes = normalise(values, floor=floor, compatible=compatible)
     if not shapes.size:
         return []
@@ -270,6 +274,6 @@ def cluster_traces(
 
 
 @wraps(cluster_traces, assigned=("__module__", "__doc__", "__annotations__"))
-def cluster(frame: ArrayLike | Frame, keys: Sequence[str] | None = None, **parameters: Any) -> list[Cluster]:
+def cluster(frame: ArrayLike | Frame, keys: Iterable[str] | None = None, **parameters: Any) -> list[Cluster]:
     """Check the parameters and cluster; the documentation is that of :func:`cluster_traces`."""
     return cluster_traces(frame, keys, **resolve(cluster_traces, "cluster", PRESETS, parameters))

@@ -10,9 +10,23 @@ from numpy.typing import ArrayLike, NDArray
 from knickpoint.detect.series import check_frame
 from knickpoint.model.errors import SeriesError
 
-__all__ = ["fill", "normalise"]
+__all__ = ["as_matrix", "fill", "normalise"]
 
 _BLOCK: Final = 2048
+
+_SMALLEST: Final = 1e-140
+"""A standard deviation below this may have lost squares that are no float."""
+
+
+def as_matrix(frame: ArrayLike) -> NDArray[np.floating]:
+    """Return ``frame`` as a matrix of traces x commits; an array of floats is not copied, and its numbers not checked.
+
+    Raises:
+        SeriesError: it is no matrix of numbers.
+    """
+    if type(frame) is np.ndarray and frame.ndim == 2 and frame.dtype.kind == "f":
+        return frame
+    return check_frame(frame)
 
 
 def fill(frame: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -37,19 +51,31 @@ def fill(frame: NDArray[np.float64]) -> NDArray[np.float64]:
     return filled.reshape(frame.shape)
 
 
-def _scale(block: NDArray[np.float64], floor: float, *, compatible: bool) -> NDArray[np.float64]:
-    filled = fill(block)
+def _spread(filled: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the mean of each row, what is left without it, and the population standard deviation of that."""
     level = filled.mean(axis=1, keepdims=True)
     centred = filled - level
-    deviation = np.sqrt(np.square(centred).mean(axis=1, keepdims=True))
+    return level, centred, np.sqrt(np.square(centred).mean(axis=1, keepdims=True))
+
+
+def _scale(block: NDArray[np.float64], floor: float, *, compatible: bool) -> NDArray[np.float64]:
+    filled = fill(block)
     if compatible:
+        _, centred, deviation = _spread(filled)
         return np.asarray(centred / np.where(deviation > floor, deviation, 1.0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        level, centred, deviation = _spread(filled)
+    extreme = np.flatnonzero(~(deviation > _SMALLEST) | np.isinf(deviation))
+    if extreme.size:
+        largest = np.abs(filled[extreme]).max(axis=1, keepdims=True)
+        unit = np.ldexp(1.0, np.clip(np.frexp(largest)[1], -1000, 1000))
+        level[extreme], centred[extreme], deviation[extreme] = _spread(filled[extreme] / unit)
     divisor = np.maximum(deviation, floor * np.abs(level))
     scaled: NDArray[np.float64] = centred / np.where(divisor > 0, divisor, 1.0)
     return scaled
 
 
-def _block(frame: NDArray[np.generic], first: int) -> NDArray[np.float64]:
+def _block(frame: NDArray[np.floating], first: int) -> NDArray[np.float64]:
     try:
         return check_frame(frame[first : first + _BLOCK])
     except SeriesError:
@@ -67,9 +93,7 @@ def normalise(frame: ArrayLike, *, floor: float = 1e-4, compatible: bool = False
     Raises:
         SeriesError: not a matrix of finite or missing numbers; an infinity is named by row and column.
     """
-    given = np.asarray(frame)
-    if given.ndim != 2:
-        check_frame(given)
+    given = as_matrix(frame)
     shapes = np.empty(given.shape, dtype=np.float32)
     for first in range(0, len(given), _BLOCK):
         block = _block(given, first)
