@@ -123,6 +123,15 @@ def test_series_of_several_lengths_keep_their_order(detect: Detect) -> None:
     ]
 
 
+def test_series_that_are_judged_in_parts_keep_their_order(detect: Detect, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [f"{name},{value}" for name in range(7) for value in [1] * (10 + name % 2) + [9] * (10 - name % 2)]
+    given = "\n".join(["id,value", *rows])
+    whole = detect.found("--method", "threshold", given=given)
+    monkeypatch.setattr("knickpoint.cli.commands.detect._TOGETHER", 45)
+    assert detect.found("--method", "threshold", given=given) == whole
+    assert [(row["id"], row["index"]) for row in whole] == [(str(name), 10 + name % 2) for name in range(7)]
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from knickpoint.cli.options import read_pairs
 from knickpoint.cli.output import Column, OutputFormat, format_option, percent, show
 from knickpoint.cli.positions import in_rows, names_positions
+from knickpoint.cli.progress import Progress
 from knickpoint.cli.series import NamedSeries, read_series
 from knickpoint.model.errors import InputError
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+
+_TOGETHER: Final = 1_000_000
+"""Values judged at a time: so many that every core is busy, and a second or two between signs of progress."""
 
 _RESERVED = frozenset({"frame", "keys", "method", "threads", "values"})
 
@@ -99,22 +103,36 @@ def _refuse_reserved(parameters: dict[str, str]) -> None:
             )
 
 
+def _one_by_one(series: list[NamedSeries], method: str, parameters: dict[str, str]) -> list[list[Step]]:
+    """Return the steps of each series where its positions say a parameter."""
+    from knickpoint.detect import find_steps
+
+    found: list[list[Step]] = []
+    with Progress("Looking at series") as progress:
+        for one in series:
+            found.append(find_steps(one.values, method=method, **in_rows(one, parameters)) if one.positions else [])
+            progress(len(found), len(series))
+    return found
+
+
 def _detect(series: list[NamedSeries], method: str, parameters: dict[str, str]) -> list[list[Step]]:
     """Return the steps of each series; those of one length are judged together, on every core."""
-    from knickpoint.detect import find_steps, find_steps_many
+    from knickpoint.detect import find_steps_many
 
-    if names_positions(parameters):
-        return [
-            find_steps(one.values, method=method, **in_rows(one, parameters)) if one.positions else [] for one in series
-        ]
     by_length: dict[int, list[int]] = {}
     for row, one in enumerate(series):
         by_length.setdefault(one.values.size, []).append(row)
     found: list[list[Step]] = [[] for _ in series]
-    for rows in by_length.values():
-        frame = np.array([series[row].values for row in rows])
-        for row, steps in zip(rows, find_steps_many(frame, method=method, **parameters), strict=True):  # type: ignore[arg-type]
-            found[row] = steps
+    done = 0
+    with Progress("Looking at series") as progress:
+        for length, rows in by_length.items():
+            together = max(1, _TOGETHER // max(1, length))
+            for part in (rows[first : first + together] for first in range(0, len(rows), together)):
+                frame = np.array([series[row].values for row in part])
+                for row, steps in zip(part, find_steps_many(frame, method=method, **parameters), strict=True):  # type: ignore[arg-type]
+                    found[row] = steps
+                done += len(part)
+                progress(done, len(series))
     return found
 
 
@@ -180,10 +198,9 @@ def command(
 
 
 def _show_steps(series: list[NamedSeries], method: str, parameters: dict[str, str], output: OutputFormat) -> None:
+    detect = _one_by_one if names_positions(parameters) else _detect
     rows = [
-        _row(one, step)
-        for one, steps in zip(series, _detect(series, method, parameters), strict=True)
-        for step in steps
+        _row(one, step) for one, steps in zip(series, detect(series, method, parameters), strict=True) for step in steps
     ]
     columns = _COLUMNS if output is OutputFormat.TEXT else _COLUMNS + _DETAILS
     show(columns, rows, output, empty="No steps.")
