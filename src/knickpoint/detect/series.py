@@ -11,6 +11,7 @@ Between the two it works on the measured values alone::
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -52,7 +53,7 @@ def _check(values: ArrayLike, dimensions: int, shape: str) -> NDArray[np.float64
         raise SeriesError(
             f"the dimensions of the values are {np.ndim(values)}, not {dimensions}", remedy=f"Give {shape}."
         )
-    if isinstance(values, np.ma.MaskedArray):
+    if "numpy.ma" in sys.modules and isinstance(values, np.ma.MaskedArray):  # else it takes 9 ms to import
         array = np.where(np.ma.getmaskarray(values), np.nan, array)
     if np.isinf(array).any():
         place = ", ".join(str(number) for number in np.argwhere(np.isinf(array))[0])
