@@ -13,6 +13,13 @@ import pytest
 from tests.cli.conftest import Knick, Ran
 
 
+class Terminal(io.TextIOWrapper):
+    """Standard input that somebody types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 class Detect:
     """Run ``knick detect`` with something on standard input."""
 
@@ -144,6 +151,11 @@ def test_bad_input_is_refused_with_its_place(detect: Detect, given: bytes, says:
     result = detect.run(given=given)
     assert result.code == 2
     assert says in result.errors
+
+
+def test_who_types_values_is_told_how_to_end(knick: Knick, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal(io.BytesIO(b"1\n")))
+    assert "end with Ctrl-D" in knick("detect").errors
 
 
 def test_a_file_that_cannot_be_read_is_named(detect: Detect, tmp_path: Path) -> None:

@@ -33,6 +33,10 @@ def test_a_creep_is_seen_against_a_run_of_some_commits_ago() -> None:
     assert _indices(creep, previous=False, ago=7) == [7]
 
 
+def test_no_run_is_longer_ago_than_the_series_is_long() -> None:
+    assert _indices([1.0, 2.0, 3.0], previous=False, ago=2**63) == []
+
+
 def test_a_change_is_reported_once_though_many_commits_see_it() -> None:
     values = [100.0] * 10 + [120.0] * 10
     assert _indices(values, previous=False, ago=7) == [10]

@@ -80,6 +80,8 @@ def _row(series: NamedSeries, step: Step) -> dict[str, Any]:
 
 def _read(file: str) -> tuple[str, str]:
     name = "standard input" if file == "-" else file
+    if file == "-" and sys.stdin.isatty():
+        click.echo("knick: reading values from the terminal, one a line; end with Ctrl-D", err=True)
     try:
         content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return content.decode("utf-8"), name

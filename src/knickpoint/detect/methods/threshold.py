@@ -71,7 +71,7 @@ def _comparisons(
     if previous:
         found.append(_Comparison.of_places("the previous run", values, np.arange(-1, count - 1)))
     if ago:
-        places = _last_at_or_before(rows, rows - ago)
+        places = _last_at_or_before(rows, rows - min(ago, series.length))
         found.append(_Comparison.of_places(f"the run {ago} commits ago", values, places))
     if times:
         when = np.asarray(times)[rows]
