@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Knick, Ran
 
+from knickpoint.detect import METHODS
+
 
 class Terminal(io.TextIOWrapper):
     """Standard input that somebody types."""
@@ -84,6 +86,14 @@ def test_releases_that_are_no_positions_are_refused(detect: Detect, releases: st
     assert ran.code == 2
     assert "--set releases" in ran.errors
     assert "Give" in ran.errors
+
+
+def test_every_method_is_listed_with_its_parameters(detect: Detect) -> None:
+    found = {row["method"]: row for row in detect.found("--methods", given="")}
+    assert set(found) == {*METHODS, "cluster"}
+    assert "perfherder" in found["t_test"]["presets"]
+    assert "k=0" in found["cluster"]["parameters"]
+    assert not any(each.startswith("threads=") for each in found["cluster"]["parameters"])
 
 
 def test_clusters_line_their_series_up_by_date(detect: Detect) -> None:
