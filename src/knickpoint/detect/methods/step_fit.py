@@ -98,11 +98,6 @@ def _steps(values: NDArray[np.float64], seen: Seen, outcome: Outcome, *, alone: 
     )
 
 
-def _in_single(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``values`` without those that single precision cannot hold, which Skia would not have read."""
-    return np.where(np.abs(values) > np.finfo(np.float32).max, np.nan, values)
-
-
 @dataclass(frozen=True, slots=True)
 class _Fitting:
     """Hold what is asked of a step fit."""
@@ -125,26 +120,34 @@ class _Fitting:
     def width(self) -> int:
         return window_width(self.rule, self.radius, compatible=self.compatible)
 
-    def read(self, values: NDArray[np.float64]) -> tuple[Series, float]:
-        """Return the measured values, and the unit to judge them in."""
-        if self.compatible:
-            return read_series(_in_single(values)), 1.0
-        series = read_series(values)
-        return series, power_of_two(series.values)
+    def readable(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``values``, without those beyond single precision where Skia would not have read them."""
+        return np.where(np.abs(values) > np.finfo(np.float32).max, np.nan, values) if self.compatible else values
 
-    def judge(self, values: NDArray[np.float64], unit: float) -> Judged:
-        """Judge every window of ``values``, of which there is one at least, in ``unit``."""
+    def unit(self, measured: NDArray[np.float64]) -> float:
+        """Return what to judge measured values in."""
+        return 1.0 if self.compatible else power_of_two(measured)
+
+    def judge(self, measured: NDArray[np.float64], unit: float) -> Judged:
+        """Judge every window of measured values, of which there is one at least, in ``unit``."""
         if self.compatible:
-            return judge_as_skia(slide(values.astype(np.float32), self.width), self.rule, floor=self.floor)
-        runs = Runs(values / unit, self.radius, uneven=unit != 1)
+            return judge_as_skia(slide(measured.astype(np.float32), self.width), self.rule, floor=self.floor)
+        runs = Runs(measured / unit, self.radius, uneven=unit != 1)
         return judge(runs, scaled_rule(self.rule, unit), floor=self.floor)
 
-    def see(self, series: Series, unit: float, judged: Judged) -> Seen:
+    def see(self, series: Series, judged: Judged, unit: float) -> Seen:
+        """Return ``series``, whose windows are ``judged`` in ``unit``, as what is to be settled."""
         wanted = np.where(judged.movement == _UNWANTED[self.direction], 0, judged.movement).astype(np.int8)
         windows = slide(series.values if unit == 1 else series.values / unit, self.width)
         return Seen(series.rows, windows, self.rule, judged, wanted, unit, self.radius, self.floor, self.compatible)
 
+    def see_alone(self, series: Series) -> Seen:
+        """Judge ``series``, which is as long as a window at least."""
+        unit = self.unit(series.values)
+        return self.see(series, self.judge(series.values, unit), unit)
+
     def steps(self, values: NDArray[np.float64], seen: Seen, outcome: Outcome) -> tuple[Step, ...]:
+        """Build the steps of the series ``values``."""
         return _steps(values, seen, outcome, alone=self.refiner == "each")
 
 
@@ -189,11 +192,11 @@ def detect_step_fit(
         "floor": floor,
         "compatible": compatible,
     }
-    series, unit = fitting.read(values)
+    series = read_series(fitting.readable(values))
     if series.values.size < fitting.width:
         few = {"values": float(series.values.size), "values in a window": float(fitting.width)}
         return Detection("step_fit", parameters, (), (), {"windows": 0.0, **few})
-    seen = fitting.see(series, unit, fitting.judge(series.values, unit))
+    seen = fitting.see_alone(series)
     outcome = settle(seen, refiner)
     return Detection(
         "step_fit",
@@ -222,24 +225,22 @@ def detect_step_fit_many(
     own is judged by itself.
     """
     fitting = _Fitting(rule_of(kind, threshold, rule), radius, refiner, direction, floor, compatible)
-    read = [fitting.read(values) for values in frame]
-    together = [series for series, unit in read if unit == 1]
-    width = fitting.width
-    joined = np.concatenate([np.empty(0), *(series.values for series in together)])
-    judged = fitting.judge(joined, 1.0) if joined.size >= width else None
-    found: list[tuple[Step, ...]] = []
-    first = 0
-    for values, (series, unit) in zip(frame, read, strict=True):
-        count = series.values.size
-        own = None
-        if unit != 1 and count >= width:
-            own = fitting.judge(series.values, unit)
-        elif unit == 1 and count >= width and judged is not None:
-            own = judged.part(first, first + count - width + 1)
-        first += count if unit == 1 else 0
-        if own is None or not own.movement.any():
-            found.append(())
-            continue
-        seen = fitting.see(series, unit, own)
-        found.append(fitting.steps(values, seen, settle(seen, refiner)))
+    width, read = fitting.width, fitting.readable(frame)
+    measured = ~np.isnan(read)
+    alone = np.array([fitting.unit(row[have]) != 1 for row, have in zip(read, measured, strict=True)], dtype=np.bool_)
+    counts = measured.sum(axis=1)
+    seen = {row: fitting.see_alone(read_series(read[row])) for row in np.flatnonzero(alone & (counts >= width))}
+    counts[alone] = 0
+    ends = np.cumsum(counts)
+    joined = read[measured & ~alone[:, None]]
+    if joined.size >= width:
+        judged = fitting.judge(joined, 1.0)
+        moving = np.flatnonzero(judged.movement)
+        rows = np.searchsorted(ends, moving, side="right")
+        for row in np.unique(rows[moving + width <= ends[rows]]):
+            own = judged.part(ends[row] - counts[row], ends[row] - width + 1)
+            seen[row] = fitting.see(read_series(read[row]), own, 1.0)
+    found: list[tuple[Step, ...]] = [()] * len(frame)
+    for row, each in seen.items():
+        found[row] = fitting.steps(frame[row], each, settle(each, refiner))
     return found
