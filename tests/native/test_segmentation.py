@@ -68,6 +68,15 @@ def test_compiled_and_numpy_walk_the_same_path(seed: int, n: int, whole_path: bo
             assert np.allclose(one.proofs, other.proofs, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.parametrize("n", [1024, 1025, 1536, 1537, 2600])
+def test_long_series_are_put_in_order_piece_by_piece_as_if_at_once(n: int) -> None:
+    values = np.repeat(random_series(1, n // 40 + 1), 40)[:n] * 3 + random_series(n, n)
+    one, other = (find(values, RULE, 2.0, False) for find in (compiled, segmentation_reference.segment))
+    assert one.indices.tolist() == other.indices.tolist()
+    assert np.allclose(one.features, other.features, rtol=1e-8, atol=1e-8)
+    assert np.allclose(one.proofs, other.proofs, rtol=1e-8, atol=1e-8)
+
+
 def parts_of(found: Segmentation, forest: Forest, twin: ModuleType) -> np.ndarray:
     return np.array([twin.take_parts(forest, row) for row in found.features])
 

@@ -18,6 +18,7 @@
 #include "divisive.h"
 #include "kernels.h"
 #include "levels.h"
+#include "order.h"
 
 #if KP_X86
 #include <immintrin.h>

@@ -68,9 +68,6 @@ void kp_row_sums_pairs(const double *z, int64_t n, int way, double alpha, double
 size_t kp_tree_layout(struct tree *tree, int64_t n, char *block);
 void kp_tree_clear(const struct tree *tree);
 
-/* Sort z[0..n) stably: the sorted values and the place each came from. Returns -1 when there is no memory. */
-int kp_sort_places(const double *z, int64_t n, double *sorted, int64_t *place);
-
 /* Tables for lengths up to n, in one block of 3 (n + 10): reciprocals (1 / (i - 1) in the U form, 0 for 1;
    1 / i in the V form), 2 / i, and i itself. */
 void kp_tables(int64_t n, int v_form, double *inverse, double *twice, double *count);

@@ -9,20 +9,23 @@ int64_t kp_trees_together(void) { return TOGETHER; }
 /* TOGETHER trees go down side by side: they do not wait for each other, and nothing is guessed. */
 double kp_judge(const KpForest *forest, const double *features)
 {
-    if (!forest->trees) return features[1] < features[3] / 0.75 ? features[1] : features[3] / 0.75;
+    if (!forest->trees)
+        return features[1] < features[3] / 0.75 ? features[1] : features[3] / 0.75;
     int64_t nodes = (int64_t)1 << forest->depth;
     double total = forest->base;
     for (int64_t tree = 0; tree < forest->trees; tree += TOGETHER) {
         const uint8_t *feature = forest->feature + tree * nodes;
         const double *bound = forest->bound + tree * nodes, *mean = forest->mean + tree * 2 * nodes;
         int64_t at[TOGETHER];
-        for (int k = 0; k < TOGETHER; k++) at[k] = 1;
+        for (int k = 0; k < TOGETHER; k++)
+            at[k] = 1;
         for (int level = 0; level < forest->depth; level++)
             for (int k = 0; k < TOGETHER; k++) {
                 int64_t node = k * nodes + at[k];
                 at[k] = 2 * at[k] + !(features[feature[node]] <= bound[node]);
             }
-        for (int k = 0; k < TOGETHER; k++) total += mean[k * 2 * nodes + at[k]];
+        for (int k = 0; k < TOGETHER; k++)
+            total += mean[k * 2 * nodes + at[k]];
     }
     return total;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "divisive.h"
+#include "order.h"
 
 struct entry {
     uint64_t key;
@@ -110,7 +110,8 @@ int kp_sort_places(const double *z, int64_t n, double *sorted, int64_t *place)
         radix_sort(a, a + n, n);
     for (int64_t i = 0; i < n; i++) {
         sorted[i] = order_value(a[i].key);
-        place[i] = a[i].place;
+        if (place)
+            place[i] = a[i].place;
     }
     free(a);
     return 0;

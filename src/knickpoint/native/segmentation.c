@@ -19,7 +19,8 @@ typedef struct {
 
 static int write_down(Record *out, int round, int place, const double *row)
 {
-    if (out->used >= out->capacity) return -1;
+    if (out->used >= out->capacity)
+        return -1;
     out->places[2 * out->used] = round;
     out->places[2 * out->used + 1] = place;
     memcpy(out->rows + out->used++ * ROW, row, ROW * sizeof(double));
@@ -29,8 +30,10 @@ static int write_down(Record *out, int round, int place, const double *row)
 static void examine(Series *s, const KpForest *forest, const int *places, int k, int i, double *row)
 {
     double *proof = row + 1, *features = proof + PROOFS;
-    kp_describe(s, places, k, i, features);
-    kp_prove(s, places, k, i, proof);
+    Spot spot;
+    kp_look(s, places, k, i, &spot);
+    kp_describe(s, &spot, k, features);
+    kp_prove(s, &spot, proof);
     row[0] = kp_judge(forest, features) + kp_certainty(proof);
 }
 
@@ -38,40 +41,45 @@ static void examine(Series *s, const KpForest *forest, const int *places, int k,
 static int prune(Series *s, const KpForest *forest, double threshold, int whole_path, int *places, int k, double *held,
                  Record *out)
 {
-    for (int i = 0; i < k; i++) examine(s, forest, places, k, i, held + i * ROW);
+    for (int i = 0; i < k; i++)
+        examine(s, forest, places, k, i, held + i * ROW);
     for (int round = 0;; round++) {
         int weakest = 0;
         for (int i = 1; i < k; i++)
-            if (held[i * ROW] < held[weakest * ROW] - TIE) weakest = i;
+            if (held[i * ROW] < held[weakest * ROW] - TIE)
+                weakest = i;
         int end = !k || held[weakest * ROW] >= threshold;
         for (int i = 0; i < k; i++)
             if ((end || whole_path || i == weakest) && write_down(out, end ? -1 : round, places[i], held + i * ROW))
                 return -1;
-        if (end) return 0;
+        if (end)
+            return 0;
         k--;
         memmove(places + weakest, places + weakest + 1, (size_t)(k - weakest) * sizeof(int));
         memmove(held + weakest * ROW, held + (weakest + 1) * ROW, (size_t)(k - weakest) * ROW * sizeof(double));
         for (int i = weakest - 1; i <= weakest; i++)
-            if (i >= 0 && i < k) kp_settle(s, places, k, i);
+            if (i >= 0 && i < k)
+                kp_settle(s, places, k, i);
         for (int i = weakest - 2; i <= weakest + 1; i++)
-            if (i >= 0 && i < k) examine(s, forest, places, k, i, held + i * ROW);
+            if (i >= 0 && i < k)
+                examine(s, forest, places, k, i, held + i * ROW);
     }
 }
 
 static int prepare(Series *s, const double *x, int n)
 {
+    size_t order = kp_order_size(n);
     memset(s, 0, sizeof *s);
     s->n = n;
     s->x = x;
-    s->scratch = malloc(((size_t)n * 5 + 2 * WINDOW) * sizeof(double));
-    if (!s->scratch) return -1;
+    s->scratch = malloc((size_t)n * 4 * sizeof(double) + 2 * order);
+    if (!s->scratch)
+        return -1;
     s->residual = s->scratch + n;
     s->noise = s->residual + n;
-    s->sorted = s->noise + n;
-    s->before = s->sorted + n;
-    s->left = s->before + n;
-    s->right = s->left + WINDOW;
-    return 0;
+    s->before = s->noise + n;
+    s->spare = (char *)(s->before + n) + order;
+    return kp_order(&s->values, x, n, s->before + n);
 }
 
 int64_t kp_segment_features(void) { return FEATURES; }
@@ -81,23 +89,22 @@ int64_t kp_segment_proofs(void) { return PROOFS; }
 int64_t kp_segment(const double *x, int64_t n, const KpForest *forest, double threshold, int whole_path,
                    int64_t capacity, int32_t *places, double *rows, double *facts)
 {
-    if (n < 2 * SHORTEST || n > INT32_MAX / 8) return 0;
+    if (n < 2 * SHORTEST || n > INT32_MAX / 8)
+        return 0;
     Series s;
     Record out = {0, capacity, places, rows};
     int *held_places = malloc((size_t)n * 4 * sizeof(int));
-    if (!held_places) return -1;
-    if (prepare(&s, x, (int)n)) {
-        free(held_places);
+    if (!held_places)
         return -1;
-    }
-    int k = 0;
-    if (kp_study_values(&s)) {
+    int k = prepare(&s, x, (int)n);
+    if (!k && (k = kp_study_values(&s)) > 0)
         k = kp_find_candidates(&s, held_places);
+    if (k > 0)
         k = kp_place_candidates(&s, held_places, k, held_places + 2 * n);
-    }
-    double *held = malloc((size_t)(k + 1) * ROW * sizeof(double));
+    double *held = k < 0 ? NULL : malloc((size_t)(k + 1) * ROW * sizeof(double));
     int64_t used = -1;
-    if (held) used = prune(&s, forest, threshold, whole_path, held_places, k, held, &out) ? -2 : out.used;
+    if (held)
+        used = prune(&s, forest, threshold, whole_path, held_places, k, held, &out) ? -2 : out.used;
     facts[0] = s.scale;
     facts[1] = s.phi;
     facts[2] = s.square;

@@ -1,21 +1,22 @@
 /* What the stages of the default method hand on to each other: a series, what is known of it, and its candidates.
 
-   segmentation_order.c      medians and quantiles
    segmentation_noise.c      what is known of the values and their noise
    segmentation_paths.c      candidates: where cheapest paths change their level, and runs that lie far off
    segmentation_places.c     the best place of each candidate
+   segmentation_spot.c       what lies around a candidate
    segmentation_features.c   the numbers that the forest judges by
    segmentation_proof.c      what makes a change certain without the forest
    forest.c                  the judgement
    segmentation.c            all of it: the weakest candidates are dropped
 
-   But for the first, each has a twin in NumPy of the same name. A place is the first point of a new level, and noise is
+   But for segmentation_spot.c, each has a twin in NumPy of the same name. A place is the first point of a new level, and noise is
    a standard deviation. */
 
 #ifndef KP_SEGMENTATION_H
 #define KP_SEGMENTATION_H
 
 #include "levels.h"
+#include "medians.h"
 
 #if defined(__clang__)
 #pragma clang fp contract(off)
@@ -29,13 +30,24 @@ enum { WINDOW = 100, SHORTEST = 3, SIDE = 40, FEATURES = 43, PROOFS = 4 };
 #define CAP 9.0    /* a value costs no more than one that is 3 standard deviations off */
 #define TIE 1e-9   /* what differs by less is equal: rounding decides nothing */
 
-/* scratch holds n numbers; left and right those of a level next to a change. */
+/* scratch and before hold n numbers each, spare what the order of n values takes. */
 typedef struct {
     int n;
     const double *x;
-    double *scratch, *residual, *noise, *sorted, *left, *right, *before;
+    double *scratch, *residual, *noise, *before;
+    void *spare;
+    Order values;
     double scale, square, tail, phi, memory, weight, distinct, drift;
 } Series;
+
+/* A candidate and what lies around it: the levels [first, place) and [place, stop), those beyond, [earlier, first) and
+   [stop, later), and the values next to the place, at most WINDOW of each level: [a, place) and [place, b). */
+typedef struct {
+    int earlier, first, place, stop, later, a, b, na, nb;
+    double noise, before, after;        /* around the place; medians of [a, place) and [place, b) */
+    double left[WINDOW], right[WINDOW]; /* the same values, ascending */
+    Window halves[4];                   /* of both */
+} Spot;
 
 KP_INLINE double clip(double v, double lo, double hi) { return v < lo ? lo : (v > hi ? hi : v); }
 
@@ -47,25 +59,14 @@ KP_INLINE double bounded(double d, double w)
     return d < CAP ? d : CAP;
 }
 
-void kp_sort_values(double *v, int n);
-
-/* These destroy the order of v. */
-double kp_median_of(double *v, int n);
-double kp_quantile_of(double *v, int n, double q);
-
-double kp_sorted_quantile(const double *v, int n, double q);
-double kp_sorted_median(const double *v, int n);
-
-/* The median of the values [a, b). */
-double kp_median_at(Series *s, int a, int b);
-
-/* Look at the values: their order, and the noise between neighbours as the scale. Returns 0 where nothing varies. */
+/* Look at the values, once in order: the noise between neighbours is the scale for now. Returns 0 where nothing varies, -1
+   when there is no memory. */
 int kp_study_values(Series *s);
 
-/* Look at the noise around the levels that begin at k places. */
-void kp_study_noise(Series *s, const int *places, int k);
+/* Look at the noise around the levels that begin at k places. Returns -1 when there is no memory. */
+int kp_study_noise(Series *s, const int *places, int k);
 
-/* Candidates, ascending; returns their number. places has room for 2 n. */
+/* Candidates, ascending; returns their number, -1 when there is no memory. places has room for 2 n. */
 int kp_find_candidates(Series *s, int *places);
 
 /* Move each of k candidates to its best place, and drop what is then too close to another or to an end; returns how many
@@ -75,12 +76,15 @@ int kp_place_candidates(Series *s, int *places, int k, int *spare);
 /* Move a candidate to its best place where that leaves all levels long enough. */
 void kp_settle(Series *s, int *places, int k, int i);
 
-/* Describe candidate i by FEATURES numbers. */
-void kp_describe(Series *s, const int *places, int k, int i, double *features);
+/* Look around candidate i. */
+void kp_look(const Series *s, const int *places, int k, int i, Spot *spot);
 
-/* What makes candidate i certain without the forest: proof = {jump of the medians in noise, values of the shorter level
+/* Describe one of k candidates by FEATURES numbers. */
+void kp_describe(Series *s, const Spot *spot, int k, double *features);
+
+/* What makes a candidate certain without the forest: proof = {jump of the medians in noise, values of the shorter level
    that agree, chance per 1,000 of such a run, half width of the places that explain the values about as well}. */
-void kp_prove(Series *s, const int *places, int k, int i, double *proof);
+void kp_prove(const Series *s, const Spot *spot, double *proof);
 
 /* What the proof adds to the log-odds. */
 double kp_certainty(const double *proof);

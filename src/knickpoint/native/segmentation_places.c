@@ -19,16 +19,22 @@ static double leaning(double v, double before, double after, double w, double le
 static int best_place(Series *s, int l, int c, int r)
 {
     int a = c - SIDE > l ? c - SIDE : l, b = c + SIDE < r ? c + SIDE : r;
-    double before = kp_median_at(s, a, c), after = kp_median_at(s, c, b), w = 1.0 / s->scale;
-    double lean = before == after ? 0 : 1.0 / fabs(after - before);
+    double before = kp_median_at(&s->values, a, c, s->scratch), after = kp_median_at(&s->values, c, b, s->scratch);
+    double w = 1.0 / s->scale, lean = before == after ? 0 : 1.0 / fabs(after - before);
     int lo = l + 1 > c - REACH ? l + 1 : c - REACH, hi = r - 1 < c + REACH ? r - 1 : c + REACH;
     int from = lo - 1 > l ? lo - 1 : l;
     double total = 0, best = 0;
     int place = c, found = 0;
-    for (int t = from; t < lo; t++) total += leaning(s->x[t], before, after, w, lean);
+    for (int t = from; t < lo; t++)
+        total += leaning(s->x[t], before, after, w, lean);
     for (int k = lo; k <= hi; k++) {
-        if (!found || total < best - TIE) { best = total; place = k; found = 1; }
-        if (k < s->n) total += leaning(s->x[k], before, after, w, lean);
+        if (!found || total < best - TIE) {
+            best = total;
+            place = k;
+            found = 1;
+        }
+        if (k < s->n)
+            total += leaning(s->x[k], before, after, w, lean);
     }
     return found ? place : c;
 }
@@ -48,21 +54,25 @@ static double gap_at(const double *x, int c)
 }
 
 /* Drop candidates closer than SHORTEST to an end; of two that are so close to each other keep the wider gap. */
-static int apart(const Series *s, int *cps, int k)
+static int apart(const Series *s, int *places, int k)
 {
     int kept = 0;
     for (int i = 0; i < k; i++) {
-        if (cps[i] < SHORTEST || cps[i] > s->n - SHORTEST) continue;
-        if (!kept || cps[i] - cps[kept - 1] >= SHORTEST) cps[kept++] = cps[i];
-        else if (gap_at(s->x, cps[i]) > gap_at(s->x, cps[kept - 1]) + TIE * s->scale) cps[kept - 1] = cps[i];
+        if (places[i] < SHORTEST || places[i] > s->n - SHORTEST)
+            continue;
+        if (!kept || places[i] - places[kept - 1] >= SHORTEST)
+            places[kept++] = places[i];
+        else if (gap_at(s->x, places[i]) > gap_at(s->x, places[kept - 1]) + TIE * s->scale)
+            places[kept - 1] = places[i];
     }
     return kept;
 }
 
-void kp_settle(Series *s, int *cps, int k, int i)
+void kp_settle(Series *s, int *places, int k, int i)
 {
-    int l = i ? cps[i - 1] : 0, r = i + 1 < k ? cps[i + 1] : s->n, place = best_place(s, l, cps[i], r);
-    if (place - l >= SHORTEST && r - place >= SHORTEST) cps[i] = place;
+    int l = i ? places[i - 1] : 0, r = i + 1 < k ? places[i + 1] : s->n, place = best_place(s, l, places[i], r);
+    if (place - l >= SHORTEST && r - place >= SHORTEST)
+        places[i] = place;
 }
 
 static int by_place(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
@@ -74,6 +84,7 @@ int kp_place_candidates(Series *s, int *places, int k, int *spare)
     memcpy(places, spare, (size_t)k * sizeof(int));
     qsort(places, (size_t)k, sizeof(int), by_place);
     k = apart(s, places, k);
-    for (int i = 0; i < k; i++) kp_settle(s, places, k, i); /* what lost a neighbour has more room */
+    for (int i = 0; i < k; i++) /* what lost a neighbour has more room */
+        kp_settle(s, places, k, i);
     return k;
 }

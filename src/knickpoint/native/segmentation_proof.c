@@ -11,7 +11,8 @@ static const double JUMP = 7.0, CHANCE = 0.02, WIDE_JUMP = 20.0, WIDE_CHANCE = 0
 static int count_near(const double *x, int from, int to, double centre, double band)
 {
     int count = 0;
-    for (int t = from; t < to; t++) count += fabs(x[t] - centre) <= band;
+    for (int t = from; t < to; t++)
+        count += fabs(x[t] - centre) <= band;
     return count;
 }
 
@@ -22,51 +23,57 @@ static double chance_of_run(const double *x, int u, int v, int from, int to, int
 {
     int agree = count_near(x, u, v, centre, band), beside = to - from, across = across_to - across_from;
     *agreed = agree;
-    if (agree < SHORTEST || 3 * agree < 2 * (v - u)) return 1000;
+    if (agree < SHORTEST || 3 * agree < 2 * (v - u))
+        return 1000;
     int near = count_near(x, from, to, centre, band), far = count_near(x, across_from, across_to, centre, band);
     double one = (near + 0.5) / (beside + 1), both = (near + far + 0.5) / (beside + across + 1);
     return 1000 * pow(one < both ? one : both, agree);
 }
 
-void kp_prove(Series *s, const int *cps, int k, int i, double *p)
+/* Half the width of the places whose cost, next to the least, is still likely; the least may lie beside the place. */
+static int interval(const Series *s, const Spot *spot)
 {
-    const double *x = s->x;
-    int n = s->n, l = i ? cps[i - 1] : 0, c = cps[i], r = i + 1 < k ? cps[i + 1] : n;
-    int a = c - WINDOW > l ? c - WINDOW : l, b = c + WINDOW < r ? c + WINDOW : r, na = c - a, nb = b - c;
-    int from = c - 20 > a ? c - 20 : a, to = c + 20 < b ? c + 20 : b, agreed = 0;
-    double local = 0;
-    for (int t = from; t < to; t++) local += s->noise[t];
-    local /= to - from;
-    double before = kp_median_at(s, a, c), after = kp_median_at(s, c, b), jump = fabs(after - before);
-    double band = jump / 4 > 4 * local ? jump / 4 : 4 * local;
-    p[0] = jump / local;
-    p[1] = 0;
-    p[2] = 1000;
-    if (nb <= na) {
-        int far = i + 2 < k ? cps[i + 2] : n;
-        p[2] = chance_of_run(x, c, b, a, c, r, far < r + WINDOW ? far : r + WINDOW, after, band, &agreed);
-        p[1] = agreed;
+    int place = spot->place, half = 0;
+    int low = place - SIDE > spot->first + 1 ? place - SIDE : spot->first + 1;
+    int high = place + SIDE < spot->stop - 1 ? place + SIDE : spot->stop - 1;
+    double profile[2 * SIDE + 1], total = 0, least = INFINITY, w = 1.0 / s->scale;
+    for (int q = low; q <= high; q++) {
+        profile[q - low] = total;
+        least = total < least ? total : least;
+        total += bounded(s->x[q] - spot->before, w) - bounded(s->x[q] - spot->after, w);
     }
-    if (na <= nb) {
-        int far = i > 1 ? cps[i - 2] : 0;
-        double chance = chance_of_run(x, a, c, c, b, far > l - WINDOW ? far : l - WINDOW, l, before, band, &agreed);
-        if (na < nb || chance < p[2]) { p[2] = chance; p[1] = agreed; }
-    }
-    double w = 1.0 / s->scale, total = 0;
-    p[3] = 0;
-    /* the cost of every place less that of c, walked both ways; the least may lie beside c */
-    int lo = c - SIDE > l + 1 ? c - SIDE : l + 1, hi = c + SIDE < r - 1 ? c + SIDE : r - 1;
-    double profile[2 * SIDE + 1], least = 0;
-    for (int q = lo; q <= hi; q++) {
-        profile[q - lo] = total;
-        if (q == lo || total < least) least = total;
-        total += bounded(x[q] - before, w) - bounded(x[q] - after, w);
-    }
-    for (int q = lo; q <= hi; q++)
-        if (profile[q - lo] <= least + LIKELY && abs(q - c) > p[3]) p[3] = abs(q - c);
+    for (int q = low; q <= high; q++)
+        if (profile[q - low] <= least + LIKELY && abs(q - place) > half)
+            half = abs(q - place);
+    return half;
 }
 
-double kp_certainty(const double *p)
+void kp_prove(const Series *s, const Spot *spot, double *proof)
 {
-    return (p[0] >= JUMP && p[2] <= CHANCE) || (p[0] >= WIDE_JUMP && p[2] <= WIDE_CHANCE) ? CERTAIN : 0;
+    const double *x = s->x;
+    int c = spot->place, agreed = 0;
+    double jump = fabs(spot->after - spot->before), band = jump / 4 > 4 * spot->noise ? jump / 4 : 4 * spot->noise;
+    proof[0] = jump / spot->noise;
+    proof[1] = 0;
+    proof[2] = 1000;
+    proof[3] = interval(s, spot);
+    if (spot->nb <= spot->na) {
+        int far = spot->later < spot->stop + WINDOW ? spot->later : spot->stop + WINDOW;
+        proof[2] = chance_of_run(x, c, spot->b, spot->a, c, spot->stop, far, spot->after, band, &agreed);
+        proof[1] = agreed;
+    }
+    if (spot->na <= spot->nb) {
+        int far = spot->earlier > spot->first - WINDOW ? spot->earlier : spot->first - WINDOW;
+        double chance = chance_of_run(x, spot->a, c, c, spot->b, far, spot->first, spot->before, band, &agreed);
+        if (spot->na < spot->nb || chance < proof[2]) {
+            proof[1] = agreed;
+            proof[2] = chance;
+        }
+    }
+}
+
+double kp_certainty(const double *proof)
+{
+    double jump = proof[0], chance = proof[2];
+    return (jump >= JUMP && chance <= CHANCE) || (jump >= WIDE_JUMP && chance <= WIDE_CHANCE) ? CERTAIN : 0;
 }
