@@ -88,7 +88,7 @@ def _steps(values: NDArray[np.float64], seen: Seen, outcome: Outcome, *, alone: 
             seen.index(window),
             method="step_fit",
             first=int(seen.rows[window]),
-            last=int(seen.rows[window + 2 * seen.turning - 1]),
+            last=int(seen.rows[window + seen.windows.shape[1] - 1]),
             score=scores[order][0],
             p_value=scores[order][1],
             order=order,
