@@ -28,34 +28,43 @@ static double order_value(uint64_t key)
     return value;
 }
 
+/* Merge two runs in order, from both ends at once: the two do not wait for each other, and nothing is guessed. */
+static void merge_even(const struct entry *a, const struct entry *b, int64_t width, struct entry *to)
+{
+    int64_t i = 0, j = 0, p = width - 1, q = width - 1;
+    for (int64_t k = 0; k < width; k++) {
+        int second = b[j].key < a[i].key, first = b[q].key < a[p].key;
+        to[k] = *(second ? b + j : a + i);
+        to[2 * width - 1 - k] = *(first ? a + p : b + q);
+        j += second;
+        i += !second;
+        p -= first;
+        q -= !first;
+    }
+}
+
+static void merge(const struct entry *a, int64_t n, const struct entry *b, int64_t m, struct entry *to)
+{
+    int64_t i = 0, j = 0;
+    while (i < n && j < m) {
+        int second = b[j].key < a[i].key;
+        *to++ = *(second ? b + j : a + i);
+        j += second;
+        i += !second;
+    }
+    memcpy(to, a + i, (size_t)(n - i) * sizeof *to);
+    memcpy(to + n - i, b + j, (size_t)(m - j) * sizeof *to);
+}
+
 static void merge_sort(struct entry *a, struct entry *spare, int64_t n)
 {
-    enum { RUN = 12 };
-    for (int64_t low = 0; low < n; low += RUN) {
-        int64_t high = low + RUN < n ? low + RUN : n;
-        for (int64_t i = low + 1; i < high; i++) {
-            struct entry moving = a[i];
-            int64_t j = i;
-            for (; j > low && a[j - 1].key > moving.key; j--)
-                a[j] = a[j - 1];
-            a[j] = moving;
-        }
-    }
     struct entry *from = a, *to = spare;
-    for (int64_t width = RUN; width < n; width *= 2) {
-        for (int64_t low = 0; low < n; low += 2 * width) {
-            int64_t middle = low + width < n ? low + width : n, high = low + 2 * width < n ? low + 2 * width : n;
-            int64_t i = low, j = middle, k = low;
-            while (i < middle && j < high) {
-                int second = from[j].key < from[i].key;
-                to[k++] = second ? from[j] : from[i];
-                j += second;
-                i += !second;
-            }
-            memcpy(to + k, from + i, (size_t)(middle - i) * sizeof *to);
-            k += middle - i;
-            memcpy(to + k, from + j, (size_t)(high - j) * sizeof *to);
-        }
+    for (int64_t width = 1; width < n; width *= 2) {
+        int64_t low = 0;
+        for (; low + 2 * width <= n; low += 2 * width)
+            merge_even(from + low, from + low + width, width, to + low);
+        int64_t rest = n - low, half = rest < width ? rest : width;
+        merge(from + low, half, from + low + half, rest - half, to + low);
         struct entry *swap = from;
         from = to;
         to = swap;
