@@ -120,8 +120,30 @@ def test_a_rule_decides_about_clusters(detect: Detect) -> None:
         assert found[0]["interesting"] is interesting
 
 
+_METRICS = "\n".join(
+    [
+        "pos,time,memory",
+        *(f"{place},{place % 3 + 4 * (place >= 20)},{9e6 + place % 4 - 5 * (place >= 20)}" for place in range(40)),
+    ]
+)
+
+
+def test_series_of_a_file_step_together(detect: Detect) -> None:
+    found = detect.found("--method", "e-divisive-joint", given=_METRICS)
+    assert [(row["id"], row["index"], row["movement"]) for row in found] == [("time", 20, "up"), ("memory", 20, "down")]
+    assert found[0]["p_value"] == found[1]["p_value"] == 1 / 200
+
+
+def test_what_was_decided_about_series_together_is_said_for_each(detect: Detect) -> None:
+    explained = detect.found("--method", "e_divisive_joint", "--explain", given=_METRICS)
+    assert [one["id"] for one in explained] == ["time", "memory"]
+    for one in explained:
+        assert one["facts"]["traces together"] == 2
+        assert [step["index"] for step in one["steps"]] == [20]
+
+
 @pytest.mark.parametrize("name", ["values", "method", "frame", "keys", "threads"])
-@pytest.mark.parametrize("method", ["default", "cluster"])
+@pytest.mark.parametrize("method", ["default", "cluster", "e_divisive_joint"])
 def test_what_is_no_parameter_is_refused_by_name(detect: Detect, method: str, name: str) -> None:
     ran = detect.run("--method", method, "--set", f"{name}=1", given="a,b\n1,2\n")
     assert ran.code == 2

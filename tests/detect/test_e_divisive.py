@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from knickpoint.detect import explain, find_steps
+from knickpoint.detect import explain, find_steps, find_steps_many
 from knickpoint.detect.methods.e_divisive_rank import null_law, ranks
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Movement
@@ -169,6 +169,13 @@ def test_about_one_in_a_hundred_series_without_change_has_a_step(parameters: dic
     assert sum(alarms) <= 10  # 390 series at 1 %: more than 10 has probability 0.0018
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_series_of_one_length_do_not_share_the_luck_of_one_draw(seed: int) -> None:
+    values = np.random.default_rng(9).normal(size=(1500, 60))
+    alarms = sum(bool(steps) for steps in find_steps_many(values, method="e_divisive", seed=seed))
+    assert 5 <= alarms <= 26  # at 1 %; shuffled alike, one seed gives 27 and the other 10
+
+
 @pytest.mark.parametrize("scan", ["tau", "tau_kappa"])
 def test_ranks_find_the_exact_place_of_levels_that_stand_apart(scan: str) -> None:
     exact = 0
@@ -301,7 +308,7 @@ def test_ecps_p_values_are_ours_up_to_the_draw(reference: Path) -> None:
             if p < case["sig_lvl"] / 2:
                 assert found[index - 1] == pytest.approx(p, abs=0.015), case["name"]
             if p == 1 / (case["R"] + 1):
-                assert found[index - 1] == p, case["name"]
+                assert found[index - 1] in {p, 2 * p}, case["name"]
 
 
 @pytest.mark.parametrize("name", ["otava_tigerbeetle", "otava_unit"])

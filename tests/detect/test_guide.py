@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
 from knickpoint.calc import FOLDS, FUNCTIONS
-from knickpoint.detect import parameters_of, presets_of
+from knickpoint.detect import judge, parameters_of, presets_of
 from knickpoint.detect.methods.cluster import PRESETS, cluster_traces
+from knickpoint.detect.methods.e_divisive_joint import detect_e_divisive_joint
 from knickpoint.detect.methods.fit import KINDS
 from knickpoint.detect.parameters import describe
 
@@ -34,6 +36,15 @@ def test_a_page_names_every_preset_of_its_method(method: str) -> None:
 
 def test_the_page_of_step_fit_names_every_kind() -> None:
     assert _missing("detect/step_fit.md", set(KINDS)) == set()
+
+
+def test_the_page_of_e_divisive_names_every_parameter_and_preset() -> None:
+    names = {*parameters_of("e_divisive"), *presets_of("e_divisive"), *describe(detect_e_divisive_joint)}
+    assert _missing("detect/e_divisive.md", names) == set()
+
+
+def test_the_page_of_verdicts_names_every_parameter() -> None:
+    assert _missing("detect/judge.md", set(signature(judge).parameters) - {"history", "new"}) == set()
 
 
 def test_the_page_of_clusters_names_every_parameter_and_preset() -> None:

@@ -90,6 +90,43 @@ def test_a_history_in_the_order_of_its_times_has_the_two_commits_that_its_owners
     assert found == set(history["expected_commits_load_accepted"])
 
 
+_OTAVA_ON_ROCKSDB = {
+    "fwdrangewhilewriting.t1": {
+        "ops_sec": [7, 18, 20, 29, 34, 41],
+        "mb_sec": [7, 18, 20, 29, 34, 41],
+        "p50": [4, 7, 18, 29, 34, 41],
+        "p99": [7, 18, 29, 43, 57],
+    },
+    "overwriteandwait.t1.s0": {"ops_sec": [4, 13], "mb_sec": [4, 13], "p50": [4], "p99": [44]},
+    "overwritesome.t1.s0": {"p99": [4, 22, 31, 41, 87]},
+    "readrandom.t1": {"ops_sec": [78, 90], "mb_sec": [78, 90], "p50": [33, 42, 55], "p99": [36, 41, 54, 66, 70]},
+    "readwhilewriting.t1": {"ops_sec": [6, 82], "mb_sec": [6, 82], "p50": [7, 19, 31], "p99": [71]},
+    "revrangewhilewriting.t1": {
+        "ops_sec": [5, 19, 29, 34],
+        "mb_sec": [6, 19, 31, 45],
+        "p50": [5, 45, 53],
+        "p99": [5, 19, 29, 45],
+    },
+}
+"""What apache-otava 0.8.0 by itself finds in the history of RocksDB; nothing in the series that are not named."""
+
+
+def test_a_history_of_rocksdb_has_the_points_that_otava_finds_in_it(reference: Path) -> None:
+    tests = _read(reference, "edivisive_nyrkio_rocksdb_2023")["tests"]
+    assert sum(len(test["metrics"]) for test in tests.values()) == 40
+    for name, test in tests.items():
+        for metric, values in test["metrics"].items():
+            expected = _OTAVA_ON_ROCKSDB.get(name, {}).get(metric, [])
+            assert _places(values, method="e_divisive", preset="otava") == expected, (name, metric)
+
+
+def test_operations_and_bytes_of_a_history_have_the_same_steps(reference: Path) -> None:
+    for name, test in _read(reference, "edivisive_nyrkio_rocksdb_2023")["tests"].items():
+        operations, size = (test["metrics"][metric] for metric in ("ops_sec", "mb_sec"))
+        assert np.ptp(np.divide(operations, size)) < 0.004 * np.median(np.divide(operations, size))
+        assert _places(operations) == _places(size), name
+
+
 @pytest.fixture(scope="module")
 def generator(reference: Path) -> Any:
     """Load the program that made the series of the golden files."""

@@ -33,6 +33,7 @@ __all__ = [
     "catapult",
     "cluster",
     "e_divisive",
+    "e_divisive_joint",
     "explain",
     "find_steps",
     "find_steps_many",
@@ -47,6 +48,7 @@ __all__ = [
 
 _ELSEWHERE: Final = {
     "cluster": ("knickpoint.detect.methods.cluster", "cluster"),
+    "e_divisive_joint": ("knickpoint.detect.methods.e_divisive_joint", "e_divisive_joint"),
     "judge": ("knickpoint.detect.judgement", "judge"),
 }
 

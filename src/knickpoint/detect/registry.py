@@ -56,7 +56,7 @@ def load_method(name: str) -> Method:
     if canonical not in METHODS:
         raise InputError(
             f"there is no method {name!r}",
-            remedy=f"The methods for one series are: {', '.join(sorted(METHODS))}; for many: cluster.",
+            remedy=f"The methods for one series are: {', '.join(sorted(METHODS))}; for many: cluster, e_divisive_joint.",
         )
     module: Any = import_module(METHODS[canonical])
     detect: Callable[..., Detection] = getattr(module, f"detect_{canonical}")

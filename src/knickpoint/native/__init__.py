@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from knickpoint.native.kernel import COMPILED, kernel
 from knickpoint.native.kmeans import Clustering, Lloyd, Packed, lloyd, spread
-from knickpoint.native.reference import TIED
 
 __all__ = [
     "COMPILED",
-    "TIED",
     "Clustering",
     "Lloyd",
     "Packed",

@@ -40,6 +40,12 @@ int64_t kp_qhat(const double *z, int64_t n, double alpha, int v_form, double *q)
    Q}, the first of equal ones, tau -1 when there is none. */
 int64_t kp_scan_both(const double *z, int64_t n, double alpha, int v_form, int64_t least, double *found);
 
+/* The same for n points of so many dimensions, which come one dimension after the other: q[t] for t = 0..n-1 is the
+   largest Q of the first t points against those up to any kappa (both), or to the end, with blocks of least points or
+   more; -inf where there is none. Returns 0, or -1 when there is no memory. */
+int64_t kp_joint_q(const double *points, int64_t n, int64_t dimensions, double alpha, int v_form, int both,
+                   int64_t least, double *q);
+
 /* Shuffle inside each cluster [bounds[c], bounds[c + 1]) of values sorted cluster by cluster, and take the largest Q
    of all. Permutations first, first + 1, ... are judged in order; counting ends when more than allowed reach the
    value reach; a negative allowed judges all. tops may be NULL; beyond reach a top may be less than the largest.

@@ -24,6 +24,7 @@ __all__ = [
     "Region",
     "approach",
     "assign",
+    "form_weight",
     "layer",
     "move",
     "pack",
@@ -82,7 +83,7 @@ def _far(difference: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
     return distance if alpha == 1 else np.power(distance, alpha, out=distance)
 
 
-def _weight(points: NDArray[np.float64], *, v_form: bool) -> NDArray[np.float64]:
+def form_weight(points: NDArray[np.float64], *, v_form: bool) -> NDArray[np.float64]:
     """Return what a block of ``points`` divides its inner distances by, inverted: U gives a single point 0."""
     with np.errstate(divide="ignore"):
         return 1.0 / points if v_form else np.where(points > 1, 1.0 / (points - 1), 0.0)
@@ -113,7 +114,7 @@ def q_hat(values: NDArray[np.float64], alpha: float, *, v_form: bool) -> NDArray
     across = before.sum() - left - right
     points = np.arange(1.0, count)
     rest = count - points
-    inner = left * rest * _weight(points, v_form=v_form) + right * points * _weight(rest, v_form=v_form)
+    inner = left * rest * form_weight(points, v_form=v_form) + right * points * form_weight(rest, v_form=v_form)
     return np.concatenate([[0.0], 2.0 / count * (across - inner)])
 
 
@@ -130,8 +131,8 @@ def _both(values: NDArray[np.float64], alpha: float, least: int, *, v_form: bool
         kappa = np.arange(tau + least, count + 1)
         points = (kappa - tau).astype(float)
         left, inner = whole[:, tau, np.newaxis], right[:, tau + least :]
-        of_left = points * _weight(np.array([float(tau)]), v_form=v_form)
-        of_right = tau * _weight(points, v_form=v_form)
+        of_left = points * form_weight(np.array([float(tau)]), v_form=v_form)
+        of_right = tau * form_weight(points, v_form=v_form)
         grid[:, tau, tau + least :] = (
             (whole[:, tau + least :] - left * (1 + of_left) - inner * (1 + of_right)) * 2 / kappa
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import numpy as np
 
+from knickpoint.cli.commands.detect_joint import detect_together, is_joint
 from knickpoint.cli.options import read_pairs
 from knickpoint.cli.output import Column, OutputFormat, format_option, percent, show
 from knickpoint.cli.positions import in_rows, names_positions
@@ -200,10 +201,12 @@ def command(
 
 
 def _show_steps(series: list[NamedSeries], method: str, parameters: dict[str, str], output: OutputFormat) -> None:
-    detect = _one_by_one if names_positions(parameters) else _detect
-    rows = [
-        _row(one, step) for one, steps in zip(series, detect(series, method, parameters), strict=True) for step in steps
-    ]
+    if is_joint(method):
+        found = [(one, detection.steps) for one, detection in detect_together(series, parameters)]
+    else:
+        detect = _one_by_one if names_positions(parameters) else _detect
+        found = [(one, tuple(steps)) for one, steps in zip(series, detect(series, method, parameters), strict=True)]
+    rows = [_row(one, step) for one, steps in found for step in steps]
     columns = _COLUMNS if output is OutputFormat.TEXT else _COLUMNS + _DETAILS
     show(columns, rows, output, empty="No steps.")
 

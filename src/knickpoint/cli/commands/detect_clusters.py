@@ -11,7 +11,7 @@ from knickpoint.cli.output import Column, OutputFormat, show
 from knickpoint.cli.series import NamedSeries, position_keys
 from knickpoint.model.errors import InputError
 
-__all__ = ["show_clusters"]
+__all__ = ["aligned", "show_clusters"]
 
 _COLUMNS = (
     Column("cluster", right=True),
@@ -24,7 +24,7 @@ _COLUMNS = (
 )
 
 
-def _aligned(series: Sequence[NamedSeries]) -> tuple[list[str], np.ndarray[tuple[int, int], np.dtype[np.float64]]]:
+def aligned(series: Sequence[NamedSeries]) -> tuple[list[str], np.ndarray[tuple[int, int], np.dtype[np.float64]]]:
     """Return all positions in order and the frame of the series over them, ``nan`` where one has no row.
 
     Raises:
@@ -47,7 +47,9 @@ def _aligned(series: Sequence[NamedSeries]) -> tuple[list[str], np.ndarray[tuple
         first += len(own)
         if len(set(own)) < len(own):
             raise InputError(
-                "two rows have one position", where=f"series {one.id!r}", remedy="Give one value a commit to cluster."
+                "two rows have one position",
+                where=f"series {one.id!r}",
+                remedy="Give one value a commit, to look at series together.",
             )
         frame[row, [places[key] for key in own]] = one.values
     return [shown[key] for key in sorted(shown)], frame
@@ -57,7 +59,7 @@ def show_clusters(series: Sequence[NamedSeries], parameters: dict[str, Any], out
     """Print the clusters of ``series``, the strongest step first, one row each."""
     from knickpoint.detect import cluster
 
-    positions, frame = _aligned(series)
+    positions, frame = aligned(series)
     rows = [
         {
             "cluster": number,

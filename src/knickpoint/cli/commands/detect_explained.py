@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from knickpoint.cli.commands.detect_joint import detect_together, is_joint
 from knickpoint.cli.evidence import check_lines, detection_lines, plain, verdict_on
 from knickpoint.cli.output import Column, OutputFormat, percent, show
 from knickpoint.cli.positions import in_rows
@@ -69,9 +70,12 @@ def show_explanations(
     """Print all candidates of each series with every number: as text, as JSON, or as CSV with a row for each check."""
     from knickpoint.detect import explain
 
-    explained = [
-        (one, explain(one.values, method=method, **in_rows(one, parameters))) for one in series if one.positions
-    ]
+    if is_joint(method):
+        explained = detect_together(series, parameters)
+    else:
+        explained = [
+            (one, explain(one.values, method=method, **in_rows(one, parameters))) for one in series if one.positions
+        ]
     if output is OutputFormat.JSON:
         click.echo(json.dumps([_placed(*each) for each in explained], indent=2, ensure_ascii=False))
     elif output is OutputFormat.CSV:

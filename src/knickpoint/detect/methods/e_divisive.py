@@ -6,19 +6,16 @@ After Matteson and James, "A Nonparametric Approach for Multiple Change Point An
 
 from __future__ import annotations
 
-import math
-import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from knickpoint.detect.methods.e_divisive_shuffle import Shuffling, split_by_permutation
-from knickpoint.detect.methods.e_divisive_split import Found, Search
+from knickpoint.detect.methods.e_divisive_shuffle import Shuffling, check_shuffling, split_by_permutation
+from knickpoint.detect.methods.e_divisive_split import Found, Search, check_search, describe, in_unit, refuse
 from knickpoint.detect.regions import build_steps
 from knickpoint.detect.series import power_of_two, read_series
-from knickpoint.model.errors import InputError
-from knickpoint.model.step import Candidate, Detection
+from knickpoint.model.step import Detection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["PRESETS", "THREADS", "detect_e_divisive"]
 
 THREADS: Final = True
-
-_MOST_PERMUTATIONS: Final = 1_000_000
 
 _ONLY_FOR_T: Final[dict[str, Value]] = {
     "sliding": 0,
@@ -64,57 +59,30 @@ PRESETS: Final[dict[str, dict[str, Value]]] = {
 """What signal-processing-algorithms 2.1.6, Apache Otava 0.8.0 and R's ecp 3.1.6 do by themselves."""
 
 
-def _refuse(what: str, remedy: str) -> NoReturn:
-    raise InputError(what, where="e_divisive", remedy=remedy)
-
-
-def _check_numbers(
-    search: Search, *, permutations: int, seed: int, sliding: int, window: int | None, minimum_magnitude: float
-) -> None:
-    if not 0 < search.alpha <= 2:
-        _refuse(f"alpha is {search.alpha:g}", "Give a power above 0 and at most 2.")
-    if not 0 < search.p < 1:
-        _refuse(f"p is {search.p:g}", "Give a probability between 0 and 1.")
-    if search.least < 1:
-        _refuse(f"minimum_segment is {search.least}", "Give 1 or more.")
-    if search.most is not None and search.most < 0:
-        _refuse(f"maximum_steps is {search.most}", "Give 0 or more, or none.")
+def _check_numbers(*, sliding: int, window: int | None, minimum_magnitude: float) -> None:
     if window is not None and window < 1:
-        _refuse(f"window is {window}", "Give the number of measured values to look at, or none.")
-    if not 1 <= permutations <= _MOST_PERMUTATIONS:
-        _refuse(f"permutations is {permutations}", f"Give 1 to {_MOST_PERMUTATIONS}.")
-    if not 0 <= seed < 1 << 64:
-        _refuse(f"seed is {seed}", "Give a whole number from 0, below 2 to the power of 64.")
+        refuse(f"window is {window}", "Give the number of measured values to look at, or none.")
     if not minimum_magnitude >= 0:
-        _refuse(f"minimum_magnitude is {minimum_magnitude:g}", "Give a share of 0 or more.")
+        refuse(f"minimum_magnitude is {minimum_magnitude:g}", "Give a share of 0 or more.")
     if sliding < 0 or sliding == 1:
-        _refuse(f"sliding is {sliding}", "Give a window of 2 values or more, or 0 for none.")
+        refuse(f"sliding is {sliding}", "Give a window of 2 values or more, or 0 for none.")
 
 
-def _check_together(
-    search: Search, test: str, permutations: int, *, others_only: bool, for_t: Mapping[str, Value]
-) -> None:
-    if test == "permutation" and not others_only and search.p * (permutations + 1) < 1 - 1e-9:
-        _refuse(
-            f"{permutations} permutations cannot give a p of {search.p:g}",
-            f"Give at least {math.ceil(1 / search.p) - 1} permutations.",
-        )
+def _check_together(search: Search, test: str, for_t: Mapping[str, Value]) -> None:
     if test == "rank" and search.alpha != 1:
-        _refuse("the rank test has a table for alpha 1 only", "Leave alpha at 1, or give test=permutation.")
+        refuse("the rank test has a table for alpha 1 only", "Leave alpha at 1, or give test=permutation.")
     if test == "t" and not search.both:
-        _refuse("the t-test goes with scan=tau_kappa", "Leave scan out, or give test=permutation.")
-    if test == "none" and search.most is None:
-        _refuse("without a test there is no end to the splits", "Give maximum_steps, too.")
+        refuse("the t-test goes with scan=tau_kappa", "Leave scan out, or give test=permutation.")
     for name, given in for_t.items():
         if test != "t" and given != _ONLY_FOR_T[name]:
-            _refuse(f"{name} goes with test=t", f"Give {name}={_ONLY_FOR_T[name]}, or test=t.")
+            refuse(f"{name} goes with test=t", f"Give {name}={_ONLY_FOR_T[name]}, or test=t.")
 
 
 def _start(series: Series, window: int | None, known: tuple[int, ...]) -> int:
     """Return the first measured value to look at: ``window`` from the end, or the known step that lies before."""
     outside = next((index for index in known if not 0 <= index < series.length), None)
     if outside is not None:
-        _refuse(f"the known step {outside} is no row of the {series.length}", "Give rows of the series, from 0.")
+        refuse(f"the known step {outside} is no row of the {series.length}", "Give rows of the series, from 0.")
     rows = series.rows
     if window is None or rows.size <= window:
         return 0
@@ -176,15 +144,10 @@ def detect_e_divisive(
         InputError: a parameter out of its range, or two that exclude each other.
     """
     search = Search(alpha, form == "V", scan == "tau_kappa", minimum_segment, p, maximum_steps)
-    others_only = counting == "others"
-    _check_numbers(
-        search,
-        permutations=permutations,
-        seed=seed,
-        sliding=sliding,
-        window=window,
-        minimum_magnitude=minimum_magnitude,
-    )
+    shuffling = Shuffling(permutations, seed, others_only=counting == "others")
+    check_search(search, test)
+    check_shuffling(search, shuffling, used=test == "permutation")
+    _check_numbers(sliding=sliding, window=window, minimum_magnitude=minimum_magnitude)
     parameters: dict[str, float | int | str | bool | None] = {
         "alpha": alpha,
         "form": form,
@@ -204,15 +167,13 @@ def detect_e_divisive(
         "neighbours": neighbours,
     }
     for_t = {name: parameters[name] for name in _ONLY_FOR_T}
-    _check_together(search, test, permutations, others_only=others_only, for_t=for_t)
+    _check_together(search, test, for_t)
     series = read_series(values)
     start = _start(series, window, known)
     unit = power_of_two(series.values)
     part = series.values[start:] / unit
     if test in {"permutation", "none"}:
-        examined = split_by_permutation(
-            part, search, Shuffling(permutations if test == "permutation" else 0, seed, others_only)
-        )
+        examined = split_by_permutation(part, search, shuffling if test == "permutation" else None)
     elif test == "rank":
         from knickpoint.detect.methods.e_divisive_rank import split_by_rank
 
@@ -229,18 +190,9 @@ def detect_e_divisive(
             stale=neighbours == "stale",
             refused=candidates,
         )
-    if unit != 1 and test != "rank":
-        examined = [_times(found, unit, alpha) for found in examined]
+    if test != "rank":
+        examined = [in_unit(found, unit, alpha) for found in examined]
     return replace(_detection(values, series, start, examined, candidates=candidates), parameters=parameters)
-
-
-def _times(found: Found, unit: float, alpha: float) -> Found:
-    """Return what was found in values divided by ``unit`` with Q of the values themselves, as far as floats reach."""
-    with np.errstate(over="ignore"):
-        factor = np.float64(unit) ** alpha
-        score = float(min(found.score * factor, sys.float_info.max))
-    checks = tuple(replace(check, value=score) if check.name == "q_hat" else check for check in found.checks)
-    return replace(found, score=score, checks=checks)
 
 
 def _detection(values: ArrayLike, series: Series, start: int, examined: list[Found], *, candidates: bool) -> Detection:
@@ -256,9 +208,5 @@ def _detection(values: ArrayLike, series: Series, start: int, examined: list[Fou
         evidence=[place.checks for place in found],
         first=at[0] if at else 0,
     )
-    described: list[Candidate] = []
-    if candidates:
-        described = [Candidate(at[place.index], place.accepted, place.checks, place.reason) for place in examined]
-        described.sort(key=lambda candidate: candidate.index)
     facts = {"measured values": float(series.values.size), "values looked at": float(len(at))}
-    return Detection("e_divisive", {}, steps, tuple(described), facts)
+    return Detection("e_divisive", {}, steps, describe(examined, at) if candidates else (), facts)

@@ -1,19 +1,24 @@
-"""E-Divisive, the part that every test shares: the best place to split one block."""
+"""E-Divisive, the part that every test shares: what is looked for, the best place to split one block, what was found."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
 from knickpoint import native
-from knickpoint.model.step import Check
+from knickpoint.model.errors import InputError
+from knickpoint.model.step import Candidate, Check
+from knickpoint.native.reference import TIED
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-__all__ = ["Found", "Search", "best_split"]
+__all__ = ["Found", "Search", "best_split", "check_search", "describe", "in_unit", "refuse"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,4 +55,40 @@ def best_split(values: NDArray[np.float64], search: Search) -> tuple[int, float]
     curve = native.q_hat(values, search.alpha, v_form=search.v_form)
     inside = curve[search.least : values.size - search.least + 1]
     q = float(inside.max())
-    return (int(np.argmax(inside >= q * (1 - native.TIED))) + search.least, q) if q > 0 else (0, 0.0)
+    return (int(np.argmax(inside >= q * (1 - TIED))) + search.least, q) if q > 0 else (0, 0.0)
+
+
+def refuse(what: str, remedy: str) -> NoReturn:
+    """Raise the error of a parameter that cannot be."""
+    raise InputError(what, where="e_divisive", remedy=remedy)
+
+
+def check_search(search: Search, test: str) -> None:
+    """Raise ``InputError`` where a number is out of its range, or nothing would end the search."""
+    if not 0 < search.alpha <= 2:
+        refuse(f"alpha is {search.alpha:g}", "Give a power above 0 and at most 2.")
+    if not 0 < search.p < 1:
+        refuse(f"p is {search.p:g}", "Give a probability between 0 and 1.")
+    if search.least < 1:
+        refuse(f"minimum_segment is {search.least}", "Give 1 or more.")
+    if search.most is not None and search.most < 0:
+        refuse(f"maximum_steps is {search.most}", "Give 0 or more, or none.")
+    if test == "none" and search.most is None:
+        refuse("without a test there is no end to the splits", "Give maximum_steps, too.")
+
+
+def in_unit(found: Found, unit: float, alpha: float) -> Found:
+    """Return what was found in values divided by ``unit`` with Q of the values themselves, as far as floats reach."""
+    if unit == 1:
+        return found
+    with np.errstate(over="ignore"):
+        factor = np.float64(unit) ** alpha
+        score = float(min(found.score * factor, sys.float_info.max))
+    checks = tuple(replace(check, value=score) if check.name == "q_hat" else check for check in found.checks)
+    return replace(found, score=score, checks=checks)
+
+
+def describe(examined: Sequence[Found], rows: Sequence[int]) -> tuple[Candidate, ...]:
+    """Return what was examined as candidates by index; ``rows`` are those of the measured values."""
+    described = [Candidate(rows[place.index], place.accepted, place.checks, place.reason) for place in examined]
+    return tuple(sorted(described, key=lambda candidate: candidate.index))

@@ -1,0 +1,26 @@
+"""The kernel of :mod:`knickpoint.native.joint`, compiled. Every call lets other threads run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.native._kernels import ffi, lib  # type: ignore[import-not-found]
+
+__all__ = ["joint_q"]
+
+_pointer: Any = ffi.from_buffer
+
+
+def joint_q(points: NDArray[np.float64], alpha: float, least: int, *, v_form: bool, both: bool) -> NDArray[np.float64]:
+    """Return the largest Q-hat of every tau."""
+    dimensions, count = points.shape
+    q = np.empty(count)
+    failed = lib.kp_joint_q(
+        _pointer("double[]", points), count, dimensions, alpha, v_form, both, least, _pointer("double[]", q)
+    )
+    if failed:
+        raise MemoryError
+    return q
