@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -215,6 +216,25 @@ def test_a_broken_rule_is_refused_at_its_column(text: str, column: int) -> None:
 def test_a_bound_below_zero_or_without_end_is_refused(parameters: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="0 or more; both directions count"):
         step_fit(np.arange(30.0), kind="cohen", **parameters)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"kind": "absolute", "threshold": 0},
+        {"kind": "mann_whitney_u", "threshold": 1},
+        {"kind": "cohen", "threshold": 0.7, "compatible": True},
+    ],
+    ids=["absolute", "mann_whitney_u", "cohen"],
+)
+def test_every_check_holds_where_its_numbers_say_so(parameters: dict[str, Any]) -> None:
+    values = np.r_[np.zeros(20), 1.0, np.zeros(20), np.tile([0.0, 1.0], 10)]
+    for candidate in step_fit(values, refiner="each", **parameters).candidates:
+        for check in candidate.checks:
+            compare = {">=": operator.ge, "<=": operator.le, ">": operator.gt}[check.relation]
+            assert check.bound is not None
+            assert check.passed == compare(check.value, check.bound)
+        assert candidate.accepted == all(check.passed for check in candidate.checks)
 
 
 @given(st.floats(0, allow_infinity=False))

@@ -172,13 +172,14 @@ def explain_window(rule: Rule, judged: Judged, window: int, *, unit: float = 1.0
     value that says least.
     """
     found: list[Check] = []
-    for fit, leaf in zip(judged.fits, leaves(rule), strict=True):
-        ranks = fit.kind == "mann_whitney_u"
-        value = abs(float(fit.value[window])) if fit.judged[window] else float(ranks)
-        if fit.kind in IN_UNIT:
-            value *= unit
-        passed = bool(fit.movement[window])
-        found.append(Check(fit.kind, value, "<=" if ranks else ">=", leaf.bound, passed=passed))
+    for fit in judged.fits:
+        ranks, own = fit.kind == "mann_whitney_u", unit if fit.kind in IN_UNIT else 1.0
+        value = abs(float(fit.value[window])) * own if fit.judged[window] else float(ranks)
+        bound = fit.bound * own
+        passed = value <= bound if ranks else value >= bound
+        found.append(Check(fit.kind, value, "<=" if ranks else ">=", bound, passed=passed))
+        if passed and not fit.movement[window]:
+            found.append(Check("size of the step", 0.0, ">", 0.0, passed=False))
     if isinstance(rule, Compound):
         holds = bool(judged.movement[window])
         found.append(Check("the rule, 1 where it holds", float(holds), ">=", 1.0, passed=holds))
