@@ -76,7 +76,7 @@ def methods() -> str:
     """Return the page of the detection methods, with their parameters and presets."""
     detect = import_module("knickpoint.detect")
     lines = ["# Detection methods", "", "Written from the code by `make docs-write`; the guide says what they do.", ""]
-    for name in sorted(detect.METHODS):
+    for name in sorted({*detect.METHODS, *detect.TOGETHER}):
         lines += [f"## {name}", "", "| parameter | by default |", "|---|---|"]
         lines += [f"| `{key}` | `{value}` |" for key, value in detect.parameters_of(name).items()]
         lines.append("")

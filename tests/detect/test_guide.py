@@ -10,7 +10,6 @@ import pytest
 from knickpoint.calc import FOLDS, FUNCTIONS
 from knickpoint.detect import judge, parameters_of, presets_of
 from knickpoint.detect.methods.cluster import PRESETS, cluster_traces
-from knickpoint.detect.methods.e_divisive_joint import detect_e_divisive_joint
 from knickpoint.detect.methods.fit import KINDS
 from knickpoint.detect.parameters import describe
 
@@ -39,7 +38,7 @@ def test_the_page_of_step_fit_names_every_kind() -> None:
 
 
 def test_the_page_of_e_divisive_names_every_parameter_and_preset() -> None:
-    names = {*parameters_of("e_divisive"), *presets_of("e_divisive"), *describe(detect_e_divisive_joint)}
+    names = {*parameters_of("e_divisive"), *presets_of("e_divisive"), *parameters_of("e_divisive_joint")}
     assert _missing("detect/e_divisive.md", names) == set()
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knickpoint.detect.batch import find_steps_many
 from knickpoint.detect.door import explain, find_steps, parameters_of, presets_of
-from knickpoint.detect.registry import METHODS
+from knickpoint.detect.registry import METHODS, TOGETHER
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METHODS",
+    "TOGETHER",
     "catapult",
     "cluster",
     "e_divisive",
@@ -47,9 +48,8 @@ __all__ = [
 ]
 
 _ELSEWHERE: Final = {
-    "cluster": ("knickpoint.detect.methods.cluster", "cluster"),
-    "e_divisive_joint": ("knickpoint.detect.methods.e_divisive_joint", "e_divisive_joint"),
-    "judge": ("knickpoint.detect.judgement", "judge"),
+    "judge": "knickpoint.detect.judgement",
+    **TOGETHER,
 }
 
 
@@ -69,8 +69,7 @@ def __getattr__(name: str) -> Any:
     if name in METHODS and name in __all__:
         found: Any = _method(name)
     elif name in _ELSEWHERE:
-        module, own = _ELSEWHERE[name]
-        found = getattr(import_module(module), own)
+        found = getattr(import_module(_ELSEWHERE[name]), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from knickpoint.detect.parameters import Value, describe, effective, resolve
-from knickpoint.detect.registry import Method, load_method
+from knickpoint.detect.parameters import Value, effective, resolve
+from knickpoint.detect.registry import Method, describe_method, load_method
 from knickpoint.detect.series import check_series
 from knickpoint.model.step import Detection, Step
 
@@ -52,9 +52,9 @@ def find_steps(values: ArrayLike, *, method: str = "default", **parameters: obje
 
 def parameters_of(method: str) -> dict[str, Value]:
     """Return the parameters of ``method`` with their defaults. Raises ``InputError`` when there is no such method."""
-    return describe(load_method(method).detect)
+    return describe_method(method)[0]
 
 
 def presets_of(method: str) -> Mapping[str, Mapping[str, Value]]:
     """Return the presets of ``method``: name to parameters. Raises ``InputError`` as :func:`parameters_of`."""
-    return load_method(method).presets
+    return describe_method(method)[1]

@@ -9,11 +9,11 @@ from importlib import import_module
 from inspect import signature
 from typing import Any, Final
 
-from knickpoint.detect.parameters import CANDIDATES, Value
+from knickpoint.detect.parameters import CANDIDATES, Value, describe
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Detection, Step
 
-__all__ = ["METHODS", "Method", "load_method"]
+__all__ = ["METHODS", "TOGETHER", "Method", "describe_method", "load_method"]
 
 METHODS: Final[Mapping[str, str]] = {
     "catapult": "knickpoint.detect.methods.catapult",
@@ -27,6 +27,12 @@ METHODS: Final[Mapping[str, str]] = {
 """Method name to module. The module defines ``detect_NAME``, and may define ``PRESETS`` (name of a preset
 to parameters), ``THREADS`` (True when nearly all its time is spent in kernels, which let other threads run), and
 ``detect_NAME_many``, which takes some rows of a frame at once and returns the steps of each."""
+
+TOGETHER: Final[Mapping[str, str]] = {
+    "cluster": "knickpoint.detect.methods.cluster",
+    "e_divisive_joint": "knickpoint.detect.methods.e_divisive_joint",
+}
+"""What looks at many series at once: name to module, which defines a function of this name and ``PRESETS``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,10 @@ class Method:
     detect_many: Callable[..., Sequence[Sequence[Step]]] | None
 
 
+def _canonical(name: str) -> str:
+    return name.strip().replace("-", "_")
+
+
 @cache
 def load_method(name: str) -> Method:
     """Import the method ``name``; hyphens count as underscores.
@@ -56,7 +66,7 @@ def load_method(name: str) -> Method:
     if canonical not in METHODS:
         raise InputError(
             f"there is no method {name!r}",
-            remedy=f"The methods for one series are: {', '.join(sorted(METHODS))}; for many: cluster, e_divisive_joint.",
+            remedy=f"The methods for one series are: {', '.join(sorted(METHODS))}; for many: {', '.join(sorted(TOGETHER))}.",
         )
     module: Any = import_module(METHODS[canonical])
     detect: Callable[..., Detection] = getattr(module, f"detect_{canonical}")
@@ -68,3 +78,17 @@ def load_method(name: str) -> Method:
         lean={CANDIDATES: False} if CANDIDATES in signature(detect).parameters else {},
         detect_many=getattr(module, f"detect_{canonical}_many", None),
     )
+
+
+def describe_method(name: str) -> tuple[dict[str, Value], Mapping[str, Mapping[str, Value]]]:
+    """Return the parameters of a method with their defaults, and its presets; of what looks at many series, too.
+
+    Raises:
+        InputError: there is no such method.
+    """
+    canonical = _canonical(name)
+    if canonical in TOGETHER:
+        module: Any = import_module(TOGETHER[canonical])
+        return describe(getattr(module, canonical)), module.PRESETS
+    method = load_method(name)
+    return describe(method.detect), method.presets

@@ -212,18 +212,15 @@ def _show_steps(series: list[NamedSeries], method: str, parameters: dict[str, st
 
 
 def _show_methods(output: OutputFormat) -> None:
-    from knickpoint.detect import METHODS, cluster, parameters_of, presets_of
-    from knickpoint.detect.parameters import describe
+    from knickpoint.detect import METHODS, TOGETHER, parameters_of, presets_of
 
-    known = {name: (parameters_of(name), list(presets_of(name))) for name in METHODS}
-    known["cluster"] = (describe(cluster), [])
     rows = [
         {
             "method": name,
-            "parameters": [f"{key}={value}" for key, value in parameters.items() if key not in _RESERVED],
-            "presets": presets,
+            "parameters": [f"{key}={value}" for key, value in parameters_of(name).items() if key not in _RESERVED],
+            "presets": list(presets_of(name)),
         }
-        for name, (parameters, presets) in sorted(known.items())
+        for name in sorted({*METHODS, *TOGETHER})
     ]
     columns = (Column("method"), Column("parameters", text=" ".join), Column("presets", text=" ".join))
     show(columns, rows, output)
