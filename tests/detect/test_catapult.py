@@ -133,3 +133,9 @@ def test_a_positive_scale_changes_nothing(seed: int, scale: float) -> None:
     values[24:] += 30
     before, after = (catapult(each).steps for each in (values, values * scale))
     assert [step.index for step in before] == [step.index for step in after]
+
+
+@pytest.mark.parametrize(("before", "after", "at"), [(61.92, 38.98, 19), (31.58, 27.71, 20), (14.52, 31.95, 13)])
+def test_a_level_without_noise_has_no_split_by_rounding(before: float, after: float, at: int) -> None:
+    steps = catapult(np.r_[np.full(at, before), np.full(25, after)]).steps
+    assert [step.index for step in steps] == [at]

@@ -30,6 +30,8 @@ _SHARE_OF_PEAK: Final = 0.9
 _FEWEST: Final = 4
 _TIED: Final = 1e-9
 """Energies that differ by a smaller share differ by rounding."""
+_ROUNDING: Final = 1e-12
+"""Values that differ by a smaller share are one level, which has no split: running sums leave it some energy."""
 
 _MOST_PERMUTATIONS: Final = 100_000
 
@@ -109,13 +111,14 @@ class _Search:
         waiting = [(0, values.size)]
         while waiting:
             first, stop = waiting.pop(0)
-            if stop - first < _FEWEST:
+            segment = values[first:stop]
+            if segment.size < _FEWEST or np.ptp(segment) <= _ROUNDING * np.abs(segment).max():
                 continue
-            energy = energies(values[first:stop, None])[:, 0]
+            energy = energies(segment[:, None])[:, 0]
             best = int(np.argmax(energy))
             if energy[best] <= 0:
                 continue
-            significance = self.significance(values[first:stop], best + 1)
+            significance = self.significance(segment, best + 1)
             bound = _SHARE_OF_PEAK * energy[best]
             lower = upper = best
             while lower > 0 and energy[lower - 1] >= bound:
