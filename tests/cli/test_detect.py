@@ -122,6 +122,19 @@ def test_a_rule_decides_about_clusters(detect: Detect) -> None:
         assert found[0]["interesting"] is interesting
 
 
+def test_clusters_say_what_their_series_share_and_what_decides(detect: Detect) -> None:
+    names = ['"test=a,arch=x86"', '",arch=x86,test=b,"', '"plain"']
+    rows = (f"{place % 3 + 20 * (place >= 20)},{place % 2 + 9 * (place >= 20)},{place % 4}" for place in range(40))
+    given = "\n".join([",".join(names), *rows])
+    moved, still = detect.found("--method", "cluster", "--set", "k=2", given=given)
+    assert (moved["shared"], still["shared"]) == (["arch=x86"], [])
+    assert moved["params"][0] == {"name": "arch", "value": "x86", "count": 2, "percent": 100}
+    assert (moved["step"]["index"], len(moved["centroid"]), len(moved["distances"])) == (20, 40, 2)
+    assert [check["passed"] for check in moved["evidence"]] == [True, True]
+    columns = detect.run("--method", "cluster", "--format", "csv", given=given).output.splitlines()[0]
+    assert columns == "cluster,index,pos,size,regression,interesting,members,shared"
+
+
 _METRICS = "\n".join(
     [
         "pos,time,memory",

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import click
 import numpy as np
 
+from knickpoint.cli.evidence import plain
 from knickpoint.cli.output import Column, OutputFormat, show
 from knickpoint.cli.series import NamedSeries, position_keys
 from knickpoint.model.errors import InputError
+
+if TYPE_CHECKING:
+    from knickpoint.model.cluster import Cluster
 
 __all__ = ["aligned", "show_clusters"]
 
@@ -21,6 +27,7 @@ _COLUMNS = (
     Column("regression", text=lambda value: f"{value:+.3g}", right=True),
     Column("interesting", text=lambda interesting: "yes" if interesting else "no"),
     Column("members", text=lambda members: " ".join(members[:3]) + (" …" if len(members) > 3 else "")),
+    Column("shared", "in common", text=" ".join),
 )
 
 
@@ -55,12 +62,25 @@ def aligned(series: Sequence[NamedSeries]) -> tuple[list[str], np.ndarray[tuple[
     return [shown[key] for key in sorted(shown)], frame
 
 
+def _key(text: str) -> str:
+    """Return the trace key that the id of a series spells, which may lack the outer commas or the order of names."""
+    pairs = sorted(text.strip(",").split(","), key=lambda pair: pair.partition("=")[0])
+    return f",{','.join(pairs)},"
+
+
+def _evidence(one: Cluster) -> dict[str, Any]:
+    """Return what JSON says beyond the columns: the params of the members, and what the decision rests on."""
+    fields = {"params": one.params, "distances": one.distances, "centroid": one.centroid.tolist()}
+    return {name: plain(value) for name, value in (fields | {"step": one.step, "evidence": one.evidence}).items()}
+
+
 def show_clusters(series: Sequence[NamedSeries], parameters: dict[str, Any], output: OutputFormat) -> None:
-    """Print the clusters of ``series``, the strongest step first, one row each."""
+    """Print the clusters of ``series``, the strongest step first, one row each; JSON has their evidence, too."""
     from knickpoint.detect import cluster
 
     positions, frame = aligned(series)
-    rows = [
+    found = cluster(frame, [_key(one.id) for one in series], **parameters)
+    rows: list[dict[str, Any]] = [
         {
             "cluster": number,
             "index": None if one.step is None else one.step.index,
@@ -69,7 +89,12 @@ def show_clusters(series: Sequence[NamedSeries], parameters: dict[str, Any], out
             "regression": one.regression,
             "interesting": one.interesting,
             "members": [series[member].id for member in one.members],
+            "shared": [f"{param.name}={param.value}" for param in one.params if param.count == one.size],
         }
-        for number, one in enumerate(cluster(frame, **parameters))
+        for number, one in enumerate(found)
     ]
+    if output is OutputFormat.JSON:
+        full = [row | _evidence(one) for row, one in zip(rows, found, strict=True)]
+        click.echo(json.dumps(full, indent=2, ensure_ascii=False))
+        return
     show(_COLUMNS, rows, output, empty="No clusters.")
