@@ -128,8 +128,9 @@ def _common_leaf(judged: Judged, area: Area) -> int:
 def strengths(judged: Judged, leaf: int) -> NDArray[np.float64]:
     """Return how strong each window is by one leaf of the rule, larger being stronger."""
     fit = judged.fits[leaf]
-    value = np.where(fit.judged, fit.value, np.nan).astype(np.float64)
-    return np.nan_to_num(1 - value if fit.kind == "mann_whitney_u" else np.abs(value), nan=-np.inf)
+    value = np.asarray(fit.value, dtype=np.float64)
+    strength = 1 - value if fit.kind == "mann_whitney_u" else np.abs(value)
+    return np.where(fit.judged & ~np.isnan(strength), strength, -np.inf)
 
 
 def _is_open(strength: NDArray[np.float64], highest: int) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -140,16 +142,16 @@ def too_much_missing(windows: NDArray[np.floating], *, compatible: bool = False)
     return np.asarray(missing[:, half] | (percent[0] > 50) | (percent[1] > 50))
 
 
+def _alike(values: NDArray[Any]) -> Iterator[tuple[int, int]]:
+    """Iterate over the runs of equal ``values``: the first place of each and the last."""
+    changes = np.flatnonzero(values[1:] != values[:-1]).tolist()
+    yield from zip([0, *(place + 1 for place in changes)], [*changes, values.size - 1], strict=True)
+
+
 def _runs(movement: NDArray[np.int8]) -> list[Area]:
-    if not movement.size:
+    if not movement.any():
         return []
-    starts = np.flatnonzero(np.diff(movement, prepend=movement[0] + 1))
-    ends = np.append(starts[1:], movement.size) - 1
-    return [
-        Area(int(first), int(last), int(movement[first]))
-        for first, last in zip(starts, ends, strict=True)
-        if movement[first]
-    ]
+    return [Area(first, last, int(movement[first])) for first, last in _alike(movement) if movement[first]]
 
 
 def areas(movement: NDArray[np.int8], longest: int, *, compatible: bool = False) -> list[Area]:
@@ -178,12 +180,8 @@ def find_peaks(strengths: NDArray[np.float64]) -> Peaks:
     """
     if not strengths.size:
         return Peaks(0, 0, 0)
-    starts = np.flatnonzero(np.append(True, strengths[1:] != strengths[:-1]))
-    ends = np.append(starts[1:], strengths.size) - 1
-    heights = strengths[starts]
-    padded = np.concatenate([[-np.inf], heights, [-np.inf]])
-    peaks = np.flatnonzero((heights > padded[:-2]) & (heights > padded[2:]))
-    if not peaks.size:
-        peaks = np.array([int(heights.argmax())])
-    top = int(peaks[heights[peaks].argmax()])
-    return Peaks(int(starts[peaks[0]]), int(starts[top] + ends[top] + 1) // 2, int(ends[peaks[-1]]))
+    plateaus = list(_alike(strengths))
+    heights = [-math.inf, *(float(strengths[first]) for first, _ in plateaus), -math.inf]
+    peaks = [place for place in range(len(plateaus)) if heights[place] <= heights[place + 1] >= heights[place + 2]]
+    top = max(peaks, key=lambda place: heights[place + 1])
+    return Peaks(plateaus[peaks[0]][0], (sum(plateaus[top]) + 1) // 2, plateaus[peaks[-1]][1])
