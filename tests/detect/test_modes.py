@@ -67,6 +67,10 @@ def test_the_window_ignores_visits_two_shorter_than_itself(window: int, strays: 
     assert len(_indices(values, window)) == found
 
 
+def test_a_staircase_without_noise_has_all_its_steps_though_its_levels_are_evenly_apart() -> None:
+    assert _indices(_levels((50, 25), (60, 25), (70, 25), (60, 25), noise=0.0)) == [25, 50, 75]
+
+
 def test_an_ignored_visit_is_a_candidate_with_its_length() -> None:
     detection = modes(_levels((10, 30), (30, 2), (10, 30)))
     (candidate,) = detection.candidates

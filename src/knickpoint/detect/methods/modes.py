@@ -23,6 +23,9 @@ __all__ = ["Visit", "detect_modes", "find_modes", "flatten", "settle"]
 _FEWEST_A_MODE = 5
 """How many values there have to be for each mode that is looked for."""
 
+_STAY = 20
+"""Values of one kind in a row, on average, that rounded noise does not reach."""
+
 _MOST = 100
 """How many modes may be looked for."""
 
@@ -45,9 +48,13 @@ class Visit:
 
 
 def _grid(values: NDArray[np.float64]) -> float:
-    """Return the variance that rounding to a grid gives ``values``: the finest step between them stands for it."""
+    """Return the variance that rounding to a grid gives ``values``: the finest step between them stands for it.
+
+    It is 0 where there are two values, or where values stay the same for long: those are levels without noise.
+    """
     distinct = np.unique(values)
-    return float(np.diff(distinct).min()) ** 2 / 12 if distinct.size > 2 else 0.0
+    moves = np.count_nonzero(np.diff(values))
+    return float(np.diff(distinct).min()) ** 2 / 12 if distinct.size > 2 and moves * _STAY > values.size else 0.0
 
 
 def find_modes(values: NDArray[np.float64], *, separation: float = 4.5, most: int = 6) -> tuple[Partition, float]:
