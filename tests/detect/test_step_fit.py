@@ -77,6 +77,17 @@ def test_one_step_is_one_finding_with_bounds_and_each_window_a_finding_without()
     assert {check.name for check in joined.steps[0].evidence} >= {"cohen", "earliest index", "latest index"}
 
 
+@pytest.mark.parametrize("kind", ["absolute", "percent", "cohen", "original"])
+def test_a_level_ends_where_an_unwanted_step_begins(kind: Kind) -> None:
+    values = 100 + np.random.default_rng(2).normal(0, 0.1, 100)
+    values[40:60] += 20
+    parameters = {"kind": kind, "threshold": 5 if kind == "absolute" else None}
+    (up,) = step_fit(values, direction="up", **parameters).steps
+    both, _ = step_fit(values, **parameters).steps
+    assert up == both
+    assert (up.after.first, up.after.last) == (40, 59)
+
+
 def test_a_window_whose_neighbour_is_stronger_says_so() -> None:
     detection = step_fit(_series(), kind="cohen")
     reasons = {candidate.index: candidate.reason for candidate in detection.candidates}

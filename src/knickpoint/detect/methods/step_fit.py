@@ -7,7 +7,8 @@ windows into one step. See ``docs/guide/detect/step_fit.md``.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
@@ -68,34 +69,36 @@ def _score(judged: Judged, window: int, unit: float) -> tuple[float, float | Non
     return abs(value) * (unit if kind in IN_UNIT else 1.0), None
 
 
-def _steps(values: NDArray[np.float64], seen: Seen, outcome: Outcome, *, alone: bool) -> tuple[Step, ...]:
-    """Build the steps; a step ``alone`` has the halves of its window for levels, and others reach to the next one."""
-    windows = sorted(outcome.taken)
-    scores = [_score(seen.judged, window, seen.unit) for window in windows]
-    evidence = [seen.checks(window) + outcome.taken[window] for window in windows]
-    if not alone:
-        return build_steps(
-            values,
-            [seen.index(window) for window in windows],
-            method="step_fit",
-            scores=[score for score, _ in scores],
-            p_values=[p_value for _, p_value in scores],
-            evidence=evidence,
-        )
-    return tuple(
-        build_step(
+def _alone(values: NDArray[np.float64], seen: Seen, outcome: Outcome) -> Iterator[Step]:
+    """Build a step for each window taken, with the halves of the window for levels."""
+    for order, window in enumerate(sorted(outcome.taken)):
+        score, p_value = _score(seen.judged, window, seen.unit)
+        yield build_step(
             values,
             seen.index(window),
             method="step_fit",
             first=int(seen.rows[window]),
             last=int(seen.rows[window + seen.windows.shape[1] - 1]),
-            score=scores[order][0],
-            p_value=scores[order][1],
+            score=score,
+            p_value=p_value,
             order=order,
-            evidence=evidence[order],
+            evidence=seen.checks(window) + outcome.taken[window],
         )
-        for order, window in enumerate(windows)
+
+
+def _in_line(values: NDArray[np.float64], seen: Seen, outcome: Outcome, unwanted: list[int]) -> Iterator[Step]:
+    """Build the steps taken, whose levels reach from one to the next; those at ``unwanted`` end levels, too."""
+    windows = sorted(outcome.taken)
+    scores = [_score(seen.judged, window, seen.unit) for window in windows]
+    steps = build_steps(
+        values,
+        [seen.index(window) for window in windows] + unwanted,
+        method="step_fit",
+        scores=[score for score, _ in scores] + [math.nan] * len(unwanted),
+        p_values=[p_value for _, p_value in scores] + [None] * len(unwanted),
+        evidence=[seen.checks(window) + outcome.taken[window] for window in windows] + [()] * len(unwanted),
     )
+    return (step for step in steps if step.index not in unwanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,13 @@ class _Fitting:
 
     def steps(self, values: NDArray[np.float64], seen: Seen, outcome: Outcome) -> tuple[Step, ...]:
         """Build the steps of the series ``values``."""
-        return _steps(values, seen, outcome, alone=self.refiner == "each")
+        if self.refiner == "each":
+            return tuple(_alone(values, seen, outcome))
+        unwanted: list[int] = []
+        if outcome.taken and self.direction != "both":
+            turned = replace(seen, wanted=np.where(seen.wanted == 0, seen.judged.movement, 0).astype(np.int8))
+            unwanted = [seen.index(window) for window in settle(turned, self.refiner).taken]
+        return tuple(_in_line(values, seen, outcome, unwanted))
 
 
 def detect_step_fit(
