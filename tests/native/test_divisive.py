@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import partial
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -232,3 +234,14 @@ def test_windows_compiled_do_what_numpy_does(
     assert [note[:2] for note in answers[0]] == [note[:2] for note in answers[1]]
     for mine, theirs in zip(*answers, strict=True):
         assert mine[2:] == pytest.approx(theirs[2:], rel=1e-5, abs=1e-12)
+
+
+@pytest.mark.parametrize("room", [kernel, reference], ids=["chosen", "numpy"])
+def test_windows_without_what_was_refused_tell_what_stays(room: ModuleType) -> None:
+    values = np.repeat([1.0, 4.0, 2.0], 60) + np.random.default_rng(5).normal(size=180)
+    arguments = {"v_form": False, "least": 1, "window": 50, "stride": 25, "first_p": 0.1, "max_p": 0.01}
+    find = partial(room.windows, values, 1.0, **arguments, least_magnitude=0.0, population=False, stale=False)
+    told = find()
+    stay = [note for note in told if note[0] == 4]
+    assert 0 < len(stay) < len(told)
+    assert find(refused=False) == stay

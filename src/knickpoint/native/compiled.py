@@ -226,6 +226,7 @@ def windows(
     least_magnitude: float,
     population: bool,
     stale: bool,
+    refused: bool = True,
 ) -> list[Note]:
     """Split windows by t-test and take away the weakest; see the reference."""
     found = ffi.new("int64_t *")
@@ -252,5 +253,6 @@ def windows(
         if used < 0:
             raise MemoryError
         if used <= most:
-            return [(int(kind), int(index), q, p, size) for kind, index, q, p, size in notes[:used].tolist()]
+            told = notes[0 if refused else used - found[0] : used].tolist()
+            return [(int(kind), int(index), q, p, size) for kind, index, q, p, size in told]
         most = used

@@ -30,6 +30,8 @@
 #pragma GCC optimize("fp-contract=off")
 #endif
 
+const double kp_beyond[16] = {KP_EIGHT(0.0), KP_EIGHT(-INFINITY)};
+
 /* Row d is set after place d. */
 const struct after kp_after = {
     {

@@ -35,6 +35,9 @@ extern const struct after {
     small16 of_counts[16];
 } kp_after;
 
+/* What to add to eight values of which the last lie beyond an end, so that they are the largest of nothing. */
+extern const double kp_beyond[16];
+
 /* The functions that exist once for each level of instructions. */
 struct divisive {
     void (*prefix)(const double *z, int64_t n, int way, double alpha, double *p);

@@ -210,22 +210,20 @@ KP_INLINE void NAME(best_kappa)(int64_t tau, int64_t n, int64_t least, const dou
     int64_t kappa = tau + least;
     if (tau < least || kappa > n)
         return;
-    double left = whole[tau], scaled = left * inverse[tau], t = (double)tau, row = -INFINITY;
+    double left = whole[tau], scaled = left * inverse[tau], t = (double)tau;
     eight most = (eight){0} - INFINITY;
-    for (; kappa + 8 <= n + 1; kappa += 8) {
+    for (; kappa <= n; kappa += 8) { /* what lies beyond n counts as -inf */
+        int64_t rest = n + 1 - kappa < 8 ? n + 1 - kappa : 8;
         eight r = *(const loose8 *)(right + kappa);
         eight m = *(const loose8 *)(count + kappa - tau), over = *(const loose8 *)(inverse + kappa - tau);
         eight q = (*(const loose8 *)(whole + kappa) - left - r - m * scaled - t * over * r) *
                   *(const loose8 *)(twice + kappa);
-        most = NAME(larger8)(q, most);
+        most = NAME(larger8)(q + *(const loose8 *)(kp_beyond + 8 - rest), most);
     }
-    for (int lane = 0; lane < 8; lane++)
-        row = most[lane] > row ? most[lane] : row;
-    for (; kappa <= n; kappa++) {
-        double q = NAME(q_of)(whole[kappa], left, right[kappa], count[kappa - tau], scaled, t, inverse[kappa - tau],
-                              twice[kappa]);
-        row = q > row ? q : row;
-    }
+    for (int half = 4; half; half /= 2)
+        for (int lane = 0; lane < half; lane++)
+            most[lane] = most[lane] > most[lane + half] ? most[lane] : most[lane + half];
+    double row = most[0];
     if (row < found[2] - KP_TIED * fabs(found[2]))
         return;
     double equal = row - KP_TIED * fabs(row);
@@ -247,6 +245,9 @@ KP_INLINE void NAME(scan_both_way)(const double *KP_RESTRICT z, int64_t n, int64
     double *row[4] = {rows, rows + (n + 9), rows + 2 * (n + 9), rows + 3 * (n + 9)};
     for (int64_t i = 0; i < n + 9; i++)
         row[3][i] = 0.0;
+    for (int u = 0; u < 3; u++)
+        for (int64_t i = n + 1; i < n + 9; i++)
+            row[u][i] = 0.0;
     found[0] = found[1] = -1.0;
     found[2] = -INFINITY;
     for (int64_t tau = n - 1; tau >= least; tau -= 4) {

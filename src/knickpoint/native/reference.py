@@ -306,6 +306,7 @@ def windows(
     least_magnitude: float,
     population: bool,
     stale: bool,
+    refused: bool = True,
 ) -> list[Note]:
     """Split sliding windows by E-Divisive with a t-test at each split, then take away the weakest.
 
@@ -313,7 +314,8 @@ def windows(
     a p of at most ``first_p``. Then the point with the largest p goes while that is not below ``max_p``, else
     the one with the smallest magnitude while that is not above ``least_magnitude``. ``population`` divides
     variances by n as Otava does; ``stale`` leaves the statistics of the point before one that is taken away
-    as they were, as Otava 0.8 does. The last notes, of kind 4, are the points that stay, with fresh statistics.
+    as they were, as Otava 0.8 does. The last notes, of kind 4, are the points that stay, with fresh statistics;
+    without ``refused`` there are no others.
     """
     notes: list[Note] = []
     strength: dict[int, float] = {}
@@ -352,5 +354,5 @@ def windows(
         for place in (weakest, weakest + 1) if stale else (weakest - 1, weakest):
             if 0 <= place < len(points):
                 levels[place] = around(place)
-    notes.extend((4, index, strength[index], *around(place)) for place, index in enumerate(points))
-    return notes
+    stay: list[Note] = [(4, index, strength[index], *around(place)) for place, index in enumerate(points)]
+    return notes + stay if refused else stay

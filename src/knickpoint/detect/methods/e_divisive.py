@@ -198,15 +198,15 @@ def detect_e_divisive(
 def _detection(values: ArrayLike, series: Series, start: int, examined: list[Found], *, candidates: bool) -> Detection:
     """Return the answer without its parameters, with rows for the places, which count from ``start``."""
     found = [place for place in examined if place.accepted]
-    at = series.rows[start:].tolist()
+    at = series.rows[start:]
     steps = build_steps(
         np.asarray(values, dtype=np.float64),
-        [at[place.index] for place in found],
+        at[[place.index for place in found]].tolist(),
         method="e_divisive",
         scores=[place.score for place in found],
         p_values=[place.p_value for place in found],
         evidence=[place.checks for place in found],
-        first=at[0] if at else 0,
+        first=int(at[0]) if at.size else 0,
     )
-    facts = {"measured values": float(series.values.size), "values looked at": float(len(at))}
-    return Detection("e_divisive", {}, steps, describe(examined, at) if candidates else (), facts)
+    facts = {"measured values": float(series.values.size), "values looked at": float(at.size)}
+    return Detection("e_divisive", {}, steps, describe(examined, at.tolist()) if candidates else (), facts)

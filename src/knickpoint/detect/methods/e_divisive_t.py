@@ -53,11 +53,12 @@ def split_by_t(
         least_magnitude=least_magnitude,
         population=population,
         stale=stale,
+        refused=refused,
     )
     gone: list[Found] = []
     kept: list[Found] = []
     for kind, index, q, p, magnitude in notes:
-        if kind == _SPLIT or (kind != _STAYS and not refused):
+        if kind == _SPLIT:
             continue
         strength = Check("q_hat", q)
         large = Check("magnitude", magnitude, ">", least_magnitude, passed=magnitude > least_magnitude)
