@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from knickpoint.detect import catapult
 from knickpoint.detect.methods.catapult import energies, filter_checks, find_splits
 from knickpoint.model.errors import InputError
+from knickpoint.model.step import Step
 
 _NAMES = {
     "max_window_size": "window",
@@ -37,6 +38,10 @@ def _runs(text: str) -> NDArray[np.float64]:
         value, _, length = run.partition("x")
         values += [float(value)] * int(length or 1)
     return np.array(values)
+
+
+def _numbers(step: Step) -> dict[str, float]:
+    return {check.name: check.value for check in step.evidence}
 
 
 def _energy(values: list[float], place: int) -> float:
@@ -88,6 +93,10 @@ def test_change_points_are_those_of_catapult(vectors: dict[str, Any]) -> None:
         parameters = {ours: case["params"][theirs] for theirs, ours in _NAMES.items() if theirs in case["params"]}
         steps = catapult(np.array(case["series"], dtype=np.float64), **parameters).steps
         assert [step.index for step in steps] == sorted(expected)
+        for step, point in zip(steps, case.get("expect", []), strict=False):
+            assert (step.before.median, step.after.median) == (point["median_before"], point["median_after"])
+            assert (step.before.count, step.after.count) == (point["size_before"], point["size_after"])
+            assert _numbers(step)["relative change of the medians"] == pytest.approx(point["relative_change"])
 
 
 def test_a_real_step_of_chromium_is_found_with_its_range(vectors: dict[str, Any]) -> None:
@@ -95,8 +104,10 @@ def test_a_real_step_of_chromium_is_found_with_its_range(vectors: dict[str, Any]
     revisions = [revision for revision, _ in case["rows"]]
     (step,) = catapult([value for _, value in case["rows"]]).steps
     (run,) = case["reference_run_last50"]
-    evidence = {check.name: check.value for check in step.evidence}
+    evidence = _numbers(step)
     assert revisions[step.index] == case["expected_step_revision"]
+    assert evidence["values on the smaller side"] == min(run["size_before"], run["size_after"])
+    assert evidence["change of the medians"] == pytest.approx(run["median_after"] - run["median_before"])
     assert evidence["relative change of the medians"] == pytest.approx(run["relative_change"])
     bounds = revisions[int(evidence["earliest index"])], revisions[int(evidence["latest index"])]
     assert bounds == (run["extended_start"], run["extended_end"])
