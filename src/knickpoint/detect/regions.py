@@ -31,20 +31,28 @@ def stable_region(values: NDArray[np.float64], first: int, last: int) -> StableR
     Raises:
         SeriesError: the bounds leave the series, or nothing is measured between them.
     """
-    if not 0 <= first <= last < values.size:
-        raise SeriesError(
-            f"the region {first} to {last} is not inside a series of {values.size} values",
-            remedy="Give bounds within the series, the first not after the last.",
-        )
-    found = native.region(values, first, last)
-    if found is None:
-        raise SeriesError(
-            "no value is measured in this region",
-            where=f"index {first} to {last}",
-            remedy="Place steps at measured values only.",
-        )
-    region = StableRegion(*found)
-    return region if math.isfinite(region.mean) else _far_out(values, region)
+    return _regions(values, (first, last + 1))[0]
+
+
+def _regions(values: NDArray[np.float64], bounds: Sequence[int]) -> list[StableRegion]:
+    """Describe the values from each of the bounds to the next; errors are those of :func:`stable_region`."""
+    for first, stop in pairwise(bounds):
+        if not 0 <= first < stop <= values.size:
+            raise SeriesError(
+                f"the region {first} to {stop - 1} is not inside a series of {values.size} values",
+                remedy="Give bounds within the series, the first not after the last.",
+            )
+    found: list[StableRegion] = []
+    for (first, stop), numbers in zip(pairwise(bounds), native.regions(values, bounds), strict=True):
+        if numbers is None:
+            raise SeriesError(
+                "no value is measured in this region",
+                where=f"index {first} to {stop - 1}",
+                remedy="Place steps at measured values only.",
+            )
+        region = StableRegion(*numbers)
+        found.append(region if math.isfinite(region.mean) else _far_out(values, region))
+    return found
 
 
 def _far_out(values: NDArray[np.float64], region: StableRegion) -> StableRegion:
@@ -117,9 +125,10 @@ def build_step(
         SeriesError: one of the two levels has no measured value.
     """
     end = values.size - 1 if last is None else last
+    before, after = _regions(values, (first, index, end + 1))
     return _between(
-        stable_region(values, first, index - 1),
-        stable_region(values, index, end),
+        before,
+        after,
         score=score,
         p_value=p_value,
         order=order,
@@ -153,7 +162,7 @@ def build_steps(
         return ()
     by_index = sorted(range(count), key=lambda k: int(indices[k]))
     bounds = [first, *(int(indices[k]) for k in by_index), values.size]
-    regions = [stable_region(values, first, stop - 1) for first, stop in pairwise(bounds)]
+    regions = _regions(values, bounds)
     return tuple(
         _between(
             regions[place],

@@ -17,7 +17,7 @@ __all__ = [
     "lloyd",
     "permute",
     "q_hat",
-    "region",
+    "regions",
     "scan_both",
     "spread",
     "student",
@@ -27,7 +27,7 @@ __all__ = [
 layer = kernel.layer
 permute = kernel.permute
 q_hat = kernel.q_hat
-region = kernel.region
+regions = kernel.regions
 scan_both = kernel.scan_both
 student = kernel.student
 windows = kernel.windows

@@ -15,6 +15,8 @@ from knickpoint.native._kernels import ffi, lib  # type: ignore[import-not-found
 from knickpoint.native.reference import Note, Region
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 __all__ = [
@@ -26,7 +28,7 @@ __all__ = [
     "pack_rows",
     "permute",
     "q_hat",
-    "region",
+    "regions",
     "scan_both",
     "student",
     "windows",
@@ -44,14 +46,17 @@ def _aligned(count: int, kind: type) -> NDArray[Any]:
     return raw[shift : shift + count * width].view(kind)
 
 
-def region(values: NDArray[np.float64], first: int, last: int) -> Region | None:
-    """Describe the measured values of ``values[first:last + 1]``; see the reference."""
-    out = np.empty(8 + last - first + 1)
-    start = _pointer("double[]", out)
-    if not lib.kp_region(_pointer("double[]", values), first, last, start, start + 8):
-        return None
-    begin, end, count, low, high, median, mean, variance = out[:8].tolist()
-    return int(begin), int(end), int(count), low, high, median, mean, variance
+def regions(values: NDArray[np.float64], bounds: Sequence[int]) -> list[Region | None]:
+    """Describe the measured values between each two of the ``bounds``; see the reference."""
+    pieces = len(bounds) - 1
+    out, work = np.empty((pieces, 8)), np.empty(values.size)
+    lib.kp_regions(
+        _pointer("double[]", values), list(bounds), pieces, _pointer("double[]", out), _pointer("double[]", work)
+    )
+    return [
+        (int(first), int(last), int(count), low, high, median, mean, variance) if count else None
+        for first, last, count, low, high, median, mean, variance in out.tolist()
+    ]
 
 
 def pack_rows() -> int:

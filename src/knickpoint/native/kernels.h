@@ -1,8 +1,8 @@
 /* What Python may call. Arrays are contiguous and owned by the caller; nothing here keeps state. */
 
-/* Describe x[first..last]: out = {first, last, count, minimum, maximum, median, mean, variance}; work holds
-   last - first + 1 values. Returns the count of measured values. */
-int64_t kp_region(const double *x, int64_t first, int64_t last, double *out, double *work);
+/* Describe x[bounds[i]..bounds[i + 1]) for each of the pieces: out has {first, last, count, minimum, maximum, median,
+   mean, variance} of what is measured, all 0 where nothing is; work holds the values of the longest. */
+void kp_regions(const double *x, const int64_t *bounds, int64_t pieces, double *out, double *work);
 
 /* Which instruction set the kernels use: 0 plain, 1 AVX2 with FMA, 2 AVX-512. */
 int kp_level(void);

@@ -16,6 +16,8 @@ from knickpoint.native.reference_partition import layer
 from knickpoint.native.reference_student import student
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 __all__ = [
@@ -32,7 +34,7 @@ __all__ = [
     "permutations",
     "permute",
     "q_hat",
-    "region",
+    "regions",
     "scan_both",
     "student",
     "windows",
@@ -52,15 +54,19 @@ Region = tuple[int, int, int, float, float, float, float, float]
 """First and last measured row, count, minimum, maximum, median, mean, variance."""
 
 
-def region(values: NDArray[np.float64], first: int, last: int) -> Region | None:
-    """Describe the measured values of ``values[first:last + 1]``, None when there is none.
+def regions(values: NDArray[np.float64], bounds: Sequence[int]) -> list[Region | None]:
+    """Describe the measured values from each of the ascending ``bounds`` to the next, None where there is none.
 
     The variance has the divisor ``count - 1``; it is 0 for one value and for equal values.
     """
-    rows = np.flatnonzero(~np.isnan(values[first : last + 1]))
+    return [_region(values, first, stop) for first, stop in itertools.pairwise(bounds)]
+
+
+def _region(values: NDArray[np.float64], first: int, stop: int) -> Region | None:
+    rows = np.flatnonzero(~np.isnan(values[first:stop]))
     if not rows.size:
         return None
-    part = values[first : last + 1][rows]
+    part = values[first:stop][rows]
     low, high = float(part.min()), float(part.max())
     with np.errstate(over="ignore", invalid="ignore"):
         mean = low if low == high else float(part.mean())

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "kernels.h"
 
@@ -33,11 +34,11 @@ static double select_nth(double *a, int64_t n, int64_t k)
     return a[k];
 }
 
-int64_t kp_region(const double *x, int64_t first, int64_t last, double *out, double *work)
+static void describe(const double *x, int64_t first, int64_t stop, double *out, double *work)
 {
     int64_t count = 0, from = -1, to = -1;
     double low = INFINITY, high = -INFINITY, sum = 0.0, lost = 0.0;
-    for (int64_t i = first; i <= last; i++) {
+    for (int64_t i = first; i < stop; i++) {
         double value = x[i];
         if (value != value)
             continue;
@@ -51,8 +52,10 @@ int64_t kp_region(const double *x, int64_t first, int64_t last, double *out, dou
         lost = (next - sum) - term;
         sum = next;
     }
-    if (!count)
-        return 0;
+    if (!count) {
+        memset(out, 0, 8 * sizeof *out);
+        return;
+    }
     double mean = low == high ? low : sum / (double)count;
     double squares = 0.0;
     if (low != high)
@@ -73,5 +76,10 @@ int64_t kp_region(const double *x, int64_t first, int64_t last, double *out, dou
     out[5] = median;
     out[6] = mean;
     out[7] = count > 1 ? squares / (double)(count - 1) : 0.0;
-    return count;
+}
+
+void kp_regions(const double *x, const int64_t *bounds, int64_t pieces, double *out, double *work)
+{
+    for (int64_t piece = 0; piece < pieces; piece++)
+        describe(x, bounds[piece], bounds[piece + 1], out + 8 * piece, work);
 }
