@@ -73,6 +73,14 @@ def _order_seed(values: NDArray[np.float64]) -> int:
     return int.from_bytes(blake2b(places.tobytes(), digest_size=8).digest(), "little")
 
 
+def _upward(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``values`` or their negative, the one whose least value comes first.
+
+    Both have the same distances, and shuffled alike they have the same luck: a step down is found like a step up.
+    """
+    return values if np.argmin(values) <= np.argmax(values) else -values
+
+
 @dataclass(frozen=True, slots=True)
 class _Values:
     values: NDArray[np.float64]
@@ -86,14 +94,15 @@ class _Values:
         return best_split(self.values[first:stop], self.search)
 
     def reached(self, bounds: list[int], reach: float, allowed: int, shuffling: Shuffling) -> tuple[int, int]:
+        values = _upward(self.values)
         counted: tuple[int, int] = native.permute(
-            np.concatenate([np.sort(self.values[first:stop]) for first, stop in pairwise(bounds)]),
+            np.concatenate([np.sort(values[first:stop]) for first, stop in pairwise(bounds)]),
             np.array(bounds, dtype=np.int64),
             self.search.alpha,
             v_form=self.search.v_form,
             both=self.search.both,
             least=self.search.least,
-            seed=shuffling.seed ^ _order_seed(self.values),
+            seed=shuffling.seed ^ _order_seed(values),
             turn=len(bounds) - 2,
             count=shuffling.permutations,
             reach=reach,
