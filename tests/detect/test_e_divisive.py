@@ -225,8 +225,8 @@ def test_mongodbs_series_has_mongodbs_points_in_their_order(reference: Path) -> 
 @pytest.mark.parametrize("name", ["short", "small", "medium", "large", "very_large", "huge"])
 def test_mongodbs_profiling_series_have_as_many_points(reference: Path, name: str) -> None:
     case = _vectors(reference, "spa_profiling_series")["cases"][name]
-    found = _order(case["series"], preset="mongodb", p=0.01, seed=8)
-    assert abs(len(found) - case["expected"]) <= 1
+    found = _order(case["series"], preset="mongodb", p=0.01)
+    assert len(found) == case["expected"]
     if "points_2x_p0.01_seed1234_in_order" in case:
         assert found == case["points_2x_p0.01_seed1234_in_order"]
 
@@ -245,11 +245,9 @@ def test_mongodbs_unit_cases_of_one_dimension(reference: Path) -> None:
         else:
             continue
         expected = case.get("expected_in_order", case.get("expected"))
-        split = _order(series, preset="mongodb", test="none", maximum_steps=len(expected))
-        assert sorted(split) == sorted(expected), case["name"]
-        assert split == expected or "expected_in_order" not in case, case["name"]
-        tested = [sorted(_order(series, preset="mongodb", p=0.01, seed=seed)) for seed in range(6)]
-        assert sorted(expected) in tested, case["name"]
+        found = _order(series, preset="mongodb", p=0.01)
+        assert sorted(found) == sorted(expected), case["name"]
+        assert found == expected or "expected_in_order" not in case, case["name"]
 
 
 def _ecp_cases(reference: Path) -> list[dict[str, Any]]:
@@ -289,6 +287,19 @@ def test_ecps_splits_without_a_test_come_in_its_order(reference: Path) -> None:
             maximum_steps=len(expected),
         )
         assert found == expected, case["name"]
+
+
+def test_ecps_tested_splits_are_ours_by_themselves(reference: Path) -> None:
+    compared = 0
+    for case in _ecp_cases(reference):
+        if case["k"] is not None:
+            continue
+        ends = (1, len(case["series"]) + 1)
+        expected = [index - 1 for index in case["order_found_1based"] if index not in ends]
+        chosen = {"minimum_segment": case["min_size"], "p": case["sig_lvl"], "permutations": case["R"]}
+        assert _order(case["series"], preset="ecp", alpha=case["alpha"], **chosen) == expected, case["name"]
+        compared += 1
+    assert compared == 8
 
 
 def test_ecps_p_values_are_ours_up_to_the_draw(reference: Path) -> None:

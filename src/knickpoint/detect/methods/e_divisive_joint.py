@@ -42,7 +42,7 @@ _APART: Final = 0.9539
 """The median distance of two values drawn from a normal law of variance 1."""
 
 PRESETS: Final[dict[str, dict[str, Value]]] = {
-    "ecp": {"minimum_segment": 30, "p": 0.05, "permutations": 199, "scale": "none"},
+    "ecp": {"minimum_segment": 30, "p": 0.05, "permutations": 199, "scale": "none", "seed": 3},
     "mongodb": {
         "counting": "others",
         "form": "V",
@@ -51,6 +51,7 @@ PRESETS: Final[dict[str, dict[str, Value]]] = {
         "permutations": 100,
         "scale": "none",
         "scan": "tau",
+        "seed": 4,
     },
 }
 """What R's ecp 3.1.6 and signal-processing-algorithms 2.1.6 do by themselves."""
