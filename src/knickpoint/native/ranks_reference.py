@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 __all__ = ["ranks"]
 
 _LARGEST_TIED: Final = 25
-_BLOCK: Final = 256
+_CELLS: Final = 2**22
+"""Pairs of values that are compared at a time."""
 
 Floats = NDArray[np.float64]
 
@@ -50,10 +51,11 @@ def ranks(values: Floats, rows: int, step: int, n: int, m: int) -> tuple[Floats,
     item = values.itemsize
     both = as_strided(values, (rows, n + m), (step * item, item), writeable=False)
     twice, tied, tail = np.empty(rows), np.zeros(rows), np.full(rows, -1.0)
-    for start in range(0, rows, _BLOCK):
-        block = both[start : start + _BLOCK]
+    size = max(1, _CELLS // (n * m))
+    for start in range(0, rows, size):
+        block = both[start : start + size]
         first, second = block[:, :n, None], block[:, None, n:]
-        twice[start : start + _BLOCK] = 2 * (first > second).sum(axis=(1, 2)) + (first == second).sum(axis=(1, 2))
+        twice[start : start + size] = 2 * (first > second).sum(axis=(1, 2)) + (first == second).sum(axis=(1, 2))
     ordered = np.sort(both, axis=1)
     new = ordered[:, 1:] != ordered[:, :-1]
     for row in np.flatnonzero(~new.all(axis=1)):
