@@ -1,7 +1,8 @@
 """Time detection against its peers, and print and write the table (``make bench-detect``).
 
 Every row compares figures of this one run on this one machine. The peers run in environments of their own,
-one core each; ours runs in this process with one thread unless the row says otherwise. ``python
+one core each; ours runs in this process with one thread unless the row says otherwise. Where a row compares with a
+peer, both take turns, and the best time of each counts. ``python
 benchmarks/detect.py PART…`` runs some parts only, and leaves the file alone.
 """
 
@@ -16,8 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -28,7 +30,7 @@ from numpy.typing import NDArray
 
 from knickpoint import native
 from knickpoint.detect import cluster, find_steps, find_steps_many
-from knickpoint.detect.methods.fit import fit_steps
+from knickpoint.detect.methods.fit_skia import fit_as_skia
 from knickpoint.detect.methods.normalise import normalise
 from peers import peer_python
 from stopwatch import fastest
@@ -38,25 +40,63 @@ _SEED: Final = 20261121
 _PEERS: Final = Path(__file__).with_name("detect_peers.py")
 
 
+@contextmanager
 def _peer(
     peer: str, values: NDArray[Any], repeats: int, *more: NDArray[Any], room: str = ""
-) -> tuple[float | None, Any]:
-    """Return the peer's best time and what it found; None when it cannot be run."""
+) -> Iterator[Callable[[], tuple[float | None, Any]]]:
+    """Start the peer; a call returns the best of its next ``repeats`` times and what it found, None when it cannot run."""
     python = peer_python(room or peer)
     if python is None:
-        return None, None
+        yield lambda: (None, None)
+        return
     with tempfile.TemporaryDirectory() as place:
         files = []
         for number, array in enumerate((values, *more)):
             np.save(Path(place) / f"{number}.npy", array)
             files.append(str(Path(place) / f"{number}.npy"))
         command = [str(python), str(_PEERS), peer, files[0], str(repeats), *files[1:]]
-        outcome = subprocess.run(command, capture_output=True, text=True, check=False)
-    if outcome.returncode:
-        print(f"{peer} failed: {outcome.stderr.strip()[-300:]}", file=sys.stderr)
-        return None, None
-    answer = json.loads(outcome.stdout)
-    return float(answer["seconds"]), answer["found"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            asked, answers = process.stdin, process.stdout
+            assert asked is not None
+            assert answers is not None
+
+            def ask() -> tuple[float | None, Any]:
+                with suppress(BrokenPipeError):
+                    asked.write("\n")
+                    asked.flush()
+                line = answers.readline()
+                if not line:
+                    print(f"{peer} failed", file=sys.stderr)
+                    return None, None
+                answer = json.loads(line)
+                return float(answer["seconds"]), answer["found"]
+
+            yield ask
+            with suppress(BrokenPipeError):
+                asked.close()
+
+
+def _once(peer: str, values: NDArray[Any], *, room: str = "") -> float | None:
+    with _peer(peer, values, 1, room=room) as ask:
+        return ask()[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Race:
+    """Hold the best times of both sides, in seconds, and what both found; None where the peer cannot run."""
+
+    ours: float
+    found: Any
+    theirs: float | None
+    points: Any
+
+
+def _race(call: Callable[[], Any], repeats: int, ask: Callable[[], tuple[float | None, Any]], rounds: int) -> _Race:
+    """Time both sides in turn, ``rounds`` times, so that both see the same machine, and take the best time of each."""
+    turns = [(fastest(call, repeats), ask()) for _ in range(rounds)]
+    times = [seconds for _, (seconds, _) in turns if seconds is not None]
+    (_, found), (_, points) = turns[-1]
+    return _Race(min(seconds for (seconds, _), _ in turns), found, min(times, default=None), points)
 
 
 def _history(count: int, steps: int = 3) -> NDArray[np.float64]:
@@ -82,20 +122,21 @@ def _milliseconds(seconds: float | None) -> float | None:
 
 def e_divisive() -> Iterator[Row]:
     """Compare the whole procedure with MongoDB's native C."""
-    for values, bound, ours_repeats, peer_repeats in (
-        (_reference_series(), 40, 50, 9),
-        (_history(1000), 150, 20, 3),
+    for values, bound, repeats, rounds in (
+        (_reference_series(), 40, 5, 9),
+        (_history(1000), 150, 5, 3),
         (_history(5000), 1000, 5, 1),
     ):
-        seconds, found = fastest(partial(find_steps, values, method="e_divisive", preset="mongodb"), ours_repeats)
-        theirs, points = _peer("spa", values, peer_repeats)
-        ours = [step.index for step in sorted(found, key=lambda step: step.order)]
+        with _peer("spa", values, 1) as ask:
+            race = _race(partial(find_steps, values, method="e_divisive", preset="mongodb"), repeats, ask, rounds)
+        points = race.points
+        ours = [step.index for step in sorted(race.found, key=lambda step: step.order)]
         same = "" if points is None else f", {len(set(ours) & set(points))} of {len(points)} points the same"
         yield Row(
             f"E-Divisive as MongoDB's, {values.size} points{same}",
             "ms",
-            _milliseconds(seconds),
-            _milliseconds(theirs),
+            _milliseconds(race.ours),
+            _milliseconds(race.theirs),
             "signal-processing-algorithms 2.1.6, its C",
             Reach.TIMES_LESS,
             bound,
@@ -105,16 +146,15 @@ def e_divisive() -> Iterator[Row]:
 def otava() -> Iterator[Row]:
     """Compare Otava's procedure with Otava."""
     values = _history(500)
-    seconds, found = fastest(lambda: find_steps(values, method="e_divisive", preset="otava"), 300)
-    theirs, points = _peer("otava", values, 50)
-    same = (
-        "" if points is None else (", same points" if [step.index for step in found] == points[0] else ", OTHER POINTS")
-    )
+    with _peer("otava", values, 10) as ask:
+        race = _race(lambda: find_steps(values, method="e_divisive", preset="otava"), 100, ask, 10)
+    ours = [step.index for step in race.found]
+    same = "" if race.points is None else ", same points" if ours == race.points[0] else ", OTHER POINTS"
     yield Row(
         f"as Otava, 500 points{same}",
         "ms",
-        _milliseconds(seconds),
-        _milliseconds(theirs),
+        _milliseconds(race.ours),
+        _milliseconds(race.theirs),
         "apache-otava 0.8.0",
         Reach.TIMES_LESS,
         40,
@@ -143,8 +183,8 @@ def default() -> Iterator[Row]:
         frame[row, 100 + row % 300 :] += 6
     one, _ = fastest(lambda: find_steps_many(frame, threads=1), 3)
     two, _ = fastest(lambda: find_steps_many(frame, threads=2), 3)
-    part, _ = _peer("otava", frame[:100], 1)
-    pelt, _ = _peer("pelt", frame[:100], 1, room="sklearn")
+    part = _once("otava", frame[:100])
+    pelt = _once("pelt", frame[:100], room="sklearn")
     named = "default method, 1000 series x 500 points"
     yield Row(
         f"{named}, one thread", "s", one, part and 10 * part, "apache-otava, 100 of them x 10", Reach.AT_MOST, 0.6
@@ -202,20 +242,21 @@ def k_means() -> Iterator[Row]:
 
     def whole(threads: int) -> native.Clustering:
         found = native.lloyd(normalise(frame), start, threads=threads)
-        fit_steps(found.centroids, "original", 0.0)
+        fit_as_skia(found.centroids, "original", 0.0, floor=0.0)
         return found
 
-    theirs, _ = _peer("sklearn", frame, 2, start)
-    one, found = fastest(lambda: whole(1), 3)
+    with _peer("sklearn", frame, 1, start) as ask:
+        race = _race(lambda: whole(1), 1, ask, 3)
+    one, found, theirs = race.ours, race.found, race.theirs
     two, _ = fastest(lambda: whole(2), 3)
     named = f"normalise + k-means (k=50, {found.iterations} iterations) + step fit, 40000 x 250"
     yield Row(f"{named}, one thread", "s", one, theirs, "scikit-learn, same start, one thread", Reach.TIMES_LESS, 1.0)
     yield Row(f"{named}, two threads", "s", two, theirs, "scikit-learn, same start, one thread", Reach.TIMES_LESS, 1.7)
     with _busy():
-        alone, _ = fastest(lambda: whole(1), 2)
-        both, _ = fastest(lambda: whole(2), 2)
+        pairs = [(fastest(lambda: whole(1), 1)[0], fastest(lambda: whole(2), 1)[0]) for _ in range(5)]
+    alone, both = (median(side) for side in zip(*pairs, strict=True))
     yield Row(
-        "the same, one core busy, two threads",
+        "the same, one core busy, two threads, median",
         "s",
         both,
         alone,

@@ -1,13 +1,14 @@
-"""Time one peer on one file of values, in the peer's own environment, and print what came out as JSON.
+"""Time one peer on one file of values, in the peer's own environment, whenever it is asked to.
 
-``python detect_peers.py PEER FILE REPEATS [FILE…]`` prints ``{"seconds": best, "found": …}``. Of ours only the
-stopwatch is imported here: the environments hold the peers alone.
+``python detect_peers.py PEER FILE REPEATS [FILE…]`` prints ``{"seconds": best, "found": …}`` as a line of JSON for each
+line that it reads. Of ours only the stopwatch is imported here: the environments hold the peers alone.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -18,17 +19,17 @@ from stopwatch import fastest
 __all__: list[str] = []
 
 
-def _spa(values: Any, repeats: int, _: list[str]) -> tuple[float, Any]:
+def _spa(values: Any, _: list[str]) -> Callable[[], Any]:
     e_divisive = import_module("signal_processing_algorithms.energy_statistics.energy_statistics").e_divisive
 
     def call() -> list[int]:
         np.random.seed(1234)  # noqa: NPY002 - the peer draws from the global state
         return [int(index) for index in e_divisive(values, pvalue=0.05, permutations=100)]
 
-    return fastest(call, repeats)
+    return call
 
 
-def _otava(values: Any, repeats: int, _: list[str]) -> tuple[float, Any]:
+def _otava(values: Any, _: list[str]) -> Callable[[], Any]:
     compute_change_points = import_module("otava.analysis").compute_change_points
 
     many = np.atleast_2d(values).tolist()
@@ -36,10 +37,10 @@ def _otava(values: Any, repeats: int, _: list[str]) -> tuple[float, Any]:
     def call() -> list[list[int]]:
         return [[int(point.index) for point in compute_change_points(row)[0]] for row in many]
 
-    return fastest(call, repeats)
+    return call
 
 
-def _pelt(values: Any, repeats: int, _: list[str]) -> tuple[float, Any]:
+def _pelt(values: Any, _: list[str]) -> Callable[[], Any]:
     ruptures = import_module("ruptures")
 
     many = np.atleast_2d(values)
@@ -51,10 +52,10 @@ def _pelt(values: Any, repeats: int, _: list[str]) -> tuple[float, Any]:
             for row, spread in zip(many, noise, strict=True)
         )
 
-    return fastest(call, repeats)
+    return call
 
 
-def _sklearn(values: Any, repeats: int, files: list[str]) -> tuple[float, Any]:
+def _sklearn(values: Any, files: list[str]) -> Callable[[], Any]:
     cluster = import_module("sklearn.cluster")
     threadpool_limits = import_module("threadpoolctl").threadpool_limits
 
@@ -71,16 +72,18 @@ def _sklearn(values: Any, repeats: int, files: list[str]) -> tuple[float, Any]:
             (before.mean() - after.mean()) / max(float(error) / centroid.size, 1e-9)
         return float(model.inertia_)
 
-    with threadpool_limits(1):
-        return fastest(call, repeats)
+    threadpool_limits(1)
+    return call
 
 
 def main() -> None:
-    """Run the peer that the command line names."""
+    """Run the peer that the command line names, once for each line of the standard input."""
     peer, file, repeats, *rest = sys.argv[1:]
-    run = {"otava": _otava, "pelt": _pelt, "sklearn": _sklearn, "spa": _spa}[peer]
-    seconds, found = run(np.load(file), int(repeats), rest)
-    print(json.dumps({"seconds": seconds, "found": found}))
+    prepare = {"otava": _otava, "pelt": _pelt, "sklearn": _sklearn, "spa": _spa}[peer]
+    call = prepare(np.load(file), rest)
+    for _ in sys.stdin:
+        seconds, found = fastest(call, int(repeats))
+        print(json.dumps({"seconds": seconds, "found": found}), flush=True)
 
 
 if __name__ == "__main__":
