@@ -149,6 +149,15 @@ def test_a_constant_history_tells_any_other_value() -> None:
     assert judge([7.0] * 10, 7.0, better="lower").verdict is Verdict.UNCHANGED
 
 
+def test_of_a_long_region_the_newest_thousand_values_tell_the_noise() -> None:
+    history = np.random.default_rng(8).normal(100, 1, 50_000)
+    judgement, newest = judge(history, [103.0, 103.2]), judge(history[-1000:], [103.0, 103.2])
+    assert judgement.region is not None
+    assert judgement.region.count == 50_000
+    assert judgement.low == newest.low
+    assert judgement.verdict is newest.verdict is Verdict.REGRESSED
+
+
 def test_missing_values_of_the_history_do_not_count() -> None:
     gaps = np.full(160, np.nan)
     gaps[::2] = HISTORY

@@ -29,6 +29,9 @@ __all__ = ["judge"]
 FEWEST: Final = 5
 """Values that the region must have; fewer give no verdict."""
 
+NEWEST: Final = 1_000
+"""Values of a longer region that tell its level and noise: enough of them, and the search for outliers takes O(n^2)."""
+
 RARE: Final = 0.02
 """Share of the region's own runs that may stray as far as the new samples do."""
 
@@ -219,7 +222,7 @@ def judge(
         reason = f"the region has fewer than {FEWEST} values" if fresh.size else "no new sample was given"
         return _nothing(reason, region, int(fresh.size), evidence)
     part = past[region.first : region.last + 1]
-    measured = part[~np.isnan(part)]
+    measured = part[~np.isnan(part)][-NEWEST:]
     unit = power_of_two(measured)
     noise = _study(measured / unit, ordered=ordered)
     with np.errstate(over="ignore"):
