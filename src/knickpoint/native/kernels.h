@@ -55,8 +55,8 @@ int64_t kp_permute(const double *sorted, const int64_t *bounds, int64_t clusters
                    int64_t allowed, double *tops, int64_t *exceeded);
 
 /* Decision trees, all of one depth, trees a multiple of kp_trees_together(). Node 1 of a tree is its first, and node i
-   leads to 2 i where a feature is at most the bound of the node, else to 2 i + 1. feature and bound have 2^depth entries
-   a tree, mean has 2^(depth + 1): what a node gives on average, and a leaf exactly. base is where all begin. */
+   leads to 2 i where a feature is at most the bound of the node, else to 2 i + 1. feature and bound have 2^depth
+   entries a tree, mean has 2^(depth + 1): what a node gives on average, and a leaf exactly. base is where all begin. */
 typedef struct {
     int64_t trees, depth;
     double base;
@@ -72,8 +72,8 @@ void kp_take_parts(const KpForest *forest, const double *features, double *parts
 /* The default method: candidates of x[0..n), n of 6 or more, the weakest dropped until all score the threshold or
    more. Without trees a rule judges. Rows come in the order of dropping, those that stay last; whole_path writes every
    candidate of every round. places has the round, -1 for what stays, and the place of each row; rows its score,
-   kp_segment_proofs() and kp_segment_features() numbers: see segmentation.h. facts: scale of the noise, autocorrelation,
-   mean square, share beyond 4 sigma. Returns the rows, -1 without memory, -2 when they exceed the capacity. */
+   kp_segment_proofs() and kp_segment_features() numbers: see segmentation.h. facts: scale of the noise,
+   autocorrelation, mean square, share beyond 4 sigma. Returns the rows, -1 without memory, -2 when they exceed the capacity. */
 int64_t kp_segment_features(void);
 int64_t kp_segment_proofs(void);
 int64_t kp_segment(const double *x, int64_t n, const KpForest *forest, double threshold, int whole_path,

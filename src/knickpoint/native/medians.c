@@ -98,7 +98,8 @@ int kp_order(Order *order, const double *x, int n, void *block)
 
 void kp_open(const Order *order, int first, Window *window)
 {
-    int chunk = first / LONGEST < order->chunks ? first / LONGEST : order->chunks - 1, count = order->n - chunk * LONGEST;
+    int chunk = first / LONGEST < order->chunks ? first / LONGEST : order->chunks - 1;
+    int count = order->n - chunk * LONGEST;
     window->sorted = order->sorted + (size_t)chunk * CHUNK;
     window->rank = order->rank + (ptrdiff_t)chunk * (CHUNK - LONGEST);
     window->words = ((count < CHUNK ? count : CHUNK) + 63) / 64;

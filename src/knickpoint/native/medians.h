@@ -1,7 +1,7 @@
 /* Values of a series in order: all of them, and those of any window, after one sort.
 
-   A series is cut into chunks of CHUNK values, one beginning every half chunk, and each is sorted once. A window that is
-   no longer than half a chunk lies in one of them and is a set of bits there, one for each rank: two windows are joined
+   A series is cut into chunks of CHUNK values, one beginning every half chunk, and each is sorted once. A window no
+   longer than half a chunk lies in one of them and is a set of bits there, one for each rank: two windows are joined
    word by word, and a median is found by counting bits. */
 
 #ifndef KP_MEDIANS_H

@@ -9,8 +9,8 @@
    forest.c                  the judgement
    segmentation.c            all of it: the weakest candidates are dropped
 
-   But for segmentation_spot.c, each has a twin in NumPy of the same name. A place is the first point of a new level, and noise is
-   a standard deviation. */
+   But for segmentation_spot.c, each has a twin in NumPy of the same name, forest_reference.py and
+   segmentation_reference.py being those of the last two. A place is the first point of a new level, and noise is a standard deviation. */
 
 #ifndef KP_SEGMENTATION_H
 #define KP_SEGMENTATION_H
@@ -59,8 +59,8 @@ KP_INLINE double bounded(double d, double w)
     return d < CAP ? d : CAP;
 }
 
-/* Look at the values, once in order: the noise between neighbours is the scale for now. Returns 0 where nothing varies, -1
-   when there is no memory. */
+/* Look at the values, once in order: the noise between neighbours is the scale for now. Returns 0 where nothing varies,
+   -1 when there is no memory. */
 int kp_study_values(Series *s);
 
 /* Look at the noise around the levels that begin at k places. Returns -1 when there is no memory. */
@@ -69,8 +69,8 @@ int kp_study_noise(Series *s, const int *places, int k);
 /* Candidates, ascending; returns their number, -1 when there is no memory. places has room for 2 n. */
 int kp_find_candidates(Series *s, int *places);
 
-/* Move each of k candidates to its best place, and drop what is then too close to another or to an end; returns how many
-   stay. spare has room for k. */
+/* Move each of k candidates to its best place, and drop what is then too close to another or to an end; returns how
+   many stay. spare has room for k. */
 int kp_place_candidates(Series *s, int *places, int k, int *spare);
 
 /* Move a candidate to its best place where that leaves all levels long enough. */

@@ -199,7 +199,8 @@ void kp_describe(Series *s, const Spot *spot, int k, double *features)
         wrong_b += (right[j] - middle) * sign < 0;
     for (int q = 0; q < five; q++)
         first5 += x[q];
-    double inner_a = strongest_split(x - na, na, spot->before, noise), inner_b = strongest_split(x, nb, spot->after, noise);
+    double inner_a = strongest_split(x - na, na, spot->before, noise);
+    double inner_b = strongest_split(x, nb, spot->after, noise);
     double inner = inner_a > inner_b ? inner_a : inner_b, plain = size / (noise * sqrt(1.0 / na + 1.0 / nb));
     double near = kp_median_at(&s->values, spot->place, spot->place + (nb < 8 ? nb : 8), s->scratch) -
                   kp_median_at(&s->values, spot->place - (na < 8 ? na : 8), spot->place, s->scratch);

@@ -82,7 +82,7 @@ static void autocorrelate(double *z, int n, double *out)
         out[lag - 1] = all > 0 && n > lag ? sums[lag - 1] / all : 0;
 }
 
-/* The noise around each point, refreshed EVERY few points, from a window that moves along the sizes of the residuals. */
+/* The noise around each point, EVERY few points anew, from a window that moves along the sizes of the residuals. */
 static void local_noise(Series *s, const Order *sizes, double everywhere)
 {
     int n = s->n, first = 0, stop = 0, chunk = -1;

@@ -105,9 +105,10 @@ static int add_far_runs(const Series *s, int *places, int k)
 int kp_find_candidates(Series *s, int *places)
 {
     int n = s->n, kept = 0;
-    double grid[LEVELS], lo = kp_sorted_quantile(s->values.all, n, 0.005), hi = kp_sorted_quantile(s->values.all, n, 0.995);
+    const double *all = s->values.all;
+    double grid[LEVELS], lo = kp_sorted_quantile(all, n, 0.005), hi = kp_sorted_quantile(all, n, 0.995);
     for (int j = 0; j < HALF; j++) {
-        grid[j] = kp_sorted_quantile(s->values.all, n, 0.005 + 0.99 * j / (HALF - 1));
+        grid[j] = kp_sorted_quantile(all, n, 0.005 + 0.99 * j / (HALF - 1));
         grid[HALF + j] = lo + (hi - lo) * j / (HALF - 1);
     }
     int k = cheapest_path(s, grid, NULL, s->scale, 2.6 * log(n), 6.25, places);

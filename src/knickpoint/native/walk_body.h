@@ -1,5 +1,5 @@
-/* The cheapest path over a grid of levels; see segmentation_paths.c. Needs LEVEL: 0 plain, 1 AVX2, 2 AVX-512. Nothing is
-   reassociated or contracted: every level of instructions computes the same bits. */
+/* The cheapest path over a grid of levels; see segmentation_paths.c. Needs LEVEL: 0 plain, 1 AVX2, 2 AVX-512. Nothing
+   is reassociated or contracted: every level of instructions computes the same bits. */
 
 /* The least cost, and the first level that has it. */
 KP_INLINE double NAME(cheapest)(const double *cost, int *first)
