@@ -274,6 +274,22 @@ def test_outliers_agree_with_the_published_examples(reference: Path) -> None:
             assert np.allclose(found.statistics, case["test_statistics_abs"], rtol=1e-3)
 
 
+@pytest.mark.parametrize("robust", [False, True])
+@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e200, 1e300])
+def test_outliers_are_the_same_at_the_ends_of_the_range_of_floats(scale: float, robust: bool) -> None:  # noqa: FBT001
+    values = np.append(np.random.default_rng(6).normal(10, 1, 40), [30.0, -20.0])
+    expected = find_outliers(values, most=4, robust=robust)
+    found = find_outliers(values * scale, most=4, robust=robust)
+    assert (found.count, found.indices) == (expected.count, expected.indices)
+    assert found.count == 2
+
+
+def test_an_outlier_whose_square_is_no_float_hides_no_other() -> None:
+    values = np.append(np.random.default_rng(6).normal(10, 1, 40), [1.797e308, 25.0])
+    assert find_outliers(values, most=4).indices[:2] == (40, 41)
+    assert find_outliers(values, most=4).count == 2
+
+
 @pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e300])
 def test_levels_at_the_ends_of_the_range_of_floats_are_judged_alike(scale: float) -> None:
     history = np.random.default_rng(4).normal(10, 0.1, 40)

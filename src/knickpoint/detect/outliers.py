@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint import native
+from knickpoint.detect.series import power_of_two
 
 __all__ = ["Outliers", "critical_value", "find_outliers", "student_quantile"]
 
@@ -74,9 +75,9 @@ def find_outliers(
     rest, rows = values, np.arange(values.size)
     count = 0
     for _ in range(min(most, values.size - 2)):
-        centre = float(np.median(rest) if robust else rest.mean())
-        distance = np.abs(rest - centre)
-        deviation = _MAD * float(np.median(distance)) if robust else float(rest.std(ddof=1))
+        scaled = rest / power_of_two(rest)
+        distance = np.abs(scaled - (np.median(scaled) if robust else scaled.mean()))
+        deviation = _MAD * float(np.median(distance)) if robust else float(scaled.std(ddof=1))
         if not deviation > 0:
             break
         worst = int(distance.argmax())
