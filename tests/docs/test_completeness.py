@@ -57,6 +57,11 @@ def test_a_decision_record_has_the_form_of_all_and_fits_a_page(page: Path) -> No
     assert len(lines) <= _MOST_LINES
 
 
+def test_no_two_decision_records_share_a_number() -> None:
+    numbers = [page.name[:4] for page in _DECISIONS]
+    assert sorted(set(numbers)) == numbers
+
+
 def test_every_method_has_a_guide_page() -> None:
     pages = {path.stem for path in _DOCS.glob("guide/detect/*.md")}
     assert pages == {*METHODS, "cluster", "judge"}
