@@ -193,6 +193,15 @@ def test_equal_values_share_their_rank() -> None:
     assert ranks(np.array([3.0, 1.0, 3.0, 2.0])).tolist() == [2.5, 0, 2.5, 1]
 
 
+@pytest.mark.parametrize(("form", "least"), [("V", 1), ("U", 1), ("U", 3)])
+def test_ranks_of_few_values_which_have_few_orders_are_tested_on_the_careful_side(form: str, least: int) -> None:
+    for count in (6, 8, 10):
+        values = np.random.default_rng(count).normal(size=(1500, count))
+        chosen = {"test": "rank", "form": form, "scan": "tau", "minimum_segment": least, "maximum_steps": 1}
+        alarms = sum(bool(steps) for steps in find_steps_many(values, method="e_divisive", **chosen))  # type: ignore[arg-type]
+        assert alarms <= 25  # at 1 %; where quantiles count as exceeded when they are reached, up to 44
+
+
 def test_the_null_law_falls_with_its_level() -> None:
     law = null_law(both=True, v_form=False, least=4)
     for count in (8, 47, 5000):

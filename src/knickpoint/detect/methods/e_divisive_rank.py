@@ -28,6 +28,9 @@ _AROUND: Final = 15
 
 _ROUNDING: Final = 1e-12
 
+_LAST_DIGIT: Final = 6e-5
+"""What the quantiles of the table may be off by, because they are rounded."""
+
 _FILE: Final = Path(__file__).parent.parent / "data" / "e_divisive_null.json"
 
 
@@ -53,10 +56,17 @@ class NullLaw:
         return rising
 
     def p_value(self, count: int, statistic: float) -> float:
-        """Return how likely ``statistic`` or more is; at least the smallest level of the table, at most 1."""
+        """Return how likely ``statistic`` or more is; at least the smallest level of the table, at most 1.
+
+        Few values have few orders, and a quantile may be reached more often than its level says; less than the level
+        before.
+        """
         row = self.row(count)
         if statistic <= row[0]:
             return 1.0
+        reached = int(np.searchsorted(row, statistic - _LAST_DIGIT))
+        if reached < row.size and row[reached] <= statistic + _LAST_DIGIT:
+            return float(self.levels[reached - 1]) if reached else 1.0
         return float(np.exp(np.interp(statistic, row, np.log(self.levels))))
 
 
