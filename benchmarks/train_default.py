@@ -9,8 +9,9 @@ Needs scikit-learn, which nothing else here needs; the target installs it into `
 
 For each example the whole path of the search is described, from all candidates down to none; a candidate is a change
 when a true one lies within 5 points and no nearer candidate has it. The first forest learns on the path of a simple
-rule, the second on the path of the first. That is done for two draws of examples (``--draws``), and their mean judges:
-what one of them learnt from the accidents of its examples counts half. The rate of false alarms for each bound is
+rule, the second on the path of the first. That is done for four draws of examples (``--seeds``), and their mean judges:
+what one of them learnt from the accidents of its examples counts a quarter. One tree more is set by hand: what has just
+begun needs a little more, because every new commit is another look at it. The rate of false alarms for each bound is
 measured on real noise without a change by forests that never saw its repository.
 """
 
@@ -21,7 +22,9 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -99,6 +102,13 @@ RECENT_WEIGHTS: Final = ((7, 4.0), (14, 6.0), (30, 2.0))
 """How much a false change weighs that has at most so many values after it: every new commit is another chance for one.
 
 What has just begun weighs a little less, for there a delay is the price.
+"""
+
+PRICES: Final = ((5, 0.4), (12, 0.7))
+"""Log-odds that a change costs which reaches the newest value and has at most so many values after it.
+
+The first price is the highest that leaves the median delay at four commits, the second the highest with which as many
+changes as before are found within ten.
 """
 
 BUMP_WEIGHT: Final = 1.6
@@ -236,6 +246,27 @@ def merge(forests: Sequence[Forest]) -> Forest:
     )
 
 
+def with_prices(forest: Forest) -> Forest:
+    """Return the forest with one tree more, which takes :data:`PRICES` from what has just begun."""
+    newest, after = NAMES.index("reaches the newest value"), NAMES.index("values after")
+    nodes = [(newest, 0.5, 0.0), (-1, 0.0, 0.0)]
+    for most, price in PRICES:
+        nodes += [(after, most + 0.5, 0.0), (-1, 0.0, -price)]
+    nodes.append((-1, 0.0, 0.0))
+    feature, bound, value = (np.array(column) for column in zip(*nodes, strict=True))
+    first, inner = forest.feature.size, feature >= 0
+    at = first + np.arange(feature.size)
+    return Forest(
+        base=forest.base,
+        root=np.append(forest.root, first).astype(np.int32),
+        feature=np.append(forest.feature, feature).astype(np.int32),
+        below=np.append(forest.below, np.where(inner, at + 1, 0)).astype(np.int32),
+        above=np.append(forest.above, np.where(inner, at + 2, 0)).astype(np.int32),
+        bound=np.append(forest.bound, bound),
+        value=np.append(forest.value, value),
+    )
+
+
 def learn(series: Sequence[Example], trees: int) -> Forest:
     """Learn on the path of the rule, and again on the path of what that gave."""
     first = fit(describe(series, nothing_learnt()), trees // 2)
@@ -287,23 +318,40 @@ def write(forest: Forest, calibration: list[tuple[float, float]], output: Path) 
     output.write_text(json.dumps(data, separators=(",", ":")) + "\n")
 
 
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Hold what one draw of examples taught: the forest of all, and for every repository the one that never saw it."""
+
+    forest: Forest
+    held_back: dict[str, Forest]
+
+
+def learn_draw(place: Path | None, seed: int, count: int, trees: int) -> Draw:
+    """Draw examples and learn on them; without reference data nothing is held back."""
+    series = examples(place, seed, count)
+    return Draw(learn(series, trees), cross_validated(series, trees) if place else {})
+
+
 def main() -> None:
     """Cross-validate, learn and write, as the command line says."""
     parser = argparse.ArgumentParser(description="Learn the forest of the default method.")
-    parser.add_argument("--examples", type=int, default=24_000)
+    parser.add_argument("--examples", type=int, default=24_000, help="of each draw")
     parser.add_argument("--trees", type=int, default=260, help="of each forest")
-    parser.add_argument("--draws", type=int, default=2, help="forests, each learnt on examples of its own")
-    parser.add_argument("--seed", type=int, default=11, help="of the first draw; the next has the next number")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[11, 12, 21, 22], help="of the draws, a forest each")
+    parser.add_argument("--jobs", type=int, default=2, help="draws at a time; they do not change the result")
     parser.add_argument("--output", type=Path, default=TARGET, help="where the trees go; the package unless named")
     parser.add_argument("--forests", type=Path, help="keep the cross-validated forests here, for accuracy.py --forests")
     chosen = parser.parse_args()
     place = place_of_series()
-    draws = [examples(place, chosen.seed + number, chosen.examples) for number in range(chosen.draws)]
-    print(f"{chosen.draws} x {chosen.examples} examples {'with real noise' if place else 'of generated noise'}")
-    forest = merge([learn(series, chosen.trees) for series in draws])
+    noises = "with real noise" if place else "of generated noise"
+    print(f"{len(chosen.seeds)} x {chosen.examples} examples {noises}", flush=True)
+    teach = partial(learn_draw, place, count=chosen.examples, trees=chosen.trees)
+    with ProcessPoolExecutor(chosen.jobs) as pool:
+        draws = list(pool.map(teach, chosen.seeds))
+    forest = with_prices(merge([draw.forest for draw in draws]))
     if place:
-        held_back = [cross_validated(series, chosen.trees) for series in draws]
-        forests = {source: merge([found[source] for found in held_back]) for source in held_back[0]}
+        sources = draws[0].held_back
+        forests = {source: with_prices(merge([draw.held_back[source] for draw in draws])) for source in sources}
         scores, points = scores_without_change(read_labelled(place, "injected"), forests)
         if chosen.forests:
             keep(forests, chosen.forests)

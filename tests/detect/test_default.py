@@ -97,7 +97,7 @@ def test_an_infinite_value_is_refused_with_its_index() -> None:
         find_steps(values)
 
 
-@pytest.mark.parametrize("rate", [0.0, -1.0, math.nan, math.inf])
+@pytest.mark.parametrize("rate", [0.0, -1.0, 1000.5, math.nan, math.inf])
 def test_an_impossible_rate_of_false_alarms_is_refused(rate: float) -> None:
     with pytest.raises(InputError):
         find_steps(series(8), false_alarms=rate)

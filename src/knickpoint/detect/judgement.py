@@ -206,7 +206,7 @@ def judge(
     Raises:
         SeriesError: history or samples are not finite or missing numbers in one dimension.
         InputError: ``better`` is none of the three, ``alpha`` is not between 0 and 0.5, an effect is negative, or
-            ``false_alarms`` is not positive.
+            ``false_alarms`` is not above 0 and at most 1,000.
     """
     direction = _options(better, alpha, minimum_effect, largest_effect)
     past = check_series(history)

@@ -31,7 +31,7 @@ __all__ = ["FALSE_ALARMS", "THREADS", "default_bound", "detect_default"]
 
 THREADS: Final = True
 
-FALSE_ALARMS: Final = 0.3
+FALSE_ALARMS: Final = 0.08
 """False alarms per 1,000 commits without a change that the default accepts."""
 
 _MODEL: Final = Path(__file__).parent.parent / "data" / "default.json"
@@ -142,12 +142,12 @@ def detect_default(
 
     Raises:
         SeriesError: the values are not one series of finite or missing numbers.
-        InputError: ``false_alarms`` is not positive.
+        InputError: ``false_alarms`` is not above 0 and at most 1,000.
     """
-    if not false_alarms > 0 or math.isinf(false_alarms):
+    if not 0 < false_alarms <= 1000:
         raise InputError(
             f"false_alarms is {false_alarms}",
-            remedy=f"Give how many false alarms per 1,000 commits are bearable, a positive number such as {FALSE_ALARMS:g}.",
+            remedy=f"Give how many false alarms per 1,000 commits are bearable, above 0 and at most 1,000, such as {FALSE_ALARMS:g}.",
         )
     series = read_series(values)
     model = _model()
