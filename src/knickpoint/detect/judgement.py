@@ -43,7 +43,10 @@ _MAD: Final = 1.4826
 
 @dataclass(frozen=True, slots=True)
 class _Noise:
-    """Hold the level of a region and how its values stray from it: the measured ones, less outliers."""
+    """Hold the level of a region and how its values stray from it.
+
+    ``values`` are all that were measured, outliers included; the other numbers leave the outliers out.
+    """
 
     centre: float
     scale: float
@@ -197,7 +200,7 @@ def judge(
 
     - *no data* when no new sample is given, or the region has fewer than 5 values;
     - *regressed* or *improved* when the median of the samples lies outside the prediction interval at ``alpha``, its
-      distance is more than ``minimum_effect`` times the level, at most 2 % of the region's own runs stray as far,
+      distance is at least ``minimum_effect`` times the level, at most 2 % of the region's own runs stray as far,
       and, for a single sample, the generalised ESD test calls it an outlier; when nobody knows which direction is
       better it is *regressed*. A finding from a single sample is always conditional;
     - *unstable* when it is none of these and an effect of ``largest_effect`` times the level could stay unseen;

@@ -51,8 +51,8 @@ class Method:
     detect_many: Callable[..., Sequence[Sequence[Step]]] | None
 
 
-def _canonical(name: str) -> str:
-    return name.strip().replace("-", "_")
+def _canonical(name: object) -> str:
+    return str(name).strip().replace("-", "_")
 
 
 @cache
@@ -62,7 +62,7 @@ def load_method(name: str) -> Method:
     Raises:
         InputError: there is no such method.
     """
-    canonical = str(name).strip().replace("-", "_")
+    canonical = _canonical(name)
     if canonical not in METHODS:
         raise InputError(
             f"there is no method {name!r}",

@@ -28,8 +28,10 @@ _SHARE_OF_PEAK: Final = 0.9
 """Neighbours of a split with at least this share of its energy may be the place, too."""
 
 _FEWEST: Final = 4
+
 _TIED: Final = 1e-9
 """Energies that differ by a smaller share differ by rounding."""
+
 _ROUNDING: Final = 1e-12
 """Values that differ by a smaller share are one level, which has no split: running sums leave it some energy."""
 
@@ -54,7 +56,7 @@ class Split:
 
 @lru_cache(maxsize=64)
 def _weights(count: int) -> tuple[Floats, Floats, Floats]:
-    """Return as columns by what the squared sum and the sum of squares of the first values, and that of all, enter the energy.
+    """Return three weights for each place, as columns: of the squared sum and the sum of squares before it, and of that of all.
 
     The energy of a place with n values before and m after it is 2 n m / (n + m) times the squared distance of the
     means, less S / (n (n - 1)) and S' / (m (m - 1)), where S and S' are the sums of squares around these means. The

@@ -1,11 +1,10 @@
 """The default method: robust segmentation, and a learnt judgement of each candidate.
 
 Candidates come from two cheapest paths over levels with bounded loss, one stiff and one loose. Each is described by
-numbers that outliers, changing noise and autocorrelation do not fool, and a small forest of decision trees, learnt on
-real histories with known changes (``benchmarks/train_default.py``), gives the log-odds that it is a change of level. What is certain without the forest
-has a lead that no doubt of the forest undoes.
-The weakest candidate is dropped and its neighbours are described anew until all that are left reach the bound. The
-guide page ``default.md`` tells the whole of it.
+numbers that outliers, changing noise and autocorrelation do not fool, and decision trees, learnt on real noise with known
+changes (``benchmarks/train_default.py``), give the log-odds that it is a change of level. What is certain without the trees
+has a lead that no doubt of the trees undoes. The weakest candidate is dropped and its neighbours are described anew until
+all that are left reach the bound. The guide page ``default.md`` tells the whole of it.
 """
 
 from __future__ import annotations

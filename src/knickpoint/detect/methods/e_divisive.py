@@ -128,7 +128,7 @@ def detect_e_divisive(
             one test a segment; ``t`` is a pooled t-test at the split, whose p is too small because the
             split was chosen, so steps carry none; ``none`` accepts the best splits up to ``maximum_steps``.
         p: Level of the test. For ``t`` splits are searched at ten times ``p`` and then merged at ``p``.
-        permutations: How many at most; judging stops when the outcome is certain.
+        permutations: How many; judging stops when the candidate is refused.
         counting: ``observed`` counts the observed order among them, p = (1 + k) / (1 + R); ``others`` does not,
             p = k / (1 + R), which can be 0.
         minimum_segment: Points that a block has at least.
