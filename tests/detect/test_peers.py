@@ -31,7 +31,8 @@ def _ask(peer: str, values: NDArray[np.float64], place: Path) -> Any:
     file = place / "values.npy"
     np.save(file, values)
     command = [python, str(_BENCHMARKS / "detect_peers.py"), peer, str(file), "1"]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["found"]
+    answer = subprocess.run(command, input="\n", capture_output=True, text=True, check=True)
+    return json.loads(answer.stdout)["found"]
 
 
 def _series(seed: int, length: int) -> NDArray[np.float64]:
