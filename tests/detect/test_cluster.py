@@ -143,8 +143,11 @@ def test_a_rule_of_percentages_is_refused_for_centroids() -> None:
         cluster(_frame(), rule="cohen >= 2 or percent_median >= 0.1")
 
 
-def test_a_frame_too_short_for_a_rule_has_no_interesting_cluster() -> None:
-    assert not any(each.interesting for each in cluster(np.eye(4), rule="cohen >= 0"))
+@pytest.mark.parametrize("rule", ["", "cohen >= 0"])
+def test_a_frame_too_short_for_a_step_has_no_interesting_cluster_and_says_why(rule: str) -> None:
+    for each in cluster(np.eye(4), rule=rule, interesting=0):
+        assert not each.interesting
+        assert [check.name for check in each.evidence if not check.passed] == ["places for a step"]
 
 
 def test_centroids_and_distances_are_those_of_skia(vectors: dict[str, Any]) -> None:

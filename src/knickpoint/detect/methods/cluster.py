@@ -104,21 +104,22 @@ class _Bar:
     ) -> tuple[float, bool, tuple[Check, ...]]:
         """Return the strength of the step at ``place``, signed, whether it counts, and the checks that say why.
 
-        A rule judges as many commits before ``place`` as after it, or all of them as Skia does.
+        A rule judges as many commits before ``place`` as after it, or all of them as Skia does. Where there
+        are too few commits for a step, none counts.
         """
         strength = Check("step / error of the fit", abs(regression))
+        if not place:
+            return regression, False, (Check("places for a step", 0.0, ">=", 1.0, passed=False), strength)
         if self.rule is None:
             passed = abs(regression) >= self.interesting
             return regression, passed, (replace(strength, relation=">=", bound=self.interesting, passed=passed),)
-        reach = min(place, centroid.size - place)
         if self.compatible:
             judged = judge_as_skia(centroid[None, :], self.rule, floor=self.floor)
             regression = judged.value(0) if judged.speaker[0] >= 0 else regression
-        elif reach:
+        else:
+            reach = min(place, centroid.size - place)
             part = centroid[place - reach : place + reach].astype(np.float64)
             judged = judge(Runs(part, reach), self.rule, floor=self.floor)
-        else:
-            return regression, False, (Check("commits beside the step", 0.0, ">=", 1.0, passed=False), strength)
         return regression, bool(judged.movement[0]), (*explain_window(self.rule, judged, 0), strength)
 
 
