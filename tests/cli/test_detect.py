@@ -155,6 +155,8 @@ def test_what_was_decided_about_series_together_is_said_for_each(detect: Detect)
     for one in explained:
         assert one["facts"]["traces together"] == 2
         assert [step["index"] for step in one["steps"]] == [20]
+    text = detect.run("--method", "e_divisive_joint", "--explain", given=_METRICS).output
+    assert text.count("size in the noise of the trace") == 2
 
 
 @pytest.mark.parametrize("name", ["values", "method", "frame", "keys", "threads"])
@@ -181,7 +183,7 @@ def test_series_that_are_judged_in_parts_keep_their_order(detect: Detect, monkey
     rows = [f"{name},{value}" for name in range(7) for value in [1] * (10 + name % 2) + [9] * (10 - name % 2)]
     given = "\n".join(["id,value", *rows])
     whole = detect.found("--method", "threshold", given=given)
-    monkeypatch.setattr("knickpoint.cli.commands.detect._TOGETHER", 45)
+    monkeypatch.setattr("knickpoint.cli.commands.detect._VALUES_AT_ONCE", 45)
     assert detect.found("--method", "threshold", given=given) == whole
     assert [(row["id"], row["index"]) for row in whole] == [(str(name), 10 + name % 2) for name in range(7)]
 
@@ -235,8 +237,8 @@ def test_explanations_are_the_same_in_every_form(detect: Detect) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--explain", "--newest", "1"), "--explain: it goes with a method that judges each series by itself"),
-        (("--explain", "--method", "cluster"), "--explain: it goes with"),
+        (("--explain", "--newest", "1"), "--explain: a verdict on the newest rows comes with its reason"),
+        (("--explain", "--method", "cluster"), "--explain: clusters come with their evidence in JSON"),
         (("--newest", "1", "--method", "t_test"), "--newest: the newest rows are judged by the default method"),
         (("--newest", "1", "--set", "speed=1"), "better=unknown"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from knickpoint.model.step import Candidate, Detection
+    from knickpoint.model.step import Candidate, Check, Detection
 
 __all__ = ["check_lines", "detection_lines", "plain", "verdict_on"]
 
@@ -33,9 +33,9 @@ def plain(value: Any) -> Any:
     return scalar.value if isinstance(scalar, Enum) else scalar
 
 
-def check_lines(candidate: Candidate) -> Iterator[str]:
-    """Give a line for each check of ``candidate``: its number, the bound, and what came of it."""
-    for check in candidate.checks:
+def check_lines(checks: Iterable[Check]) -> Iterator[str]:
+    """Give a line for each check: its number, the bound, and what came of it."""
+    for check in checks:
         value = f"{check.value:.6g}"
         if check.bound is None:
             yield f"{check.name}: {value}"

@@ -55,7 +55,7 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
 
 
-def _number(text: str, where: str) -> float:
+def _number(text: str, where: str, otherwise: str) -> float:
     plain = text.strip()
     if not plain:
         return math.nan
@@ -65,13 +65,13 @@ def _number(text: str, where: str) -> float:
         raise InputError(
             f"{_shown(text)} is not a number",
             where=where,
-            remedy="Write a number with a point before its decimals, or leave the field empty for missing.",
+            remedy=f"Write a number with a point before its decimals, or leave {otherwise}.",
         ) from None
     if not math.isfinite(value):
         raise InputError(
             f"{_shown(text)} is not a finite number",
             where=where,
-            remedy="Write a number that fits 64-bit floats, or leave the field empty for missing.",
+            remedy=f"Write a number that fits 64-bit floats, or leave {otherwise}.",
         )
     return value
 
@@ -202,7 +202,8 @@ def _numbers(table: _Table, column: int, rows: Sequence[int], *, named: bool = F
     if np.isfinite(found).all():
         return found
     which = f", column {_shown(table.header[column])}" if named else ""
-    return np.array([_number(text, table.place(row) + which) for text, row in zip(texts, rows, strict=True)])
+    otherwise = "the field empty for missing" + (", or the column out where it is no series" if named else "")
+    return np.array([_number(text, table.place(row) + which, otherwise) for text, row in zip(texts, rows, strict=True)])
 
 
 def _in_order(table: _Table, rows: list[int]) -> tuple[list[int], tuple[str, ...]]:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-_TOGETHER: Final = 1_000_000
-"""Values judged at a time: so many that every core is busy, and a second or two between signs of progress."""
+_VALUES_AT_ONCE: Final = 1_000_000
+"""How many values are judged at once: so many that every core is busy, and a second or two between signs of progress."""
 
 _RESERVED = frozenset({"frame", "keys", "method", "threads", "values"})
 
@@ -129,8 +129,8 @@ def _detect(series: list[NamedSeries], method: str, parameters: dict[str, str]) 
     done = 0
     with Progress("Looking at series") as progress:
         for length, rows in by_length.items():
-            together = max(1, _TOGETHER // max(1, length))
-            for part in (rows[first : first + together] for first in range(0, len(rows), together)):
+            most = max(1, _VALUES_AT_ONCE // max(1, length))
+            for part in (rows[first : first + most] for first in range(0, len(rows), most)):
                 frame = np.array([series[row].values for row in part])
                 for row, steps in zip(part, find_steps_many(frame, method=method, **parameters), strict=True):  # type: ignore[arg-type]
                     found[row] = steps
@@ -172,19 +172,21 @@ def command(
         return
     parameters = read_pairs(settings, "--set")
     _refuse_reserved(parameters)
-    together = method.replace("-", "_") == "cluster"
-    if explained and (newest or together):
+    clustered = method.replace("-", "_") == "cluster"
+    if explained and newest:
         raise InputError(
-            "it goes with a method that judges each series by itself",
-            where="--explain",
-            remedy="Leave out --newest, and choose another method than cluster.",
+            "a verdict on the newest rows comes with its reason", where="--explain", remedy="Leave out --explain."
+        )
+    if explained and clustered:
+        raise InputError(
+            "clusters come with their evidence in JSON", where="--explain", remedy="Give --format json instead."
         )
     if newest and method != "default":
         raise InputError(
             "the newest rows are judged by the default method", where="--newest", remedy="Leave out --method."
         )
     series = read_series(*_read(file))
-    if together:
+    if clustered:
         from knickpoint.cli.commands.detect_clusters import show_clusters
 
         show_clusters(series, parameters, output)

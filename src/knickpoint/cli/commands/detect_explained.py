@@ -32,12 +32,15 @@ def _lines(series: NamedSeries, detection: Detection) -> Iterator[str]:
     yield f"{name}: {measured} measured values, method {detection.method}"
     yield from (f"  {line}" for line in detection_lines(detection))
     yield f"  steps: {len(detection.steps)}"
+    judged = {one.index: one.checks for one in detection.candidates}
     for step in detection.steps:
         yield f"    step at {step.index} (pos {series.positions[step.index]}): {percent(step.relative_size)}"
+        own = (check for check in step.evidence if check not in judged.get(step.index, ()))
+        yield from (f"      {line}" for line in check_lines(own))
     yield f"  candidates: {len(detection.candidates)}"
     for one in detection.candidates:
         yield f"    at {one.index} (pos {series.positions[one.index]}): {verdict_on(one)}"
-        yield from (f"      {line}" for line in check_lines(one))
+        yield from (f"      {line}" for line in check_lines(one.checks))
 
 
 def _rows(series: NamedSeries, detection: Detection) -> Iterator[dict[str, Any]]:

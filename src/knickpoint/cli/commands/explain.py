@@ -75,7 +75,7 @@ def _alert_lines(explained: AlertExplanation, *, at: bool) -> Iterator[str]:
     for one in explained.candidates:
         yield f"    at {_commit(one.commit)}: {verdict_on(one.candidate)}"
         if at or not one.candidate.accepted:
-            yield from (f"      {line}" for line in check_lines(one.candidate))
+            yield from (f"      {line}" for line in check_lines(one.candidate.checks))
     if explained.omitted:
         yield f"  {explained.omitted} candidates elsewhere are left out"
 
