@@ -5,6 +5,12 @@
 #include "order.h"
 #include "medians.h"
 
+#if defined(__clang__)
+#pragma clang fp contract(off)
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off")
+#endif
+
 static double kth(double *v, int n, int k)
 {
     int lo = 0, hi = n - 1;
