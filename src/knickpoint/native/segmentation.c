@@ -38,31 +38,31 @@ static void examine(Series *s, const KpForest *forest, const int *places, int k,
 }
 
 /* Drop the weakest candidate until all reach the threshold; held has room for k rows. */
-static int prune(Series *s, const KpForest *forest, double threshold, int whole_path, int *places, int k, double *held,
-                 Record *out)
+static int prune(Series *s, const KpForest *forest, double threshold, int whole_path, int *places, int k,
+                 double (*held)[ROW], Record *out)
 {
     for (int i = 0; i < k; i++)
-        examine(s, forest, places, k, i, held + i * ROW);
+        examine(s, forest, places, k, i, held[i]);
     for (int round = 0;; round++) {
         int weakest = 0;
         for (int i = 1; i < k; i++)
-            if (held[i * ROW] < held[weakest * ROW] - TIE)
+            if (held[i][0] < held[weakest][0] - TIE)
                 weakest = i;
-        int end = !k || held[weakest * ROW] >= threshold;
+        int end = !k || held[weakest][0] >= threshold;
         for (int i = 0; i < k; i++)
-            if ((end || whole_path || i == weakest) && write_down(out, end ? -1 : round, places[i], held + i * ROW))
+            if ((end || whole_path || i == weakest) && write_down(out, end ? -1 : round, places[i], held[i]))
                 return -1;
         if (end)
             return 0;
         k--;
         memmove(places + weakest, places + weakest + 1, (size_t)(k - weakest) * sizeof(int));
-        memmove(held + weakest * ROW, held + (weakest + 1) * ROW, (size_t)(k - weakest) * ROW * sizeof(double));
+        memmove(held + weakest, held + weakest + 1, (size_t)(k - weakest) * sizeof *held);
         for (int i = weakest - 1; i <= weakest; i++)
             if (i >= 0 && i < k)
                 kp_settle(s, places, k, i);
         for (int i = weakest - 2; i <= weakest + 1; i++)
             if (i >= 0 && i < k)
-                examine(s, forest, places, k, i, held + i * ROW);
+                examine(s, forest, places, k, i, held[i]);
     }
 }
 
@@ -101,7 +101,7 @@ int64_t kp_segment(const double *x, int64_t n, const KpForest *forest, double th
         k = kp_find_candidates(&s, held_places);
     if (k > 0)
         k = kp_place_candidates(&s, held_places, k, held_places + 2 * n);
-    double *held = k < 0 ? NULL : malloc((size_t)(k + 1) * ROW * sizeof(double));
+    double (*held)[ROW] = k < 0 ? NULL : malloc((size_t)(k + 1) * sizeof *held);
     int64_t used = -1;
     if (held)
         used = prune(&s, forest, threshold, whole_path, held_places, k, held, &out) ? -2 : out.used;
