@@ -56,8 +56,7 @@ def segment(values: Array, forest: Forest, threshold: float, whole_path: bool) -
         places = place_candidates(series, candidates)
         held = [_examine(series, forest, places, k) for k in range(len(places))]
         rounds = 0
-        while places and min(row.score for row in held) < threshold:
-            weakest = _weakest([row.score for row in held])
+        while places and held[weakest := _weakest([row.score for row in held])].score < threshold:
             shown = range(len(places)) if whole_path else [weakest]
             written.extend((rounds, places[k], held[k]) for k in shown)
             rounds += 1
