@@ -1,8 +1,8 @@
 /* Q-hat of E-Divisive for points of several dimensions; divisive.c has one dimension, and says what Q is.
 
-   Points come one at a time as the end of the right block. With h[i] the distances from point i to all after it, the sum
-   inside a right block that begins at tau is the sum of h from tau on, so every (tau, kappa) takes O(n^2) time for the
-   distances and O(n) memory beside the points. */
+   Points come one at a time as the end of the right block. With after[i] the distances from point i to all after it,
+   the sum inside a right block that begins at tau is the sum of these from tau on, so every (tau, kappa) takes O(n^2)
+   time for the distances and O(n) memory beside the points. */
 
 #include <math.h>
 #include <stdint.h>
@@ -19,8 +19,8 @@
 #endif
 
 /* Distances from point last to all before it. */
-static void far_from(const double *KP_RESTRICT points, int64_t n, int64_t dimensions, int64_t last, int way, double alpha,
-                     double *KP_RESTRICT far)
+static void far_from(const double *KP_RESTRICT points, int64_t n, int64_t dimensions, int64_t last, int way,
+                     double alpha, double *KP_RESTRICT far)
 {
     for (int64_t i = 0; i < last; i++)
         far[i] = 0.0;
@@ -38,8 +38,8 @@ static void far_from(const double *KP_RESTRICT points, int64_t n, int64_t dimens
             far[i] = pow(far[i], 0.5 * alpha);
 }
 
-int64_t kp_joint_q(const double *points, int64_t n, int64_t dimensions, double alpha, int v_form, int both, int64_t least,
-                   double *q)
+int64_t kp_joint_q(const double *points, int64_t n, int64_t dimensions, double alpha, int v_form, int both,
+                   int64_t least, double *q)
 {
     double *work = malloc((size_t)(4 * n + 1) * sizeof *work);
     if (!work)

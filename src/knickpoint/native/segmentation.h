@@ -10,7 +10,8 @@
    segmentation.c            all of it: the weakest candidates are dropped
 
    But for segmentation_spot.c, each has a twin in NumPy of the same name, forest_reference.py and
-   segmentation_reference.py being those of the last two. A place is the first point of a new level, and noise is a standard deviation. */
+   segmentation_reference.py being those of the last two. A place is the first point of a new level, and noise is a
+   standard deviation. */
 
 #ifndef KP_SEGMENTATION_H
 #define KP_SEGMENTATION_H
