@@ -107,6 +107,14 @@ def test_certainty_says_what_it_rests_on(values: Array) -> None:
         assert chance.passed
 
 
+def test_what_the_trees_alone_accept_fails_no_check() -> None:
+    values = np.repeat([10.0, 12.0], 60) + np.random.default_rng(36).standard_normal(120)
+    (accepted,) = (candidate for candidate in explain(values).candidates if candidate.accepted)
+    certain = {check.name: check.value for check in accepted.checks}["certain by these: adds to the log-odds"]
+    assert certain == 0
+    assert all(check.passed for check in accepted.checks)
+
+
 def test_a_sharp_step_has_a_narrow_interval_of_location_and_a_faint_one_a_wide_one() -> None:
     widths = []
     for size in (1.5, 3.0, 10.0):

@@ -77,15 +77,20 @@ def _model() -> _Model:
     return _Model(forest, start, names, rates, bounds)
 
 
-def _certainty(proof: tuple[float, ...]) -> tuple[Check, ...]:
-    """Return whether the change is certain whatever the trees say, why, and how sure its place is."""
+def _certainty(proof: tuple[float, ...], *, accepted: bool) -> tuple[Check, ...]:
+    """Return whether the change is certain whatever the trees say, why, and how sure its place is.
+
+    What the trees alone accepted needs no certainty, so its numbers stand beside no bound.
+    """
     jump, agree, chance, interval = proof
     reached = [bar for bar in BARS if jump >= bar[0] and chance <= bar[1]]
     least, most = reached[0] if reached else BARS[0]
+    wide, rare = "jump of the medians / noise around it", "runs like it by chance per 1,000 values"
+    bare = accepted and not reached
     return (
-        Check("jump of the medians / noise around it", jump, ">=", least, jump >= least),
+        Check(wide, jump) if bare else Check(wide, jump, ">=", least, jump >= least),
         Check("values of the shorter level that agree", agree),
-        Check("runs like it by chance per 1,000 values", chance, "<=", most, chance <= most),
+        Check(rare, chance) if bare else Check(rare, chance, "<=", most, chance <= most),
         Check("certain by these: adds to the log-odds", CERTAIN if reached else 0.0),
         Check("interval of location", interval),
     )
@@ -97,7 +102,7 @@ def _checks(model: _Model, found: Segmentation, row: int, bound: float) -> tuple
     added = take_parts(model.forest, found.features[row])
     strongest = np.argsort(-np.abs(added), kind="stable")[:_REASONS].tolist()
     numbers, parts = found.features[row].tolist(), added.tolist()
-    certainty = _certainty(tuple(found.proofs[row].tolist()))
+    certainty = _certainty(tuple(found.proofs[row].tolist()), accepted=score >= bound)
     checks = [Check("log-odds of a change", score, ">=", bound, score >= bound), *certainty]
     rest = score - model.start - sum(check.value for check in certainty if "log-odds" in check.name)
     for feature in strongest:
