@@ -72,7 +72,7 @@ void kp_take_parts(const KpForest *forest, const double *features, double *parts
 /* The default method: candidates of x[0..n), n of 6 or more, the weakest dropped until all score the threshold or
    more. Without trees a rule judges. Rows come in the order of dropping, those that stay last; whole_path writes every
    candidate of every round. places has the round, -1 for what stays, and the place of each row; rows its score,
-   kp_segment_proofs() and kp_segment_features() numbers: see segmentation.h. facts: scale of the noise,
+   kp_segment_proofs() and kp_segment_features() numbers: see segmentation_stages.h. facts: scale of the noise,
    autocorrelation, mean square, share beyond 4 sigma. Returns the rows, -1 without memory, -2 when they exceed the
    capacity. */
 int64_t kp_segment_features(void);

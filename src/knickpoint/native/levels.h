@@ -1,7 +1,7 @@
 /* Compile one body for several instruction sets and choose at run time.
 
-   A body is a header that defines static functions called NAME(something); it is included once for each level
-   between LEVEL_BEGIN and LEVEL_END pragmas. Explicit inclusion, instead of function clones made by the
+   A body is a header that defines static functions called NAME(something); it is included once for each level,
+   between pragmas that name the instructions. Explicit inclusion, instead of function clones made by the
    compiler, works with gcc and clang, with and without ifunc, and lets a body know its level. */
 
 #ifndef KP_LEVELS_H

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "forest.h"
-#include "segmentation.h"
+#include "segmentation_stages.h"
 
 /* A row has the score, the proof and the features. */
 enum { ROW = 1 + PROOFS + FEATURES };

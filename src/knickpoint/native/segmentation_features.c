@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "segmentation.h"
+#include "segmentation_stages.h"
 
 /* Largest standardised difference of means over the splits of a piece, at least SHORTEST points on a side. */
 static double strongest_split(const double *x, int m, double centre, double noise)

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "order.h"
-#include "segmentation.h"
+#include "segmentation_stages.h"
 
 enum { LAGS = 6, AROUND = 20, EVERY = 4 };
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "segmentation.h"
+#include "segmentation_stages.h"
 
 #if KP_X86
 #include <immintrin.h>

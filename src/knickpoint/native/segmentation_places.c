@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "segmentation.h"
+#include "segmentation_stages.h"
 
 enum { REACH = 8 }; /* how far a place may move */
 

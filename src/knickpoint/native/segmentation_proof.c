@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "segmentation.h"
+#include "segmentation_stages.h"
 
 static const double LIKELY = 6.0; /* places whose cost is this near the least are 20 times less likely or less */
 static const double JUMP = 7.0, CHANCE = 0.02, WIDE_JUMP = 20.0, WIDE_CHANCE = 0.5, CERTAIN = 10.0; /* see forest.py */

@@ -1,6 +1,6 @@
 /* What lies around a candidate: the levels beside it, their values in order, and the noise. */
 
-#include "segmentation.h"
+#include "segmentation_stages.h"
 
 void kp_look(const Series *s, const int *places, int k, int i, Spot *spot)
 {

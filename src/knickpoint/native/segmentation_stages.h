@@ -13,8 +13,8 @@
    segmentation_reference.py being those of the last two. A place is the first point of a new level, and noise is a
    standard deviation. */
 
-#ifndef KP_SEGMENTATION_H
-#define KP_SEGMENTATION_H
+#ifndef KP_SEGMENTATION_STAGES_H
+#define KP_SEGMENTATION_STAGES_H
 
 #include "levels.h"
 #include "medians.h"
