@@ -170,9 +170,11 @@ def _add_aggregate(rows: Rows, entry: Node, aggregate: str, spreads: dict[tuple[
 def _warnings(context: Node) -> tuple[Problem, ...]:
     found = []
     if context.words("library_build_type") == "debug":
-        found.append(("the benchmark library is a debug build", "context.library_build_type", "Build it for release."))
+        found.append(
+            ("the benchmark library is a debug build", "library_build_type in context", "Build it for release.")
+        )
     if context.words("cpu_scaling_enabled") == "true":
         found.append(
-            ("CPU frequency scaling was on, so times vary more", "context.cpu_scaling_enabled", "Fix the frequency.")
+            ("CPU frequency scaling was on, so times vary more", "cpu_scaling_enabled in context", "Fix the frequency.")
         )
     return tuple(Problem(message, where, remedy, Severity.WARNING) for message, where, remedy in found)
