@@ -119,13 +119,13 @@ def test_a_refused_candidate_says_by_what() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"alpha": 0}, "alpha is 0"),
+        ({"alpha": 0}, "e_divisive_joint: alpha is 0"),
         ({"p": 0.001}, "Give at least 999"),
         ({"test": "rank"}, "one of permutation, none"),
         ({"test": "none"}, "maximum_steps"),
         ({"preset": "otava"}, "no preset 'otava'"),
         ({"window": 5}, "no parameter 'window'"),
-        ({"seed": -1}, "seed is -1"),
+        ({"seed": -1}, "e_divisive_joint: seed is -1"),
     ],
 )
 def test_a_parameter_that_makes_no_sense_is_refused(parameters: dict[str, object], message: str) -> None:

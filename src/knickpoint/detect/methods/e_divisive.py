@@ -29,6 +29,8 @@ __all__ = ["PRESETS", "THREADS", "detect_e_divisive"]
 
 THREADS: Final = True
 
+_NAME: Final = "e_divisive"
+
 _ONLY_FOR_T: Final[dict[str, Value]] = {
     "sliding": 0,
     "minimum_magnitude": 0.0,
@@ -65,28 +67,28 @@ The seeds are such that candidates at the edge of significance, too, come out as
 
 def _check_numbers(*, sliding: int, window: int | None, minimum_magnitude: float) -> None:
     if window is not None and window < 1:
-        refuse(f"window is {window}", "Give the number of measured values to look at, or none.")
+        refuse(_NAME, f"window is {window}", "Give the number of measured values to look at, or none.")
     if not minimum_magnitude >= 0:
-        refuse(f"minimum_magnitude is {minimum_magnitude:g}", "Give a share of 0 or more.")
+        refuse(_NAME, f"minimum_magnitude is {minimum_magnitude:g}", "Give a share of 0 or more.")
     if sliding < 0 or sliding == 1:
-        refuse(f"sliding is {sliding}", "Give a window of 2 values or more, or 0 for none.")
+        refuse(_NAME, f"sliding is {sliding}", "Give a window of 2 values or more, or 0 for none.")
 
 
 def _check_together(search: Search, test: str, for_t: Mapping[str, Value]) -> None:
     if test == "rank" and search.alpha != 1:
-        refuse("the rank test has a table for alpha 1 only", "Leave alpha at 1, or give test=permutation.")
+        refuse(_NAME, "the rank test has a table for alpha 1 only", "Leave alpha at 1, or give test=permutation.")
     if test == "t" and not search.both:
-        refuse("the t-test goes with scan=tau_kappa", "Leave scan out, or give test=permutation.")
+        refuse(_NAME, "the t-test goes with scan=tau_kappa", "Leave scan out, or give test=permutation.")
     for name, given in for_t.items():
         if test != "t" and given != _ONLY_FOR_T[name]:
-            refuse(f"{name} goes with test=t", f"Give {name}={_ONLY_FOR_T[name]}, or test=t.")
+            refuse(_NAME, f"{name} goes with test=t", f"Give {name}={_ONLY_FOR_T[name]}, or test=t.")
 
 
 def _start(series: Series, window: int | None, known: tuple[int, ...]) -> int:
     """Return the first measured value to look at: ``window`` from the end, or the known step that lies before."""
     outside = next((index for index in known if not 0 <= index < series.length), None)
     if outside is not None:
-        refuse(f"the known step {outside} is no row of the {series.length}", "Give rows of the series, from 0.")
+        refuse(_NAME, f"the known step {outside} is no row of the {series.length}", "Give rows of the series, from 0.")
     rows = series.rows
     if window is None or rows.size <= window:
         return 0
@@ -149,8 +151,8 @@ def detect_e_divisive(
     """
     search = Search(alpha, form == "V", scan == "tau_kappa", minimum_segment, p, maximum_steps)
     shuffling = Shuffling(permutations, seed, others_only=counting == "others")
-    check_search(search, test)
-    check_shuffling(search, shuffling, used=test == "permutation")
+    check_search(_NAME, search, test)
+    check_shuffling(_NAME, search, shuffling, used=test == "permutation")
     _check_numbers(sliding=sliding, window=window, minimum_magnitude=minimum_magnitude)
     parameters: dict[str, float | int | str | bool | None] = {
         "alpha": alpha,
@@ -206,11 +208,11 @@ def _detection(values: ArrayLike, series: Series, start: int, examined: list[Fou
     steps = build_steps(
         np.asarray(values, dtype=np.float64),
         at[[place.index for place in found]].tolist(),
-        method="e_divisive",
+        method=_NAME,
         scores=[place.score for place in found],
         p_values=[place.p_value for place in found],
         evidence=[place.checks for place in found],
         first=int(at[0]) if at.size else 0,
     )
     facts = {"measured values": float(series.values.size), "values looked at": float(at.size)}
-    return Detection("e_divisive", {}, steps, describe(examined, at.tolist()) if candidates else (), facts)
+    return Detection(_NAME, {}, steps, describe(examined, at.tolist()) if candidates else (), facts)

@@ -206,8 +206,8 @@ def detect_e_divisive_joint(
     """
     search = Search(alpha, form == "V", scan == "tau_kappa", minimum_segment, p, maximum_steps)
     shuffling = Shuffling(permutations, seed, others_only=counting == "others")
-    check_search(search, test)
-    check_shuffling(search, shuffling, used=test == "permutation")
+    check_search(_NAME, search, test)
+    check_shuffling(_NAME, search, shuffling, used=test == "permutation")
     matrix = check_frame(frame.values if isinstance(frame, Frame) else frame)
     measured = _read(matrix, search, scale)
     examined = [

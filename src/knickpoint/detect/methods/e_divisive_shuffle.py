@@ -32,15 +32,16 @@ class Shuffling:
     others_only: bool
 
 
-def check_shuffling(search: Search, shuffling: Shuffling, *, used: bool) -> None:
+def check_shuffling(method: str, search: Search, shuffling: Shuffling, *, used: bool) -> None:
     """Raise ``InputError`` where a number is out of its range, or where, when ``used``, no p can be small enough."""
     count = shuffling.permutations
     if not 1 <= count <= _MOST_PERMUTATIONS:
-        refuse(f"permutations is {count}", f"Give 1 to {_MOST_PERMUTATIONS}.")
+        refuse(method, f"permutations is {count}", f"Give 1 to {_MOST_PERMUTATIONS}.")
     if not 0 <= shuffling.seed < 1 << 64:
-        refuse(f"seed is {shuffling.seed}", "Give a whole number from 0, below 2 to the power of 64.")
+        refuse(method, f"seed is {shuffling.seed}", "Give a whole number from 0, below 2 to the power of 64.")
     if used and not shuffling.others_only and search.p * (count + 1) < 1 - 1e-9:
         refuse(
+            method,
             f"{count} permutations cannot give a p of {search.p:g}",
             f"Give at least {math.ceil(1 / search.p) - 1} permutations.",
         )

@@ -58,23 +58,23 @@ def best_split(values: NDArray[np.float64], search: Search) -> tuple[int, float]
     return (int(np.argmax(inside >= q * (1 - TIED))) + search.least, q) if q > 0 else (0, 0.0)
 
 
-def refuse(what: str, remedy: str) -> NoReturn:
-    """Raise the error of a parameter that cannot be."""
-    raise InputError(what, where="e_divisive", remedy=remedy)
+def refuse(method: str, what: str, remedy: str) -> NoReturn:
+    """Raise the error of a parameter of ``method`` that cannot be."""
+    raise InputError(what, where=method, remedy=remedy)
 
 
-def check_search(search: Search, test: str) -> None:
-    """Raise ``InputError`` where a number is out of its range, or nothing would end the search."""
+def check_search(method: str, search: Search, test: str) -> None:
+    """Raise ``InputError`` where a number is out of its range, or nothing would end the search of ``method``."""
     if not 0 < search.alpha <= 2:
-        refuse(f"alpha is {search.alpha:g}", "Give a power above 0 and at most 2.")
+        refuse(method, f"alpha is {search.alpha:g}", "Give a power above 0 and at most 2.")
     if not 0 < search.p < 1:
-        refuse(f"p is {search.p:g}", "Give a probability between 0 and 1.")
+        refuse(method, f"p is {search.p:g}", "Give a probability between 0 and 1.")
     if search.least < 1:
-        refuse(f"minimum_segment is {search.least}", "Give 1 or more.")
+        refuse(method, f"minimum_segment is {search.least}", "Give 1 or more.")
     if search.most is not None and search.most < 0:
-        refuse(f"maximum_steps is {search.most}", "Give 0 or more, or none.")
+        refuse(method, f"maximum_steps is {search.most}", "Give 0 or more, or none.")
     if test == "none" and search.most is None:
-        refuse("without a test there is no end to the splits", "Give maximum_steps, too.")
+        refuse(method, "without a test there is no end to the splits", "Give maximum_steps, too.")
 
 
 def in_unit(found: Found, unit: float, alpha: float) -> Found:
