@@ -214,10 +214,10 @@ def test_the_why_panel_tells_what_was_looked_at(look: Visit, trace: Callable[[st
     expect(page.locator("table.candidates").get_by_text("✓ a change")).to_be_visible()
 
 
-def test_a_trace_that_does_not_exist_says_so(look: Visit, complaints: list[str]) -> None:
+def test_a_trace_that_does_not_exist_says_so(look: Visit, provoked: list[str]) -> None:
+    provoked.append("status of 404")
     page = look("/trace/4711")
     expect(page.get_by_role("alert")).to_contain_text("no trace 4711")
-    complaints.clear()
 
 
 def test_a_facet_narrows_the_list_and_writes_the_query(look: Visit) -> None:
@@ -271,14 +271,14 @@ def test_a_formula_is_plotted_and_is_in_the_address(look: Visit) -> None:
     expect(page.locator(".legend.series")).to_have_count(0)
 
 
-def test_an_error_in_a_formula_points_at_its_column(look: Visit, complaints: list[str]) -> None:
+def test_an_error_in_a_formula_points_at_its_column(look: Visit, provoked: list[str]) -> None:
+    provoked.append("status of 400")
     page = look("/explore")
     page.get_by_label("Formula").fill('ave(nothing("a=b"))')
     page.get_by_role("button", name="Plot the formula").click()
     expect(page.locator("#formula-error")).to_contain_text("column 5")
     expect(page.get_by_label("Formula")).to_have_attribute("aria-invalid", "true")
     assert page.evaluate("() => document.querySelector('#formula').selectionStart") == 4
-    complaints.clear()
 
 
 def test_a_plot_has_a_short_address_that_stays(visit: Visit) -> None:
@@ -290,8 +290,8 @@ def test_a_plot_has_a_short_address_that_stays(visit: Visit) -> None:
     expect(page.locator(".legend.series li")).to_have_count(3)
 
 
-def test_a_query_that_cannot_be_read_is_told_beside_the_field(look: Visit, complaints: list[str]) -> None:
+def test_a_query_that_cannot_be_read_is_told_beside_the_field(look: Visit, provoked: list[str]) -> None:
+    provoked.append("status of 400")
     page = look("/explore?q=benchmark~%5B")
     expect(page.locator("#query-error")).not_to_be_empty()
     expect(page.locator("#query")).to_have_attribute("aria-invalid", "true")
-    complaints.clear()
