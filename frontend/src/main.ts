@@ -1,6 +1,8 @@
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/frame.css";
+import "./styles/parts.css";
+import "./styles/chart.css";
 import "./styles/triage.css";
 import "./styles/trace.css";
 import "./styles/explore.css";

@@ -12,7 +12,7 @@ export class HelpPart extends Part {
 
   override render() {
     return html`<dialog class="dialog" aria-labelledby="help-title">
-      <h2 id="help-title">Keyboard</h2>
+      <h2 id="help-title" tabindex="-1" autofocus>Keyboard</h2>
       <div class="help-columns">
         ${shortcuts().map(
           (some) => html`<section>

@@ -26,7 +26,7 @@ function renderFacet(desk: Desk, facet: Facets["facets"][number]) {
   return html`<fieldset class="facet">
     <legend>${facet.name}${facet.distinct > 1 ? html` <span class="faint">${grouped(facet.distinct)}</span>` : nothing}</legend>
     ${all && values.length > VALUES_SHOWN
-      ? html`<input class="narrow" type="search" placeholder="Find a value" aria-label="Find a value of ${facet.name}" autocomplete="off" @input=${narrow} />`
+      ? html`<input class="facet-filter" type="search" placeholder="Find a value" aria-label="Find a value of ${facet.name}" autocomplete="off" @input=${narrow} />`
       : nothing}
     ${shown.map((own) => html`<label class="choice" data-value=${own.value.toLowerCase()}>
       <input type="checkbox" .checked=${chosen.includes(own.value)} @change=${() => desk.change({ query: toggleValue(query, facet.name, own.value) })}

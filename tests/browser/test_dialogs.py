@@ -1,0 +1,63 @@
+"""Dialogs, each at the widths of a large window, a small one and a phone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.browser.conftest import settle
+
+pytestmark = pytest.mark.browser
+
+_DIALOGS: Final = {
+    "the note of a finding": ("/triage", "n"),
+    "the ticket of a finding": ("/triage", "t"),
+    "the keys of triage": ("/triage", "?"),
+    "the keys of a trace": ("/trace/0", "?"),
+    "the keys of explore": ("/explore?traces=0,1", "?"),
+}
+
+_SEEN: Final = """(dialog) => {
+    const box = dialog.getBoundingClientRect();
+    const inside = (own) => {
+        const part = own.getBoundingClientRect();
+        return part.left >= box.left && part.right <= box.right;
+    };
+    return {
+        whole: box.left >= 0 && box.top >= 0 && box.right <= innerWidth && box.bottom <= innerHeight,
+        height: box.height,
+        clipped: dialog.scrollWidth > dialog.clientWidth || ![...dialog.querySelectorAll("*")].every(inside),
+        hidden: dialog.scrollHeight > dialog.clientHeight && getComputedStyle(dialog).overflowY !== "auto",
+    };
+}"""
+"""Whether a dialog lies whole in the window, and whether all it holds lies in it or can be scrolled to."""
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+@pytest.mark.parametrize("name", _DIALOGS)
+def test_a_dialog_is_seen_whole(page: Page, shown: str, name: str, width: int) -> None:
+    path, key = _DIALOGS[name]
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(shown + path)
+    settle(page)
+    page.keyboard.press(key)
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_be_visible()
+    seen = dialog.evaluate(_SEEN)
+    expect(dialog.get_by_role("heading", level=2)).to_be_in_viewport(ratio=1)
+    assert seen["height"] > 150
+    assert {**seen, "height": None} == {"whole": True, "height": None, "clipped": False, "hidden": False}
+
+
+@pytest.mark.parametrize(("key", "field", "button"), [("n", "Note", "Save"), ("t", "Key or address", "Link")])
+def test_fields_and_buttons_of_a_dialog_can_be_used(page: Page, shown: str, key: str, field: str, button: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 700})
+    page.goto(f"{shown}/triage")
+    settle(page)
+    page.keyboard.press(key)
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label(field)).to_be_in_viewport(ratio=1)
+    expect(dialog.get_by_role("button", name=button)).to_be_in_viewport(ratio=1)
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)
