@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import operator
@@ -84,6 +85,40 @@ def test_noise_that_hides_a_large_effect_is_unstable() -> None:
 
 def test_an_effect_below_the_minimum_is_unchanged() -> None:
     assert judge(HISTORY, [112, 111, 113], minimum_effect=0.2).verdict is Verdict.UNCHANGED
+
+
+@pytest.mark.parametrize("minimum", [0.05, 0.5, 1.0, 5.0])
+@pytest.mark.parametrize("samples", [[100.5], [100.5, 99, 101], [103.0, 103.5, 102.5]])
+def test_a_minimum_effect_beyond_the_noise_leaves_a_level_unchanged(minimum: float, samples: list[float]) -> None:
+    assert judge(HISTORY, samples, minimum_effect=minimum).verdict is Verdict.UNCHANGED
+
+
+def test_a_change_beyond_a_large_minimum_effect_counts() -> None:
+    assert judge(HISTORY, [170, 171, 169], minimum_effect=0.5, better="lower").verdict is Verdict.REGRESSED
+    assert judge(HISTORY, [140, 141, 139], minimum_effect=0.5, better="lower").verdict is Verdict.UNCHANGED
+
+
+def test_noise_that_hides_the_minimum_effect_is_unstable() -> None:
+    wild = np.random.default_rng(2).lognormal(0, 1.0, 40)
+    assert judge(wild, 1.0, minimum_effect=0.5).verdict is Verdict.UNSTABLE
+
+
+@given(
+    st.integers(0, 2**32),
+    st.floats(0.001, 0.8),
+    st.sampled_from([1.0, 1.1, 1.6, 3.0]),
+    st.floats(0.001, 3),
+    st.floats(0.001, 3),
+)
+def test_a_larger_minimum_effect_makes_verdicts_unchanged_and_nothing_else(
+    seed: int, noise: float, factor: float, one: float, other: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    history = 100 * rng.lognormal(0, noise, 40)
+    new = 100 * factor * rng.lognormal(0, noise, int(rng.integers(1, 4)))
+    verdicts = [judge(history, new, minimum_effect=effect).verdict for effect in (0.0, *sorted((one, other)))]
+    for smaller, larger in itertools.pairwise(verdicts):
+        assert larger in {smaller, Verdict.UNCHANGED}
 
 
 def test_more_samples_see_smaller_effects() -> None:

@@ -203,8 +203,10 @@ def judge(
       distance is at least ``minimum_effect`` times the level, at most 2 % of the region's own runs stray as far,
       and, for a single sample, the generalised ESD test calls it an outlier; when nobody knows which direction is
       better it is *regressed*. A finding from a single sample is always conditional;
-    - *unstable* when it is none of these and an effect of ``largest_effect`` times the level could stay unseen;
-    - *unchanged* otherwise.
+    - *unstable* when it is none of these, an effect of ``largest_effect`` times the level could stay unseen, and it is
+      the noise that hides it: values that belong to the level may stray further than ``minimum_effect``;
+    - *unchanged* otherwise. So a larger ``minimum_effect`` turns changes and unstable verdicts into unchanged ones, and
+      never the other way round.
 
     Raises:
         SeriesError: history or samples are not finite or missing numbers in one dimension.
@@ -235,11 +237,12 @@ def judge(
     wide = student_quantile(1 - alpha / 2, freedom)
     runs = noise.runs(samples)
     strays = np.count_nonzero(runs * math.copysign(1.0, size) >= abs(size))
-    bars = [wide * error, minimum_effect * abs(noise.centre), noise.seen(samples)]
+    # How far a change must reach: beyond what the noise does, and at least as far as what counts.
+    bars = [wide * error, noise.seen(samples)]
     if samples == 1:
         bars.append(_lone_bar(noise))
-    bar = max(bars)
-    detectable = bar + student_quantile(POWER, freedom) * error
+    reach = max(bars)
+    detectable = max(reach, minimum_effect * abs(noise.centre)) + student_quantile(POWER, freedom) * error
     checks = [
         *evidence,
         Check("noise (standard deviation)", noise.scale * unit),
@@ -254,11 +257,14 @@ def judge(
         checks.append(_outlier(noise, level))
     changed = size != 0 and all(check.passed for check in checks)
     blind = _relative(detectable, noise.centre)
-    checks.append(Check("detectable effect over the level", blind, "<=", largest_effect, blind <= largest_effect))
+    hidden = [_check("detectable effect over the level", blind, "<=", largest_effect)]
+    if minimum_effect > 0:
+        hidden.append(_check("reach of the noise over the level", _relative(reach, noise.centre), "<=", minimum_effect))
     if changed:
         verdict = _direction(direction, size)
     else:
-        verdict = Verdict.UNSTABLE if blind > largest_effect else Verdict.UNCHANGED
+        verdict = Verdict.UNCHANGED if any(check.passed for check in hidden) else Verdict.UNSTABLE
+    checks += hidden
     conditional = changed and samples == 1
     return Judgement(
         verdict=verdict,
