@@ -32,7 +32,7 @@ def results(lab: Lab) -> Path:
     """Write a folder of results: many files of one commit each, and a history."""
     for index in range(_FILES):
         values = {f"bench{number:02}": float(index * 100 + number) for number in range(_RESULTS)}
-        lab.skia(f"results/{index:02}.json", f"{index:040x}", **values)
+        lab.skia(f"results/{index:02}.json", f"{index + 1:040x}", **values)
     entries = [(f"{index:x}".rjust(40, "f"), index % 60, float(index)) for index in range(_ENTRIES)]
     lab.write("results/data.js", history(*entries))
     return lab.directory / "results"
@@ -76,7 +76,7 @@ def check_whole(store: Store) -> int:
     for index in range(_FILES):
         values = {f"bench{number:02}": float(index * 100 + number) for number in range(_RESULTS)}
         expected = values if f"{index:02}.json" in stored else {}
-        assert points.get(f"{index:040x}", {}) == expected
+        assert points.get(f"{index + 1:040x}", {}) == expected
     whole = points_of(store, "o/r")
     assert len(whole) == (_ENTRIES if "data.js" in stored else 0)
     assert sum(len(values) for values in whole.values()) == len(whole)

@@ -176,7 +176,7 @@ def test_a_place_that_stops_answering_is_left_for_the_next_poll(
     source = in_bucket(lab, bucket)
     names = [f"{number}.json" for number in range(8)]
     for number, name in enumerate(names):
-        bucket.put_object(Bucket="bench", Key=f"nightly/{name}", Body=skia(f"{number}" * 40, 1))
+        bucket.put_object(Bucket="bench", Key=f"nightly/{name}", Body=skia(f"{number + 1}" * 40, 1))
     broken = failing(monkeypatch, *names)
     assert len(source.poll().files) == 5
     broken.clear()

@@ -11,6 +11,7 @@ from knickpoint.formats.node import Node
 from knickpoint.formats.rows import Rows
 from knickpoint.formats.source import Source
 from knickpoint.model.report import Report, RunReport
+from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better
 
 __all__ = ["fits", "read"]
@@ -57,7 +58,9 @@ def read(source: Source) -> Parsed:
             continue
         told = dict(_diagnostics(entry, shared))
         _add(rows, entry, told)
-        revision = revision or next((told[name][0] for name in _REVISIONS if told.get(name)), "")
+        revision = revision or next(
+            (name for key in _REVISIONS if told.get(key) and (name := commit_name(told[key][0]))), ""
+        )
         revisions.update({name: values[0] for name, values in told.items() if name.endswith("Revisions") and values})
         environment.update(
             {

@@ -18,6 +18,7 @@ from knickpoint.formats.rows import Rows
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
+from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better, read_unit
 
 __all__ = ["Cell", "numeral", "read_table", "roles"]
@@ -147,7 +148,7 @@ class _Table:
 
     def add(self, row: Sequence[Cell], where: str) -> None:
         """Add one row, which stands at ``where``."""
-        revision, branch = self.text(row, "commit"), self.text(row, "branch")
+        revision, branch = commit_name(self.text(row, "commit")), self.text(row, "branch")
         moment = self._moment(row, "time", where)
         given = self.text(row, "run")
         identity = given or ("" if revision else (moment.isoformat() if moment else ""))

@@ -17,6 +17,7 @@ from knickpoint.formats.source import Source
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
+from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better, read_unit
 
 __all__ = ["fits", "read"]
@@ -144,7 +145,7 @@ def _spread(text: str) -> tuple[dict[str, float], str]:
 
 
 def _commit(node: Node, time: datetime | None) -> Commit:
-    revision = node["id"].text().strip()
+    revision = commit_name(node["id"].text())
     if not revision:
         raise FormatError("the commit has no id", where=node.path, remedy="Take the entry out, or give it its commit.")
     author = node.maybe("author")

@@ -16,6 +16,7 @@ from knickpoint.formats.source import Source
 from knickpoint.formats.terminal import plain
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
+from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better
 
 __all__ = ["fits", "read"]
@@ -183,7 +184,7 @@ def _varying(lines: list[_Line], processors: dict[str, set[str]]) -> tuple[str, 
 
 
 def _revision(config: dict[str, str]) -> str:
-    return next((config[key] for key in _REVISION if key in config), "")
+    return next((name for key in _REVISION if (name := commit_name(config.get(key, "")))), "")
 
 
 def _split_processors(name: str, processors: dict[str, set[str]]) -> tuple[str, str]:

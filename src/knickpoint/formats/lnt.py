@@ -10,6 +10,7 @@ from knickpoint.formats.node import Node
 from knickpoint.formats.rows import Rows
 from knickpoint.formats.source import Source
 from knickpoint.model.report import Report, RunReport
+from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better
 
 __all__ = ["fits", "read"]
@@ -51,7 +52,7 @@ def read(source: Source) -> Parsed:
     facts = {f"run.{name}": text for name, text in run.facts().items() if name not in ("start_time", "end_time")}
     report = RunReport(
         rows.table(),
-        revision=next((run.words(name) for name in _REVISIONS if name in run), ""),
+        revision=next((name for key in _REVISIONS if (name := commit_name(run.words(key)))), ""),
         time=read_moment(run.words("start_time")),
         environment={**machine.facts(), **facts},
     )

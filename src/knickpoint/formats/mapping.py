@@ -21,6 +21,7 @@ from knickpoint.formats.rows import Rows
 from knickpoint.formats.source import Source
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
+from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better
 
 __all__ = ["read_mapped"]
@@ -67,7 +68,7 @@ def read_mapped(data: bytes, mapping: bytes, *, name: str = "") -> Parsed:
     }
     report = RunReport(
         rows.table(),
-        revision=told["revision"],
+        revision=commit_name(told["revision"]),
         branch=told["branch"],
         identity=told["identity"],
         time=read_moment(told["time"]),

@@ -13,6 +13,7 @@ from knickpoint.formats.source import Source
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, ResultTable, RunReport
+from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better
 
 __all__ = ["fits", "read"]
@@ -47,7 +48,7 @@ def read(source: Source) -> Parsed:
     places: Counter[str] = Counter()
     for entry in entries:
         attributes = entry["attributes"]
-        revision, branch = _first(attributes, "git_commit"), _first(attributes, "branch")
+        revision, branch = commit_name(_first(attributes, "git_commit")), _first(attributes, "branch")
         stamp = entry["timestamp"].number()
         time = read_moment(stamp)
         if repository := _first(attributes, "git_repo"):

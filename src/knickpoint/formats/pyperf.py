@@ -10,6 +10,7 @@ from knickpoint.formats.node import Node
 from knickpoint.formats.rows import Rows
 from knickpoint.formats.source import Source
 from knickpoint.model.report import Report, RunReport
+from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better
 
 __all__ = ["fits", "read"]
@@ -48,7 +49,7 @@ def read(source: Source) -> Parsed:
     moments = [moment for date in dates if (moment := read_moment(date)) is not None]
     run = RunReport(
         rows.table(),
-        revision=next((facts[name] for name in _REVISIONS if name in facts), ""),
+        revision=next((name for key in _REVISIONS if (name := commit_name(facts.get(key, "")))), ""),
         branch=facts.get("commit_branch", ""),
         time=min(moments, default=None),
         environment={name: text for name, text in facts.items() if name not in _NO_FACTS},

@@ -12,6 +12,7 @@ from knickpoint.formats.rows import Rows
 from knickpoint.formats.source import Source
 from knickpoint.model.commit import Commit
 from knickpoint.model.report import Problem, Report, RunReport, Severity
+from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better
 
 __all__ = ["fits", "read"]
@@ -46,7 +47,7 @@ def read(source: Source) -> Parsed:
     revision, branch, project = "", "", ""
     commits: tuple[Commit, ...] = ()
     if commit_info is not None:
-        revision = commit_info.words("id")
+        revision = commit_name(commit_info.words("id"))
         branch = (
             commit_info.words("branch") if commit_info.words("branch") not in {"(unknown)", "(detached head)"} else ""
         )
@@ -55,6 +56,7 @@ def read(source: Source) -> Parsed:
         commits = (Commit(revision, "", "", time, ""),) if revision and time else ()
         if commit_info.words("dirty") == "true":
             environment["commit.dirty"] = "true"
+        if revision and "commit.dirty" in environment:
             problems.append(
                 Problem(
                     f"the work tree had changes that commit {revision[:12]} does not have",

@@ -10,6 +10,7 @@ from typing import Final
 from knickpoint.formats.collector import held_back
 from knickpoint.formats.companion import companion_of
 from knickpoint.formats.format import Format, Parsed
+from knickpoint.formats.placeholders import without_placeholders
 from knickpoint.formats.registry import FORMATS
 from knickpoint.formats.source import Source
 from knickpoint.formats.texts import keepable, keepable_text, may_need_tidying
@@ -99,6 +100,7 @@ def _read(source: Source, wanted: str) -> Parsed:
         raise _placed(error, name) from error
     if may_need_tidying(source):
         report = keepable(report)
+    report = without_placeholders(report)
     if not any(len(run.results) for run in report.runs):
         problems = (
             *problems,

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from knickpoint.model.revision import commit_name
+
 __all__ = ["CiFacts", "read_ci"]
 
 _LARGEST_EVENT: Final = 1 << 22
@@ -155,14 +157,14 @@ def read_ci(environ: Mapping[str, str] | None = None) -> CiFacts | None:
     for service in _SERVICES:
         if not variables.get(service.sign):
             continue
-        revision = _first(variables, service.revision)
+        revision = next((name for key in service.revision if (name := commit_name(variables.get(key, "")))), "")
         if not revision:
             return None
         facts = {name: variables[source] for name, source in service.environment.items() if variables.get(source)}
         link = _first(variables, service.link)
         revisions: dict[str, str] = {}
         if service.name == "github":
-            head = _pull_request_head(variables)
+            head = commit_name(_pull_request_head(variables))
             if head and head != revision:
                 revisions["merge"] = revision
                 revision = head

@@ -12,6 +12,7 @@ from typing import Any, Final
 from knickpoint.formats.moment import in_utc
 from knickpoint.formats.texts import keepable_text
 from knickpoint.model.errors import InputError
+from knickpoint.model.revision import commit_name
 
 __all__ = ["SIDECAR", "SIDECAR_SUFFIX", "Sidecar", "is_sidecar", "read_sidecar", "sidecar_of"]
 
@@ -114,6 +115,8 @@ def _checked(key: str, value: object, where: str) -> object:
             raise InputError(f"{key!r} is not an object", where=where, remedy=f'Write "{key}": {{"name": "value"}}.')
         return {name: _plain(f"{key}.{name}", one, where) for name, one in value.items()}
     text = _plain(key, value, where)
+    if key == "commit":
+        return commit_name(text)
     if key != "time" or not text:
         return text or (None if key == "time" else "")
     try:

@@ -1,0 +1,80 @@
+"""Revisions: tell the name of a commit from what tools write where they know none."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["commit_name", "is_hash_or_number", "is_placeholder"]
+
+_PLACEHOLDERS: Final = frozenset(
+    {
+        "?",
+        "detached",
+        "detached head",
+        "dirty",
+        "empty",
+        "error",
+        "exported",
+        "fetch head",
+        "head",
+        "invalid",
+        "missing",
+        "n/a",
+        "na",
+        "nan",
+        "nil",
+        "no branch",
+        "no commit",
+        "none",
+        "not available",
+        "not committed yet",
+        "not set",
+        "null",
+        "tbd",
+        "unavailable",
+        "uncommitted",
+        "undefined",
+        "unknown",
+        "unknown dirty",
+        "unset",
+        "unspecified",
+        "unversioned",
+        "unversioned directory",
+        "working copy",
+        "working directory",
+        "working tree",
+        "worktree",
+    }
+)
+"""Words of tools (pytest-benchmark: unversioned; svnversion: exported; git blame: not committed yet) and of scripts."""
+
+_AROUND: Final = " \t\r\n\"'`()[]<>"
+_GAP: Final = re.compile(r"[\s_-]+")
+_NO_NUMBER: Final = re.compile(r"-1|0{7,64}\+?")
+"""What version control prints for "none": revision -1, and a hash of nothing but zeros."""
+_VARIABLE: Final = re.compile(r"\$\w+|\$\{.*\}|\$\(.*\)|\{\{.*\}\}|%\w+%", re.DOTALL)
+"""A variable that a script or a template left as it was."""
+
+_HASH: Final = re.compile(r"[0-9a-fA-F]{7,64}")
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")
+
+
+def is_placeholder(text: str) -> bool:
+    """Tell whether ``text`` stands where no commit is known: empty, a word such as unversioned, or zeros alone.
+
+    Case, brackets and quotes around it do not matter. HEAD counts: read later, it names another commit.
+    """
+    bare = text.strip(_AROUND)
+    words = _GAP.sub(" ", bare).strip().lower()
+    return words in _PLACEHOLDERS or not words or bool(_NO_NUMBER.fullmatch(bare) or _VARIABLE.fullmatch(text.strip()))
+
+
+def commit_name(text: str) -> str:
+    """Return the commit that ``text`` names, without the space around it; "" for a placeholder."""
+    return "" if is_placeholder(text) else text.strip()
+
+
+def is_hash_or_number(text: str) -> bool:
+    """Tell whether ``text`` can be a commit by its looks alone: 7 to 64 hexadecimal digits, or a number."""
+    return bool(_HASH.fullmatch(text) or _NUMBER.fullmatch(text))
