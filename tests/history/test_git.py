@@ -128,25 +128,15 @@ def test_commits_off_every_line_are_read_by_hash(new_repository: NewRepository) 
     assert Git.at(made.directory).commits([lost])[lost].subject == "Off the line"
 
 
-def test_the_merge_base_is_the_last_common_commit(new_repository: NewRepository) -> None:
+def test_a_tip_contains_itself_and_its_ancestors(new_repository: NewRepository) -> None:
     made = new_repository("made")
-    base = made.commit()
-    made.switch("side", new=True)
-    made.commit("Side")
-    made.switch("main")
-    made.commit("Main")
+    first, second = made.commits(2)
     git = Git.at(made.directory)
-    assert git.merge_base("main", "side") == base
-    assert git.contains("main", base)
-    assert not git.contains("main", git.branches()["side"])
-
-
-def test_histories_that_share_nothing_have_no_merge_base(new_repository: NewRepository) -> None:
-    made = new_repository("made")
-    made.commit()
-    made.git("switch", "--quiet", "--orphan", "island")
-    made.commit()
-    assert Git.at(made.directory).merge_base("main", "island") == ""
+    assert (git.contains("main", first), git.contains("main", second), git.contains(first, second)) == (
+        True,
+        True,
+        False,
+    )
 
 
 def test_a_clone_of_a_url_follows_new_commits_and_force_pushes(new_repository: NewRepository, tmp_path: Path) -> None:

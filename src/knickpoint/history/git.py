@@ -334,13 +334,6 @@ class Git:
         counted = self.run("rev-list", "--count", "--max-count=1", "--end-of-options", commit, f"^{tip}")
         return counted.strip() == b"0"
 
-    def merge_base(self, one: str, other: str) -> str:
-        """Return the hash of the best common ancestor, "" where the histories share nothing."""
-        try:
-            return self.run("merge-base", "--end-of-options", one, other).decode().strip()
-        except HistoryError:
-            return ""
-
     def first_parents(self, tip: str, *, without: Sequence[str] = ()) -> list[Commit]:
         """Return the commits of ``tip``'s line by first parent, oldest first.
 

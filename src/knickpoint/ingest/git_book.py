@@ -17,9 +17,25 @@ from knickpoint.model.errors import HistoryError
 if TYPE_CHECKING:
     from knickpoint.store import Store
 
-__all__ = ["GitBook"]
+__all__ = ["GitBook", "open_git"]
 
 _FEW: int = 8
+
+
+def open_git(name: str, settings: RepositorySettings, directory: Path) -> Git:
+    """Open the git repository of ``settings``, a path relative to ``directory`` or a URL, and write nothing to a store.
+
+    A URL is cloned below ``directory`` first, where that was not done before.
+
+    Raises:
+        HistoryError: git is missing, or there is no repository at its location.
+        ConfigError: the pattern of commit numbers cannot be used.
+    """
+    numbers = NumberPattern.of(settings.number) if settings.number else None
+    if is_url(settings.location):
+        place = directory / "repositories" / f"{name.replace('/', '%2F')}.git"
+        return Git.clone(settings.location, place, numbers=numbers, web=settings.web)
+    return Git.at(directory / Path(settings.location).expanduser(), numbers=numbers, web=settings.web)
 
 
 @dataclass
@@ -48,13 +64,7 @@ class GitBook:
             HistoryError: git is missing, or there is no repository at its location.
             ConfigError: the pattern of commit numbers cannot be used.
         """
-        numbers = NumberPattern.of(settings.number) if settings.number else None
-        if is_url(settings.location):
-            place = directory / "repositories" / f"{name.replace('/', '%2F')}.git"
-            git = Git.clone(settings.location, place, numbers=numbers, web=settings.web)
-        else:
-            place = directory / Path(settings.location).expanduser()
-            git = Git.at(place, numbers=numbers, web=settings.web)
+        git = open_git(name, settings, directory)
         return cls(store, store.commits.add_repository(name, settings.location), git, settings)
 
     def sync(self, *, fetch: bool = False) -> None:
@@ -127,19 +137,6 @@ class GitBook:
         if not rewritten:
             self._update_branch(branch, commit.commit.hash, base)
         return rewritten
-
-    def merge_base(self, commit: str, branch: str = "") -> SlottedCommit | None:
-        """Return the last commit of a line that ``commit`` contains: what a patch is to be compared with."""
-        line = self.store.commits.line(self.repository, branch or self.branch)
-        base = self.git.merge_base(commit, self._hash(line.slots[-1])) if line.slots else ""
-        positions = line.positions
-        while base:
-            found = self.store.commits.find(self.repository, base)
-            if found is not None and found.slot in positions:
-                return found
-            read = self.git.commits([base]).get(base)
-            base = read.parents[0] if read and read.parents else ""
-        return None
 
     def _rewritten(self, commit: SlottedCommit) -> str:
         """Return a warning where ``commit`` was rewritten, "" where it was not."""
