@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 JOBS ?= 2
 FUZZ_SECONDS ?= 60
 
-KERNEL_SOURCES := setup.py pyproject.toml $(wildcard src/knickpoint/native/*.c src/knickpoint/native/*.h src/knickpoint/native/build_kernels.py)
+KERNEL_SOURCES := setup.py pyproject.toml building/commands.py building/kernels.py $(wildcard src/knickpoint/native/*.c src/knickpoint/native/*.h)
 FRONTEND_SOURCES := $(shell git ls-files --cached --others --exclude-standard frontend 2>/dev/null)
 DASHBOARD := src/knickpoint/server/static/index.html
 
@@ -49,8 +49,8 @@ $(STAMPS)/package: $(KERNEL_SOURCES) $(STAMPS)/runtime
 	@$(BIN)/python -m compileall -q src/knickpoint
 	@touch $@
 
-$(STAMPS)/node: $(STAMPS)/venv frontend/find-node frontend/package-lock.json
-	@BIN=$(BIN) frontend/find-node > $@
+$(STAMPS)/node: $(STAMPS)/venv building/node.py frontend/package-lock.json
+	@$(BIN)/python building/node.py > $@
 
 $(DASHBOARD): $(FRONTEND_SOURCES) $(STAMPS)/node
 	@echo "Building the dashboard"
@@ -71,8 +71,8 @@ demo: setup ## The whole story on real input, then the dashboard (DEMO_ARGS=--no
 test: lint types imports test-frontend test-python docs ## Everything that must pass
 
 lint: $(STAMPS)/dev ## Style of the Python code
-	@$(BIN)/ruff check --quiet src tests benchmarks docs setup.py
-	@$(BIN)/ruff format --quiet --check src tests benchmarks docs setup.py
+	@$(BIN)/ruff check --quiet src tests benchmarks building docs setup.py
+	@$(BIN)/ruff format --quiet --check src tests benchmarks building docs setup.py
 
 types: setup-dev ## Static types, strict
 	@$(BIN)/mypy --no-error-summary
@@ -131,8 +131,8 @@ lock: setup-dev ## Resolve the dependencies anew and write requirements/
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --all-extras --group build --group test --group lint pyproject.toml -o requirements/dev.txt
 
 format: $(STAMPS)/dev ## Format the Python code
-	@$(BIN)/ruff format --quiet src tests benchmarks docs setup.py
-	@$(BIN)/ruff check --quiet --fix src tests benchmarks docs setup.py
+	@$(BIN)/ruff format --quiet src tests benchmarks building docs setup.py
+	@$(BIN)/ruff check --quiet --fix src tests benchmarks building docs setup.py
 
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules

@@ -1,12 +1,17 @@
-"""Build the kernels where a compiler and the headers are at hand; install without them where not."""
+"""Build the kernels where a compiler and the headers are at hand, and the dashboard where it is not there yet."""
 
 import sys
 from pathlib import Path
 
 from setuptools import setup
 
-sys.path.insert(0, str(Path(__file__).parent / "src" / "knickpoint" / "native"))
+sys.path.insert(0, str(Path(__file__).parent / "building"))
 
-from build_kernels import kernels
+from commands import BuildKernels, BuildPackage, BuildSource, BuildWheel
+from kernels import kernels
 
-setup(ext_modules=[kernels()], options={"bdist_wheel": {"py_limited_api": "cp311"}})
+setup(
+    ext_modules=[kernels()],
+    cmdclass={"bdist_wheel": BuildWheel, "build_ext": BuildKernels, "build_py": BuildPackage, "sdist": BuildSource},
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+)

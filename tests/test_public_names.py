@@ -17,7 +17,7 @@ _FACADES = [name for name in _PACKAGES if hasattr(import_module(name), "__all__"
 _MODULES = sorted(
     path
     for path in _SOURCE.rglob("*.py")
-    if not {"migrations", "commands"} & set(path.parts) and path.name not in {"__main__.py", "build_kernels.py"}
+    if not {"migrations", "commands"} & set(path.parts) and path.name != "__main__.py"
 )
 
 

@@ -16,7 +16,12 @@ STATIC: Final = Path(__file__).parent / "static"
 
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 _VIEWS: Final = ("/triage", "/explore", "/trace/{number}")
-_UNBUILT: Final = "The dashboard is not built. Build it with `make setup`; the API under /api/v1/ works without it.\n"
+_UNBUILT: Final = (
+    "This installation has no dashboard.\n"
+    "In a checkout, build it with `make setup`; elsewhere, install a wheel or a source distribution that was not built "
+    "with KNICKPOINT_WITHOUT_DASHBOARD.\n"
+    "The API under /api/v1/ works without it.\n"
+)
 
 
 class _Assets(StaticFiles):

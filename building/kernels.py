@@ -1,12 +1,16 @@
 """Describe how the C kernels are built: one extension for every Python, no dependency but a compiler."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 from cffi import FFI
 from setuptools import Extension
 
-_ROOM = Path("src/knickpoint/native")
+__all__ = ["kernels"]
+
+_ROOM: Final = Path("src/knickpoint/native")
 """Relative to the top of the source tree, where the build runs."""
 
 

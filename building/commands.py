@@ -1,0 +1,68 @@
+"""The commands of setuptools that Knickpoint is built with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from setuptools import Extension
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
+from setuptools.errors import SetupError
+
+from dashboard import DashboardError, build_dashboard
+
+__all__ = ["BuildKernels", "BuildPackage", "BuildSource", "BuildWheel"]
+
+
+def _build_dashboard() -> None:
+    try:
+        build_dashboard()
+    except DashboardError as error:
+        raise SetupError(str(error)) from error
+
+
+class BuildPackage(build_py):
+    """Gather the package, with its dashboard; an editable install serves what `make setup` builds."""
+
+    def run(self) -> None:
+        """Build the dashboard where it is not there, then gather the files."""
+        if not self.editable_mode:
+            _build_dashboard()
+        super().run()
+
+
+class BuildSource(sdist):
+    """Make a source distribution that carries the dashboard, so that a wheel made from it needs no Node."""
+
+    def run(self) -> None:
+        """Build the dashboard where it is not there, then pack the sources."""
+        _build_dashboard()
+        super().run()
+
+
+class BuildKernels(build_ext):
+    """Compile the kernels; what cannot be compiled leaves nothing of an earlier build behind."""
+
+    def build_extension(self, ext: Extension) -> None:
+        """Compile ``ext``."""
+        try:
+            super().build_extension(ext)
+        except Exception:
+            Path(self.get_ext_fullpath(ext.name)).unlink(missing_ok=True)
+            raise
+
+
+class BuildWheel(bdist_wheel):
+    """Make a wheel whose tag says whether it has kernels."""
+
+    def run(self) -> None:
+        """Build everything first: only then it is known whether a compiler was there."""
+        kernels = self.reinitialize_command("build_ext")
+        kernels.inplace = False
+        self.run_command("build")
+        if not all(Path(kernels.get_ext_fullpath(ext.name)).is_file() for ext in self.distribution.ext_modules or ()):
+            self.distribution.ext_modules = []
+            self.root_is_pure = True
+        super().run()
