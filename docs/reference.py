@@ -29,7 +29,7 @@ _AREAS: Final = {
     "008": "Other methods and formulas",
     "009": "The program and the workshop",
     "011": "Which commit, and in what order",
-    "012": "Windows of alerts, health, distributions",
+    "012": "Findings, windows of alerts, health, distributions",
 }
 
 

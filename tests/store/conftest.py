@@ -118,6 +118,19 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     cluster.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def empty_location(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Name a database without tables."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "old.db")
+        return
+    cluster: Cluster = request.getfixturevalue("cluster")
+    name = f"old_{next(_NUMBERS)}"
+    cluster.execute(f"CREATE DATABASE {name}")
+    yield cluster.url(name)
+    cluster.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
 @pytest.fixture
 def store(location: str) -> Iterator[Store]:
     with open_store(location) as opened:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sqlalchemy import text
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Commit, Repository
@@ -19,6 +20,7 @@ from knickpoint.model.regression import (
     PointChange,
     Sighting,
     Status,
+    direction_of,
 )
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.model.step import StableRegion
@@ -34,18 +36,24 @@ REGION = StableRegion(0, 9, 10, 1.0, 3.0, 2.0, 2.0, 0.25)
 TRACE = Trace(7, ",name=a%25b,", "ms", "time", Better.LOWER)
 
 
-def sighting(slot: int = 10, *, alert: str = "a", hazard: float = -0.5, trace: int = 7) -> Sighting:
+def sighting(
+    slot: int = 10, *, alert: str = "a", hazard: float = -0.5, trace: int = 7, relative: float = math.inf
+) -> Sighting:
+    """Return a step of a trace of which lower is better; ``relative`` is its relative size."""
     return Sighting(
         alert=alert,
         trace_id=trace,
         place=Place("main", slot - 1, slot),
         movement=1,
-        direction=Direction.REGRESSION,
+        direction=direction_of(relative, TRACE.better),
         interval=2,
         before=REGION,
         after=replace(REGION, first=10, last=19, mean=math.nan),
+        before_level=0.0,
+        after_level=1.0,
+        deviation=0.25,
         size=1.0,
-        relative_size=math.inf,
+        relative_size=relative,
         hazard=hazard,
         score=7.5,
         p_value=None,
@@ -111,10 +119,70 @@ def test_a_regression_weighs_its_strongest_live_member(store: Store, repository:
     assert (listed.hazard, listed.traces, listed.conditions) == (0.3, 1, {Condition.PRESENT: 1, Condition.GONE: 1})
 
 
-def test_members_without_a_hazard_level_come_last(store: Store, repository: Repository) -> None:
-    ids = put(store, repository, new(sighting(hazard=math.nan)), new(sighting(hazard=0.3, trace=8)))
+def of_one_commit(store: Store, repository: Repository, *relative: float) -> tuple[int, list[int]]:
+    """Put findings of these relative sizes into one regression; return its id, and theirs."""
+    changes = [new(sighting(relative=each, trace=7 + number)) for number, each in enumerate(relative)]
+    ids = put(store, repository, *changes)
     (key,) = store.findings.set_groups(repository, [Membership(0, Place("main", 9, 10), tuple(ids))])
+    return key, ids
+
+
+def test_the_largest_worsening_leads_however_large_an_improvement_is(store: Store, repository: Repository) -> None:
+    _, ids = of_one_commit(store, repository, -0.94, 0.02, 0.05)
+    (listed,) = store.findings.regressions(repository)
+    assert [member.id for member in listed.members] == [ids[2], ids[1], ids[0]]
+    assert listed.lead == listed.members[0]
+    assert listed.direction is Direction.REGRESSION
+
+
+def test_where_nothing_got_worse_the_largest_improvement_leads(store: Store, repository: Repository) -> None:
+    _, ids = of_one_commit(store, repository, -0.02, -0.5, 0.0)
+    (listed,) = store.findings.regressions(repository)
+    assert [member.id for member in listed.members] == [ids[1], ids[0], ids[2]]
+
+
+def test_of_equal_findings_the_first_trace_key_leads(store: Store, repository: Repository) -> None:
+    ids = put(store, repository, new(sighting(relative=0.1, trace=8)), new(sighting(relative=0.1)))
+    store.findings.set_groups(repository, [Membership(0, Place("main", 9, 10), tuple(ids))])
+    with store.transaction() as connection:
+        connection.execute(text("UPDATE change_point SET trace_key = ',name=z,' WHERE trace_id = 8"))
+    (listed,) = store.findings.regressions(repository)
+    assert [member.id for member in listed.members] == ids[::-1]
+
+
+def test_a_hidden_finding_does_not_lead_unprocessed_ones(store: Store, repository: Repository) -> None:
+    key, ids = of_one_commit(store, repository, 9.0, 0.02, -0.5)
+    store.findings.decide(ids[:1], Status.HIDDEN, "Ada")
+    assert [member.id for member in store.findings.regression(key).members] == [ids[1], ids[2], ids[0]]
+
+
+def test_what_is_gone_does_not_lead_what_is_there(store: Store, repository: Repository) -> None:
+    key, ids = of_one_commit(store, repository, 9.0, 0.02)
+    put(store, repository, PointChange(Change.GONE, ids[0], 7, ()))
     assert [member.id for member in store.findings.regression(key).members] == ids[::-1]
+
+
+def test_lists_begin_with_the_worst_worsening(store: Store, repository: Repository) -> None:
+    sizes = {10: -0.94, 20: 0.02, 30: 0.4, 40: -0.1}
+    put(store, repository, *(new(sighting(slot, relative=size)) for slot, size in sizes.items()))
+    assert [one.place.slot for one in store.findings.regressions(repository)] == [30, 20, 10, 40]
+    assert [one.severity for one in store.findings.regressions(repository)] == sorted(
+        (one.severity for one in store.findings.regressions(repository)), reverse=True
+    )
+
+
+def test_a_list_is_sorted_by_the_findings_that_lead(store: Store, repository: Repository) -> None:
+    loud, quiet = put(store, repository, new(sighting(20, relative=9.0)), new(sighting(20, relative=0.02, trace=8)))
+    store.findings.set_groups(repository, [Membership(0, Place("main", 19, 20), (loud, quiet))])
+    put(store, repository, new(sighting(30, relative=0.1)))
+    store.findings.decide([loud], Status.HIDDEN, "Ada")
+    assert [one.place.slot for one in store.findings.regressions(repository)] == [30, 20]
+
+
+def test_only_changes_of_some_size_are_listed(store: Store, repository: Repository) -> None:
+    put(store, repository, *(new(sighting(slot, relative=size)) for slot, size in ((10, -0.05), (20, 0.02))))
+    found = store.findings.regressions(repository, selection=Selection(minimum_effect=0.03))
+    assert [one.place.slot for one in found] == [10]
 
 
 def test_a_failed_transaction_leaves_no_trace(store: Store, repository: Repository) -> None:

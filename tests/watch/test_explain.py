@@ -11,7 +11,7 @@ from knickpoint.watch.run import default_alert
 
 from .conftest import QUICK, World, levels
 
-TOO_SMALL = "the effect 11.978% is below the alert's minimum of 20.000%"
+TOO_SMALL = "the effect 12.000% is below the alert's minimum of 20.000%"
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import numpy as np
 
 from knickpoint.detect.regions import build_steps
 from knickpoint.model.regression import Condition
+from knickpoint.watch.local_levels import local_changes
 from knickpoint.watch.recovery import conditions
 
 PRESENT, RECOVERED = Condition.PRESENT, Condition.RECOVERED
@@ -11,7 +12,8 @@ PRESENT, RECOVERED = Condition.PRESENT, Condition.RECOVERED
 
 def levels(*means: float, noise: float = 0.5) -> list[Condition]:
     values = np.concatenate([mean + noise * np.array([-1.0, 0.0, 1.0, 0.0, 1.0, -1.0]) for mean in means])
-    return conditions(build_steps(values, [6 * k for k in range(1, len(means))], method="m"))
+    steps = build_steps(values, [6 * k for k in range(1, len(means))], method="m")
+    return conditions(local_changes(values, steps))
 
 
 def test_a_step_that_stays_is_present() -> None:
@@ -28,6 +30,14 @@ def test_a_step_undone_in_two_parts_has_recovered() -> None:
 
 def test_half_of_the_way_back_is_no_recovery() -> None:
     assert levels(10, 20, 15) == [PRESENT, PRESENT]
+
+
+def test_a_level_that_comes_back_by_less_than_two_thirds_has_not_recovered() -> None:
+    assert levels(24, 8, 17, noise=3) == [PRESENT, PRESENT]
+
+
+def test_a_level_that_comes_back_by_more_than_two_thirds_within_the_noise_has_recovered() -> None:
+    assert levels(24, 8, 20, noise=3) == [RECOVERED, PRESENT]
 
 
 def test_a_step_smaller_than_the_noise_recovers_only_near_its_old_level() -> None:

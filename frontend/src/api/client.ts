@@ -101,7 +101,7 @@ export interface RegressionsRequest {
   filter: string;
   direction: string;
   status: string;
-  minimum_hazard: number | undefined;
+  minimum_effect: number | undefined;
   sort: string;
   page: number;
   size: number;

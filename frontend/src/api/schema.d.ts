@@ -1062,17 +1062,17 @@ export interface components {
             id: number;
             /**
              * Ids
-             * @description Ids of all members, strongest first.
+             * @description Ids of all members, the lead first.
              */
             ids: number[];
             /**
              * Lead
-             * @description Id of the member with that hazard level.
+             * @description Id of the member that speaks for all, the first: the unprocessed one that got worse most; where none got worse, the largest change of unknown direction, else the largest improvement.
              */
             lead: number;
             /**
              * Members
-             * @description Strongest first; at most as many as `members` in the request.
+             * @description The lead first; at most as many as `members` in the request.
              */
             members: components["schemas"]["MemberAnswer"][];
             /** @description The suspect range that the members share. */
@@ -1158,13 +1158,28 @@ export interface components {
          */
         MemberAnswer: {
             after: components["schemas"]["LevelAnswer"];
+            /**
+             * After Level
+             * @description Median of the at most 20 values from the change on.
+             */
+            after_level: number;
             /** Alerts */
             alerts: string[];
             /** Assignee */
             assignee: string;
             before: components["schemas"]["LevelAnswer"];
+            /**
+             * Before Level
+             * @description Median of the at most 20 values before the change.
+             */
+            before_level: number;
             commit: components["schemas"]["CommitAnswer"];
             condition: components["schemas"]["Condition"];
+            /**
+             * Deviation
+             * @description Robust standard deviation of single values around these levels.
+             */
+            deviation: number | null;
             direction: components["schemas"]["Direction"];
             /**
              * Hazard
@@ -1190,14 +1205,14 @@ export interface components {
             regression: number;
             /**
              * Relative Size
-             * @description size / |mean before|; null where the mean before is 0.
+             * @description size / |level before|; null where the level before is 0.
              */
             relative_size: number | null;
             /** Score */
             score: number | null;
             /**
              * Size
-             * @description Mean after minus mean before, in the unit of the trace.
+             * @description Level after minus level before, in the unit of the trace.
              */
             size: number;
             sparkline?: components["schemas"]["SparklineAnswer"] | null;
@@ -2562,7 +2577,9 @@ export interface operations {
                 ticket?: string;
                 /** @description Only hazard levels at least that far from 0. */
                 minimum_hazard?: number;
-                /** @description hazard, date, traces, author, subject or found; a minus before it turns it round. */
+                /** @description Only relative sizes of at least that; 0.02 is 2 %. */
+                minimum_effect?: number;
+                /** @description change (the worst first), hazard, date, traces, author, subject or found; a minus before it turns it round. */
                 sort?: string;
                 /** @description Which page. */
                 page?: number;

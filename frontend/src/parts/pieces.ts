@@ -17,7 +17,7 @@ export function change(member: Member): TemplateResult {
 
 /** "12.3 ms → 15.1 ms, +22.8 %, 6.4 σ", with what it means for those who ask. */
 export function compared(member: Member): TemplateResult {
-  return html`<span class="figure" title="Mean before → mean after, their difference, and how many standard deviations of single values (σ) it is.">${comparison(member)}</span>`;
+  return html`<span class="figure" title="Median of the 20 values before → median of the 20 values after, their difference, and how many standard deviations of single values (σ) it is.">${comparison(member)}</span>`;
 }
 
 export function hazard(value: number | null): TemplateResult {

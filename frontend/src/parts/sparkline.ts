@@ -10,7 +10,7 @@ export function sparkline(member: Member): TemplateResult {
   const spark = member.sparkline;
   if (!spark || spark.values.length < 2) return html`<span class="faint">no values</span>`;
   const { values, begin, split, end } = spark;
-  const bounds = [...values.slice(begin, end), member.before.mean, member.after.mean];
+  const bounds = [...values.slice(begin, end), member.before_level, member.after_level];
   const low = Math.min(...bounds);
   const span = Math.max(...bounds) - low || 1;
   const x = (index: number): number => EDGE + (index * (WIDTH - 2 * EDGE)) / (values.length - 1);
@@ -23,7 +23,7 @@ export function sparkline(member: Member): TemplateResult {
     svg`<path class="level" d="M${from.toFixed(1)} ${y(value).toFixed(1)}H${to.toFixed(1)}"></path>`;
   return html`<svg class="spark ${member.direction}" viewBox="0 0 ${WIDTH} ${HEIGHT}" width=${WIDTH} height=${HEIGHT} aria-hidden="true">
     <path class="trail" d="M${line}"></path>
-    ${level(between(begin), middle, member.before.mean)} ${level(middle, between(end), member.after.mean)}
-    <path class="knick" d="M${middle.toFixed(1)} ${y(member.before.mean).toFixed(1)}V${y(member.after.mean).toFixed(1)}"></path>
+    ${level(between(begin), middle, member.before_level)} ${level(middle, between(end), member.after_level)}
+    <path class="knick" d="M${middle.toFixed(1)} ${y(member.before_level).toFixed(1)}V${y(member.after_level).toFixed(1)}"></path>
   </svg>`;
 }

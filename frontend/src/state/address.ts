@@ -63,7 +63,7 @@ export type Scale = "auto" | "zero" | "log" | "ratio";
 
 const TABS: readonly Tab[] = ["unprocessed", "processed", "gone"];
 const SCALES: readonly Scale[] = ["auto", "zero", "log", "ratio"];
-export const DEFAULT_SORT = "-hazard";
+export const DEFAULT_SORT = "-change";
 const PAGE_SIZE = 50;
 const LARGEST_PAGE = 500;
 const LISTED = 100;

@@ -41,6 +41,7 @@ type Change = Pick<Member, "relative_size" | "size"> & { trace: Pick<Trace, "dim
 /** "12 % slower", or "4.1× the time" where a percentage stops being readable. */
 export function changeInWords(member: Change): string {
   const words = movementWords(member.trace.dimension);
+  if (member.size === 0) return "no change";
   const word = member.size > 0 ? words.rise : words.fall;
   if (member.relative_size === null) return `${word}, from 0`;
   if (member.relative_size < 3) return `${percent(member.relative_size)} ${word}`;
@@ -60,15 +61,9 @@ export function signedPercent(fraction: number): string {
   return `${fraction > 0 ? "+" : fraction < 0 ? "−" : ""}${text} %`;
 }
 
-type Level = Pick<Member["before"], "count" | "mean" | "variance">;
-
-/** How many standard deviations of single values lie between two levels; undefined where they do not vary. */
-export function sigmas(before: Level, after: Level): number | undefined {
-  const freedom = before.count + after.count - 2;
-  if (freedom <= 0) return undefined;
-  const within = (level: Level): number => Math.max(level.count - 1, 0) * level.variance;
-  const deviation = Math.sqrt((within(before) + within(after)) / freedom);
-  return deviation > 0 ? Math.abs(after.mean - before.mean) / deviation : undefined;
+/** How many standard deviations of single values the levels beside a change lie apart; undefined where values do not vary. */
+export function sigmas(member: Pick<Member, "size" | "deviation">): number | undefined {
+  return member.deviation ? Math.abs(member.size) / member.deviation : undefined;
 }
 
 const MANY_SIGMAS = 100;
@@ -81,12 +76,14 @@ export function sigmaText(found: number | undefined): string {
   return `${found.toFixed(found < 9.95 ? 1 : 0)} σ`;
 }
 
+type Compared = Pick<Member, "before_level" | "after_level" | "deviation" | "size" | "relative_size"> & { trace: Pick<Trace, "unit"> };
+
 /** "12.3 ms → 15.1 ms, +22.8 %, 6.4 σ": the levels, their difference, and how it compares with the noise. */
-export function comparison(member: Pick<Member, "before" | "after" | "relative_size"> & { trace: Pick<Trace, "unit"> }): string {
-  const { before, after, relative_size: relative } = member;
+export function comparison(member: Compared): string {
+  const { before_level: before, after_level: after, relative_size: relative } = member;
   const signed = relative === null ? "" : relative >= MANY_TIMES ? `${times(1 + relative)}×` : signedPercent(relative);
-  const parts = [signed, sigmaText(sigmas(before, after))].map((part) => part.replaceAll(" ", "\u00a0"));
-  return [fromTo(before.mean, after.mean, member.trace.unit), ...parts].filter(Boolean).join(", ");
+  const parts = [signed, sigmaText(sigmas(member))].map((part) => part.replaceAll(" ", "\u00a0"));
+  return [fromTo(before, after, member.trace.unit), ...parts].filter(Boolean).join(", ");
 }
 
 /** The hazard level with its sign. */

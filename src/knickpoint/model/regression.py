@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from typing import Final
 
 from knickpoint.model.step import StableRegion
 from knickpoint.model.unit import Better
@@ -25,6 +27,7 @@ __all__ = [
     "Sighting",
     "Status",
     "direction_of",
+    "severity_of",
 ]
 
 
@@ -62,12 +65,27 @@ class Action(Enum):
     UNDO = "undo"
 
 
-def direction_of(movement: int, better: Better) -> Direction:
-    """Say what ``movement`` (+1 up, -1 down) means for a trace of which ``better`` is known."""
-    if better is Better.UNKNOWN:
+def direction_of(size: float, better: Better) -> Direction:
+    """Say what a change by ``size`` means for a trace of which ``better`` is known; no change means neither."""
+    if better is Better.UNKNOWN or not size:
         return Direction.UNKNOWN
-    good = movement > 0 if better is Better.HIGHER else movement < 0
+    good = size > 0 if better is Better.HIGHER else size < 0
     return Direction.IMPROVEMENT if good else Direction.REGRESSION
+
+
+_CLASSES: Final[Mapping[Direction, int]] = {Direction.REGRESSION: 2, Direction.UNKNOWN: 1, Direction.IMPROVEMENT: 0}
+
+
+def severity_of(direction: Direction, relative_size: float) -> float:
+    """Return the number that changes are ranked by, larger is worse: first the direction, then |relative size|.
+
+    Regressions lie in (4, 5], changes of unknown direction in (2, 3], improvements in (0, 1], each by rising
+    |relative_size|, which may be infinite. What changed nothing is 0.
+    """
+    if not relative_size:
+        return 0.0
+    magnitude = abs(relative_size)
+    return 2.0 * _CLASSES[direction] + (1.0 if math.isinf(magnitude) else magnitude / (1.0 + magnitude))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +105,11 @@ class Place:
 class Sighting:
     """A step of one trace as one alert saw it, placed on its line.
 
-    ``movement`` is +1 or -1. ``before.first``, ``before.last`` and those of ``after`` are slots, not
+    ``movement`` is +1 or -1, the way in which the means of the whole regions differ: part of the identity, never
+    shown. ``before_level`` and ``after_level`` are the local levels, medians of the values next to the step;
+    ``size`` is their difference and ``relative_size`` that over |before_level|, ``inf`` or ``-inf`` where it is 0;
+    ``direction`` follows from the sign of ``size``. ``deviation`` is a robust standard deviation of the single
+    values around the local levels. ``before.first``, ``before.last`` and those of ``after`` are slots, not
     indices. ``interval`` is the half width of the detector's interval of location in measured commits.
     ``condition`` is PRESENT or RECOVERED, as the later steps of the same detection say.
     """
@@ -100,6 +122,9 @@ class Sighting:
     interval: int
     before: StableRegion
     after: StableRegion
+    before_level: float
+    after_level: float
+    deviation: float
     size: float
     relative_size: float
     hazard: float
@@ -115,10 +140,9 @@ class ChangePoint:
     """A step of one trace as the instance knows it, with what was decided about it.
 
     ``id`` never changes while the point lives on under the identity rule (trace, direction, place).
-    ``movement`` is +1 or -1. ``interval`` is the half width of the detector's interval of location in
-    measured commits. ``alerts`` are the names of those that found it, sorted; the numbers are those of
-    the first. ``before.first``, ``before.last`` and those of ``after`` are slots, not indices.
-    ``matched_ticket`` is a ticket that covers this trace and place without anybody having said so.
+    The numbers are those of a :class:`Sighting`. ``alerts`` are the names of those that found it, sorted; the
+    numbers are those of the first. ``matched_ticket`` is a ticket that covers this trace and place without
+    anybody having said so.
     """
 
     id: int
@@ -130,6 +154,9 @@ class ChangePoint:
     direction: Direction
     before: StableRegion
     after: StableRegion
+    before_level: float
+    after_level: float
+    deviation: float
     size: float
     relative_size: float
     hazard: float
@@ -152,6 +179,16 @@ class ChangePoint:
     def processed(self) -> bool:
         """Whether a status or a matching ticket has taken it off the unprocessed list."""
         return self.status is not Status.NEW or bool(self.matched_ticket)
+
+    @property
+    def severity(self) -> float:
+        """The number that findings are ranked by, as :func:`severity_of` has it."""
+        return severity_of(self.direction, self.relative_size)
+
+    @property
+    def rank(self) -> tuple[bool, bool, float, str, int]:
+        """Sort the finding that speaks for several first: live, unprocessed, the most severe, by trace key."""
+        return self.condition is Condition.GONE, self.processed, -self.severity, self.key, self.id
 
 
 class Change(Enum):
@@ -223,7 +260,7 @@ class Decision:
 class Regression:
     """What people triage: one place and the traces that stepped there, regressions and improvements alike.
 
-    ``members`` are those that were asked for, by falling |hazard|, while ``counts`` (by status),
+    ``members`` are those that were asked for, by :attr:`ChangePoint.rank`, while ``counts`` (by status),
     ``conditions`` and ``unprocessed`` are of the whole. ``found`` is when the first member was found.
     """
 
@@ -248,11 +285,22 @@ class Regression:
         return sum(self.counts.values())
 
     @property
+    def lead(self) -> ChangePoint | None:
+        """The member that speaks for all: of those that are live and unprocessed, the one that got worse most.
+
+        Where none got worse, the largest change of unknown direction leads, else the largest improvement.
+        """
+        return min(self.members, key=lambda member: member.rank, default=None)
+
+    @property
     def direction(self) -> Direction:
-        """The direction of the member that moved most."""
-        known = [member for member in self.members if member.hazard == member.hazard]
-        leading = max(known or self.members, key=lambda member: abs(member.hazard), default=None)
-        return leading.direction if leading else Direction.UNKNOWN
+        """The direction of the lead."""
+        return self.lead.direction if self.lead else Direction.UNKNOWN
+
+    @property
+    def severity(self) -> float:
+        """The severity of the lead, by which regressions are ranked."""
+        return self.lead.severity if self.lead else 0.0
 
     @staticmethod
     def count(members: Iterable[ChangePoint]) -> Mapping[Status, int]:

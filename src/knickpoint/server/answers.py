@@ -205,8 +205,11 @@ class MemberAnswer(Answer):
     commit: CommitAnswer
     movement: Movement
     direction: Direction
-    size: float = Field(description="Mean after minus mean before, in the unit of the trace.")
-    relative_size: float | None = Field(description="size / |mean before|; null where the mean before is 0.")
+    before_level: float = Field(description="Median of the at most 20 values before the change.")
+    after_level: float = Field(description="Median of the at most 20 values from the change on.")
+    deviation: float | None = Field(description="Robust standard deviation of single values around these levels.")
+    size: float = Field(description="Level after minus level before, in the unit of the trace.")
+    relative_size: float | None = Field(description="size / |level before|; null where the level before is 0.")
     hazard: float | None = Field(description="log(mean before / mean after); null where a mean is not positive.")
     before: LevelAnswer
     after: LevelAnswer
@@ -231,14 +234,17 @@ class GroupAnswer(Answer):
     place: PlaceAnswer = Field(description="The suspect range that the members share.")
     commit: CommitAnswer
     hazard: float | None = Field(description="The hazard level of largest magnitude among the members.")
-    lead: int = Field(description="Id of the member with that hazard level.")
+    lead: int = Field(
+        description="Id of the member that speaks for all, the first: the unprocessed one that got worse most; where "
+        "none got worse, the largest change of unknown direction, else the largest improvement."
+    )
     traces: int = Field(description="How many of its traces match the filter.")
     directions: dict[Direction, int] = Field(description="How many of those that match, by direction.")
     statuses: dict[Status, int] = Field(
         description="How many of all its traces, by status; what is gone counts only where it was asked for."
     )
-    members: list[MemberAnswer] = Field(description="Strongest first; at most as many as `members` in the request.")
-    ids: list[int] = Field(description="Ids of all members, strongest first.")
+    members: list[MemberAnswer] = Field(description="The lead first; at most as many as `members` in the request.")
+    ids: list[int] = Field(description="Ids of all members, the lead first.")
 
 
 class RegressionsAnswer(Answer):

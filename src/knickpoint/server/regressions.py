@@ -36,6 +36,7 @@ _UNKNOWN: Final = "(unknown commit)"
 class Ordering(Enum):
     """What a list is sorted by; a minus before it turns it round."""
 
+    CHANGE = "change"
     HAZARD = "hazard"
     DATE = "date"
     TRACES = "traces"
@@ -45,6 +46,7 @@ class Ordering(Enum):
 
 
 _SORTS: Final[Mapping[Ordering, Sort]] = {
+    Ordering.CHANGE: Sort.CHANGE,
     Ordering.HAZARD: Sort.HAZARD,
     Ordering.DATE: Sort.COMMIT,
     Ordering.TRACES: Sort.TRACES,
@@ -172,6 +174,7 @@ def _merged(
         return lambda pair: str(getattr(commits.get((pair[0].id, pair[1].place.slot)), name, "")).lower()
 
     keys: Mapping[Ordering, Callable[[tuple[Repository, Regression]], Any]] = {
+        Ordering.CHANGE: lambda pair: pair[1].severity,
         Ordering.HAZARD: lambda pair: abs(pair[1].hazard),
         Ordering.DATE: commit_text("time"),
         Ordering.TRACES: lambda pair: len(pair[1].members),
@@ -201,14 +204,13 @@ def _slots(places: Iterable[Place]) -> list[int]:
 
 def _group(places: _Places, regression: Regression, members: int, told: Mapping[int, MemberAnswer]) -> GroupAnswer:
     points = regression.members
-    lead = next((point for point in points if finite(point.hazard) is not None), points[0])
     return GroupAnswer(
         id=regression.id,
         repository=regression.repository,
         place=places.place(regression.place),
         commit=places.commit(regression.place),
-        hazard=finite(lead.hazard),
-        lead=lead.id,
+        hazard=finite(regression.hazard),
+        lead=points[0].id,
         traces=len(points),
         directions=dict(Counter(point.direction for point in points)),
         statuses=dict(regression.counts or Counter(point.status for point in points)),
@@ -237,8 +239,11 @@ def _members(store: Store, places: _Places, points: Sequence[ChangePoint]) -> li
             trace=trace_answer(traces[point.trace_id], places.repository.name),
             place=places.place(point.place),
             commit=places.commit(point.place),
-            movement=Movement.UP if point.movement > 0 else Movement.DOWN,
+            movement=Movement.UP if (point.size or point.movement) > 0 else Movement.DOWN,
             direction=point.direction,
+            before_level=point.before_level,
+            after_level=point.after_level,
+            deviation=finite(point.deviation),
             size=point.size,
             relative_size=finite(point.relative_size),
             hazard=finite(point.hazard),

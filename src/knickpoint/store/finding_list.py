@@ -9,7 +9,7 @@ from enum import Enum
 from string import ascii_uppercase
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, and_, func, or_, select
+from sqlalchemy import Connection, Row, Select, and_, case, func, or_, select
 
 from knickpoint.model.regression import ChangePoint, Condition, Direction, Place, Regression, Status
 from knickpoint.store.database import Database
@@ -23,8 +23,9 @@ _LOWERED: Final = {ord(letter): letter.lower() for letter in ascii_uppercase}
 
 
 class Sort(Enum):
-    """What a list of regressions is sorted by."""
+    """What a list of regressions is sorted by; CHANGE is the severity of the lead."""
 
+    CHANGE = "change"
     HAZARD = "hazard"
     COMMIT = "commit"
     TRACES = "traces"
@@ -48,6 +49,7 @@ class Selection:
         assignee: only what this person has.
         ticket: only what belongs to this ticket, by decision or by match.
         minimum_hazard: only members whose hazard level is at least that far from 0.
+        minimum_effect: only members whose |relative size| is at least that (0.02 is 2 %).
     """
 
     processed: bool | None = None
@@ -60,6 +62,7 @@ class Selection:
     assignee: str = ""
     ticket: str = ""
     minimum_hazard: float = 0.0
+    minimum_effect: float = 0.0
 
 
 def _contains(column: Any, word: str) -> Any:
@@ -72,9 +75,18 @@ def _contains(column: Any, word: str) -> Any:
     return or_(*(func.lower(column).contains(way, autoescape=True) for way in plain))
 
 
+def _is_new() -> Any:
+    """Return the condition that neither a decision nor a ticket has dealt with a change point."""
+    return (change_point.c.status == Status.NEW.value) & (change_point.c.matched_ticket == "")
+
+
+def _is_live() -> Any:
+    return change_point.c.condition != Condition.GONE.value
+
+
 def _where(repository_id: int, selection: Selection) -> list[Any]:
     point, commit = change_point.c, commit_tables.commit.c
-    new = (point.status == Status.NEW.value) & (point.matched_ticket == "")
+    new = _is_new()
     clauses: list[Any] = [point.repository_id == repository_id]
     clauses.append(point.condition.in_([condition.value for condition in selection.conditions]))
     if selection.processed is not None:
@@ -94,6 +106,8 @@ def _where(repository_id: int, selection: Selection) -> list[Any]:
         clauses.append(or_(point.ticket == selection.ticket, point.matched_ticket == selection.ticket))
     if selection.minimum_hazard > 0:
         clauses.append(func.abs(point.hazard) >= selection.minimum_hazard)
+    if selection.minimum_effect > 0:
+        clauses.append(func.abs(point.relative_size) >= selection.minimum_effect)
     columns = (point.trace_key, commit.hash, commit.author, commit.subject)
     clauses += [or_(*(_contains(column, word) for column in columns)) for word in selection.text.split()]
     return clauses
@@ -106,11 +120,20 @@ def _joined() -> Any:
     return with_regression.outerjoin(commit, at)
 
 
+def _lead_severity() -> Any:
+    """Return the severity of the lead among the members that match: what is gone or processed leads only alone."""
+    severity = change_point.c.severity
+    return func.coalesce(
+        func.max(case((_is_live() & _is_new(), severity))), func.max(case((_is_live(), severity))), func.max(severity)
+    )
+
+
 def _matching(repository_id: int, selection: Selection) -> Select[Any]:
     commit = commit_tables.commit.c
     return (
         select(
             regression.c.id,
+            _lead_severity().label("severity"),
             func.max(func.abs(change_point.c.hazard)).label("strength"),
             func.count().label("traces"),
             func.max(regression.c.found).label("found"),
@@ -135,6 +158,7 @@ def _sorted(
     rows: Sequence[Row[Any]], sort: Sort, position: Callable[[str, int], int], *, descending: bool
 ) -> list[Row[Any]]:
     keys: Mapping[Sort, Callable[[Row[Any]], Any]] = {
+        Sort.CHANGE: lambda row: row.severity,
         Sort.HAZARD: lambda row: row.strength or 0.0,
         Sort.COMMIT: lambda row: position(row.line, row.slot),
         Sort.TRACES: lambda row: row.traces,
@@ -155,12 +179,12 @@ def members_of(
     *,
     at_most: int | None = None,
 ) -> dict[int, list[ChangePoint]]:
-    """Return the members of ``selection`` of the regressions ``ids``, by falling |hazard|."""
+    """Return the members of ``selection`` of the regressions ``ids``, in the order of :attr:`ChangePoint.rank`."""
     numbers = database.numbers("ids")
-    strength = func.coalesce(func.abs(change_point.c.hazard), 0.0)
-    rank = func.row_number().over(
-        partition_by=change_point.c.regression_id, order_by=(strength.desc(), change_point.c.id)
-    )
+    point = change_point.c
+    last = case((_is_live() & _is_new(), 0), (_is_live(), 1), else_=2)
+    order = (last, point.severity.desc(), point.trace_key, point.id)
+    rank = func.row_number().over(partition_by=point.regression_id, order_by=order)
     wanted = (
         select(change_point, rank.label("rank"))
         .select_from(_joined())

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from knickpoint.model.frame import Trace
-from knickpoint.model.regression import Change, Condition, Place, PointChange, Status
+from knickpoint.model.regression import Change, Condition, Place, PointChange, Status, severity_of
 from knickpoint.store.database import Database
 from knickpoint.store.finding_rows import step_values, text_of_names
 from knickpoint.store.tables.findings import change_point, regression, sighting
@@ -41,7 +41,9 @@ def _update(connection: Connection, table: Any, rows: Sequence[Mapping[str, Any]
 
 def _live_values(change: PointChange, seconds: float) -> dict[str, Any]:
     names = tuple(sighting.alert for sighting in change.sightings)
-    return {**step_values(change.sightings[0]), "alerts": text_of_names(names), "changed": seconds}
+    first = change.sightings[0]
+    severity = severity_of(first.direction, first.relative_size)
+    return {**step_values(first), "severity": severity, "alerts": text_of_names(names), "changed": seconds}
 
 
 def _fresh_values(key: int, repository_id: int, change: PointChange, trace: Trace, seconds: float) -> dict[str, Any]:

@@ -58,8 +58,8 @@ def ensure(database: Database) -> None:
         migrate(database)
 
 
-def migrate(database: Database) -> None:
-    """Run the migrations that are missing, all in one transaction."""
+def migrate(database: Database, to: str = "head") -> None:
+    """Run the migrations that are missing up to the revision ``to``, all in one transaction."""
     from alembic import command
     from alembic.config import Config
 
@@ -67,4 +67,4 @@ def migrate(database: Database) -> None:
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     with database.transaction() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        command.upgrade(config, to)

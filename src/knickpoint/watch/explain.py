@@ -175,7 +175,7 @@ class _Subject:
             sighting
             for step, sighting in zip(
                 detection.steps,
-                sightings_of(alert.name, self.trace, frame, detection.steps, self.lines),
+                sightings_of(alert.name, frame, 0, detection.steps, self.lines),
                 strict=True,
             )
             if step.index in chosen

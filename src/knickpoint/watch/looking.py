@@ -95,11 +95,12 @@ class _Looker:
         held = ~np.isnan(values)
         for row, (trace, steps, digest) in enumerate(zip(traces, found, digests.tolist(), strict=True)):
             judged = np.flatnonzero(~np.isnan(shard.values[row]))
+            sightings = sightings_of(self.alert.name, frame, first + row, steps, self.lines)
             yield Look(
                 trace,
                 np.flatnonzero(held[row]) + frame.first,
                 frame.first + int(judged[0]) if judged.size else len(frame.line.slots),
-                tuple(sightings_of(self.alert.name, trace, frame, steps, self.lines)),
+                tuple(sightings),
                 digest,
             )
 

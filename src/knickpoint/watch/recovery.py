@@ -7,36 +7,33 @@ from collections.abc import Sequence
 from typing import Final
 
 from knickpoint.model.regression import Condition
-from knickpoint.model.step import StableRegion, Step
+from knickpoint.watch.local_levels import LocalChange, LocalLevel
 
-__all__ = ["NOISE", "conditions", "returned"]
+__all__ = ["NEARER", "NOISE", "conditions", "returned"]
 
 NOISE: Final = 2.0
-"""Standard deviations within which two levels are the same."""
+"""Standard deviations of single values within which two levels are the same."""
+
+NEARER: Final = 3.0
+"""The level before lies so many times nearer than what the step changed it by."""
 
 _ROUNDING: Final = 1e-9
 
 
-def _spread(one: StableRegion, other: StableRegion) -> float:
-    freedom = one.count + other.count - 2
-    if freedom < 1:
-        return 0.0
-    return math.sqrt(((one.count - 1) * one.variance + (other.count - 1) * other.variance) / freedom)
-
-
-def returned(before: StableRegion, left: StableRegion, later: StableRegion) -> bool:
+def returned(before: LocalLevel, left: LocalLevel, later: LocalLevel) -> bool:
     """Say whether ``later`` is the level ``before`` again, after the level ``left`` in between.
 
-    The medians of ``before`` and ``later`` differ by no more than :data:`NOISE` pooled standard deviations
-    of the two, and by less than half of what the medians of ``before`` and ``left`` differ by.
+    ``before`` and ``later`` differ by no more than :data:`NOISE` deviations, and by less than a third (one over
+    :data:`NEARER`) of what ``before`` and ``left`` differ by.
     """
     distance = abs(later.median - before.median)
-    tolerance = NOISE * _spread(before, later) + _ROUNDING * abs(before.median)
-    return distance <= tolerance and 2 * distance < abs(left.median - before.median)
+    spread = math.hypot(before.deviation, later.deviation) / math.sqrt(2)
+    tolerance = NOISE * spread + _ROUNDING * abs(before.median)
+    return distance <= tolerance and NEARER * distance < abs(left.median - before.median)
 
 
-def conditions(steps: Sequence[Step]) -> list[Condition]:
-    """Return the condition of each of the ``steps`` of one series, sorted by index.
+def conditions(changes: Sequence[LocalChange]) -> list[Condition]:
+    """Return the condition of each of the steps of one series, given what each changed, in their order.
 
     A step has RECOVERED when a later step moves the other way and the level after that one is, by
     :func:`returned`, the level before the step; otherwise it is PRESENT.
@@ -44,9 +41,9 @@ def conditions(steps: Sequence[Step]) -> list[Condition]:
     return [
         Condition.RECOVERED
         if any(
-            later.movement is not step.movement and returned(step.before, step.after, later.after)
-            for later in steps[place + 1 :]
+            later.size * change.size < 0 and returned(change.before, change.after, later.after)
+            for later in changes[place + 1 :]
         )
         else Condition.PRESENT
-        for place, step in enumerate(steps)
+        for place, change in enumerate(changes)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -13,6 +14,7 @@ from knickpoint.model.regression import Direction, Place, Sighting, direction_of
 from knickpoint.model.step import StableRegion, Step
 from knickpoint.watch.grouping import Member, group_members
 from knickpoint.watch.lines import Lines
+from knickpoint.watch.local_levels import NEAR, local_changes
 from knickpoint.watch.recovery import conditions
 
 __all__ = ["INTERVAL", "group_key", "moved_together", "refusal", "sightings_of"]
@@ -29,24 +31,31 @@ def _at_slots(region: StableRegion, frame: Frame) -> StableRegion:
     return replace(region, first=int(frame.slots[region.first]), last=int(frame.slots[region.last]))
 
 
-def sightings_of(alert: str, trace: Trace, frame: Frame, steps: Sequence[Step], lines: Lines) -> list[Sighting]:
-    """Place ``steps``, whose indices are columns of ``frame``, and say what became of each."""
+def sightings_of(alert: str, frame: Frame, row: int, steps: Sequence[Step], lines: Lines) -> list[Sighting]:
+    """Place the ``steps`` of the trace in a ``row`` of ``frame``, measure each, and say what became of it.
+
+    The indices of the steps are columns of ``frame``.
+    """
+    trace = frame.traces[row]
     found = []
-    for step, condition in zip(steps, conditions(steps), strict=True):
-        movement = 1 if step.size > 0 else -1
+    changes = local_changes(frame.values[row], steps)
+    for step, change, condition in zip(steps, changes, conditions(changes), strict=True):
         own = lines.own(frame.line, frame.first + step.index)
         found.append(
             Sighting(
                 alert=alert,
                 trace_id=trace.id,
                 place=Place(own.name, int(frame.slots[step.previous]), int(frame.slots[step.index])),
-                movement=movement,
-                direction=direction_of(movement, trace.better),
+                movement=1 if step.size > 0 else -1,
+                direction=direction_of(change.size, trace.better),
                 interval=_interval(step),
                 before=_at_slots(step.before, frame),
                 after=_at_slots(step.after, frame),
-                size=step.size,
-                relative_size=step.relative_size,
+                before_level=change.before.median,
+                after_level=change.after.median,
+                deviation=change.deviation,
+                size=change.size,
+                relative_size=change.relative_size,
                 hazard=step.hazard,
                 score=step.score,
                 p_value=step.p_value,
@@ -62,8 +71,8 @@ _REFUSED: Final[Mapping[AlertDirection, Callable[[Sighting], bool]]] = {
     AlertDirection.BOTH: lambda _: False,
     AlertDirection.WORSE: lambda sighting: sighting.direction is Direction.IMPROVEMENT,
     AlertDirection.BETTER: lambda sighting: sighting.direction is Direction.REGRESSION,
-    AlertDirection.UP: lambda sighting: sighting.movement < 0,
-    AlertDirection.DOWN: lambda sighting: sighting.movement > 0,
+    AlertDirection.UP: lambda sighting: sighting.size < 0,
+    AlertDirection.DOWN: lambda sighting: sighting.size > 0,
 }
 
 
@@ -71,10 +80,12 @@ def refusal(alert: Alert, sighting: Sighting) -> str:
     """Say why ``alert`` does not report ``sighting`` by itself, "" when it does.
 
     Where nobody told which direction is better, a change is neither better nor worse and is reported
-    by both kinds of alert.
+    by both kinds of alert. A step that left the local level as it was is reported by none.
     """
+    if not sighting.size:
+        return f"the median of up to {NEAR} values on each side is the same: the level did not change"
     if _REFUSED[alert.direction](sighting):
-        way = "up" if sighting.movement > 0 else "down"
+        way = "up" if sighting.size > 0 else "down"
         what = way if sighting.direction is Direction.UNKNOWN else f"{way} (an {sighting.direction.value})"
         if sighting.direction is Direction.REGRESSION:
             what = f"{way} (a regression)"
@@ -104,12 +115,13 @@ def moved_together(
     """
     if alert.minimum_traces <= 1:
         return list(sightings)
-    rows: dict[tuple[tuple[str, ...], int, str], list[Member]] = {}
+    rows: dict[tuple[tuple[str, ...], float, str], list[Member]] = {}
     for number, sighting in enumerate(sightings):
         place = sighting.place
         positions = lines.line(place.line).positions
         member = Member(number, positions.get(place.previous, -1), positions[place.slot])
-        rows.setdefault((groups[sighting.trace_id], sighting.movement, place.line), []).append(member)
+        way = math.copysign(1, sighting.size)
+        rows.setdefault((groups[sighting.trace_id], way, place.line), []).append(member)
     kept: set[int] = set()
     for members in rows.values():
         for group in group_members(members):

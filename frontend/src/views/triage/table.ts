@@ -24,7 +24,7 @@ const COLUMNS: readonly Column[] = [
   {
     place: "hazard",
     sorts: [
-      { by: "hazard", label: "Change", first: "-" },
+      { by: "change", label: "Change", first: "-" },
       { by: "found", label: "Found", first: "-" },
     ],
   },

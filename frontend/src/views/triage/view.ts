@@ -102,7 +102,6 @@ class TriageView extends Part implements Desk, Keyboard {
     this.request?.abort();
     const request = (this.request = new AbortController());
     const { tab, repository, filter, direction, status, least, sort, page, size } = this.address;
-    const hazard = least > 0 ? Math.log(1 + least / 100) : undefined;
     this.busy = true;
     try {
       const data = await api.regressions(
@@ -113,7 +112,7 @@ class TriageView extends Part implements Desk, Keyboard {
           filter,
           direction,
           status,
-          minimum_hazard: hazard,
+          minimum_effect: least > 0 ? least / 100 : undefined,
           sort,
           page,
           size,

@@ -56,9 +56,15 @@ def get_regressions(
     assignee: Annotated[str, Query(description="Only what this person has.")] = "",
     ticket: Annotated[str, Query(description="Only what belongs to this ticket.")] = "",
     minimum_hazard: Annotated[float, Query(ge=0, description="Only hazard levels at least that far from 0.")] = 0.0,
+    minimum_effect: Annotated[
+        float, Query(ge=0, description="Only relative sizes of at least that; 0.02 is 2 %.")
+    ] = 0.0,
     sort: Annotated[
-        str, Query(description="hazard, date, traces, author, subject or found; a minus before it turns it round.")
-    ] = "-hazard",
+        str,
+        Query(
+            description="change (the worst first), hazard, date, traces, author, subject or found; a minus before it turns it round."
+        ),
+    ] = "-change",
     page: Annotated[int, Query(ge=1, le=MOST, description="Which page.")] = 1,
     size: Annotated[int, Query(ge=1, le=500, description="Groups on a page.")] = 50,
     members: Annotated[int, Query(ge=1, le=10_000, description="Members of a group that are told in full.")] = 20,
@@ -74,6 +80,7 @@ def get_regressions(
         assignee=assignee,
         ticket=ticket,
         minimum_hazard=minimum_hazard,
+        minimum_effect=minimum_effect,
     )
     listing = Listing(selection, None if gone else processed, ordering, descending, page, size, members)
     return list_regressions(store, repositories, listing)

@@ -41,6 +41,9 @@ def _step() -> list[Column[Any]]:
         Column("condition", exact_text, nullable=False),
         *_region("before"),
         *_region("after"),
+        Column("before_level", Real, nullable=True),
+        Column("after_level", Real, nullable=True),
+        Column("deviation", Real, nullable=True),
         Column("size", Real, nullable=True),
         Column("relative_size", Real, nullable=True),
         Column("hazard", Real, nullable=True),
@@ -60,6 +63,7 @@ change_point = Table(
     Column("trace_key", exact_text, nullable=False),
     Column("unit", exact_text, nullable=False),
     *_step(),
+    Column("severity", Real, nullable=False, server_default="0"),
     Column("alerts", exact_text, nullable=False),
     Column("anchor_line", exact_text, nullable=True),
     Column("anchor_previous", Code, nullable=True),
@@ -78,7 +82,10 @@ change_point = Table(
     Index("ix_change_point_regression_id", "regression_id"),
     Index("ix_change_point_line", "repository_id", "line"),
 )
-"""``anchor_*`` is where the point was at the last decision about its trace, NULL before the first one."""
+"""``anchor_*`` is where the point was at the last decision about its trace, NULL before the first one.
+
+``severity`` is what lists are sorted by, as :func:`knickpoint.model.regression.severity_of` has it.
+"""
 
 sighting = Table(
     "sighting",

@@ -1,0 +1,75 @@
+"""Bring stores of older versions up to date, with what is in them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from knickpoint.model.regression import Direction, Status
+from knickpoint.store import open_store
+from knickpoint.store.database import Database
+from knickpoint.store.schema import migrate
+from knickpoint.store.tables import metadata
+
+
+def write_old(database: Database, **rows: dict[str, Any]) -> None:
+    """Insert a row of each table; a column that is not given is 0, or an empty text."""
+    with database.transaction() as connection:
+        for name, row in rows.items():
+            there = connection.execute(text(f"SELECT * FROM {name}")).keys()
+            kinds = metadata.tables[name].columns
+            blank = {key: kinds[key].type.python_type() for key in there if not kinds[key].nullable}
+            marks = ", ".join(f":{key}" for key in blank | row)
+            statement = text(f"INSERT INTO {name} ({', '.join(blank | row)}) VALUES ({marks})")
+            connection.execute(statement, blank | row)
+
+
+def old_point(**values: Any) -> dict[str, Any]:
+    """Return a change point as revision 0005 has it: its means went up by 5 %, its medians went down."""
+    region = {"count": 10, "minimum": 1.0, "maximum": 9.0, "mean": 100.0, "variance": 4.0}
+    regions = {f"{side}_{name}": value for side in ("before", "after") for name, value in region.items()}
+    step = {"slot": 10, "previous": 9, "line": "main", "movement": 1, "size": 5.0, "relative_size": 0.05}
+    state = {"id": 1, "trace_id": 7, "trace_key": ",name=a,", "unit": "ms", "alerts": '["a"]', "method": "m"}
+    decided = {"status": "hidden", "condition": "present", "direction": "regression", "note": "noise"}
+    return {**regions, **step, **state, **decided, "before_median": 100.0, "after_median": 90.0, **values}
+
+
+def upgraded(location: str, **values: Any) -> Any:
+    """Return what the newest version makes of a change point of revision 0005."""
+    database = Database(location)
+    migrate(database, "0005")
+    point = old_point(**values)
+    seen = {name: value for name, value in point.items() if name not in {"id", "trace_key", "unit", "alerts"}}
+    seen = {name: value for name, value in seen.items() if name not in {"status", "note"}}
+    write_old(database, change_point=point, sighting={**seen, "change_point_id": 1, "alert": "a"})
+    database.close()
+    with open_store(location) as store:
+        (found,) = store.findings.points([1])
+        (sighting,) = store.findings.sightings([7])[7]
+        assert (sighting.size, sighting.direction) == (found.size, found.direction)
+    return found
+
+
+def test_medians_stand_for_the_local_levels_of_older_findings(empty_location: str) -> None:
+    found = upgraded(empty_location)
+    assert (found.before_level, found.after_level, found.size, found.relative_size) == (100.0, 90.0, -10.0, -0.1)
+    assert found.deviation == pytest.approx(2.0)
+
+
+def test_an_older_finding_whose_word_flips_keeps_its_identity_and_its_decision(empty_location: str) -> None:
+    found = upgraded(empty_location)
+    assert found.direction is Direction.IMPROVEMENT
+    assert (found.id, found.movement, found.status, found.note) == (1, 1, Status.HIDDEN, "noise")
+
+
+def test_an_older_finding_with_equal_medians_changed_nothing(empty_location: str) -> None:
+    found = upgraded(empty_location, after_median=100.0)
+    assert (found.size, found.direction, found.severity) == (0.0, Direction.UNKNOWN, 0.0)
+
+
+def test_an_older_finding_that_came_from_nothing_is_infinite(empty_location: str) -> None:
+    found = upgraded(empty_location, before_median=0.0)
+    assert (found.relative_size, found.direction) == (math.inf, Direction.REGRESSION)

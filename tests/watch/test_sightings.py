@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from knickpoint.detect.regions import build_steps
+from knickpoint.model.alert import AlertDirection
+from knickpoint.model.regression import Direction, Sighting, Status
+from knickpoint.watch.lines import Lines
+from knickpoint.watch.seeing import refusal, sightings_of
+from knickpoint.watch.triage import Targets, decide
+
+from .conftest import QUICK, World, levels
+
+FALLING = [*np.linspace(200, 100, 30).tolist(), *levels((10, 100), (30, 107))]
+"""Values that drift down, then step up: the means of the regions say down, the values next to the step up."""
+
+
+def seen(world: World, values: Sequence[float], place: int) -> Sighting:
+    """Return the sighting of a step of "parse" at ``place``."""
+    world.measure({"parse": values})
+    lines = Lines(world.store, world.repository)
+    frame = world.store.frames.read(lines.default, [world.trace("parse")])
+    (found,) = sightings_of("a", frame, 0, build_steps(frame.values[0].astype(float), [place], method="m"), lines)
+    return found
+
+
+def test_the_local_level_decides_what_is_better_and_how_much(world: World) -> None:
+    found = seen(world, FALLING, 40)
+    assert found.direction is Direction.REGRESSION
+    assert found.relative_size == pytest.approx(0.067, abs=0.003)
+    assert (found.before_level, found.after_level) == pytest.approx((100, 107), rel=0.03)
+
+
+def test_the_movement_of_the_identity_stays_the_one_of_the_detector(world: World) -> None:
+    assert seen(world, FALLING, 40).movement == -1
+
+
+@pytest.mark.parametrize(("direction", "reported"), [("up", True), ("worse", True), ("down", False), ("better", False)])
+def test_an_alert_goes_by_the_local_level(world: World, direction: str, reported: bool) -> None:  # noqa: FBT001
+    alert = replace(QUICK, direction=AlertDirection(direction))
+    assert (refusal(alert, seen(world, FALLING, 40)) == "") is reported
+
+
+def test_a_step_that_left_the_local_level_is_reported_by_no_alert(world: World) -> None:
+    found = seen(world, [10, 10, 10, 10, 10, 10, 10, 19, 10, 19], 5)
+    assert (found.size, found.direction) == (0, Direction.UNKNOWN)
+    assert refusal(QUICK, found) == "the median of up to 20 values on each side is the same: the level did not change"
+
+
+def test_a_decision_outlives_that_the_local_level_turns_the_word_round(world: World) -> None:
+    world.measure({"parse": FALLING[:41]})
+    world.run()
+    (point,) = world.points("parse")
+    with world.store.transaction() as connection:
+        connection.exec_driver_sql("UPDATE change_point SET direction = 'improvement', size = -30.5")
+        connection.exec_driver_sql("UPDATE sighting SET direction = 'improvement', size = -30.5")
+    decide(world.store, Targets(points=(point.id,)), who="Ada", status=Status.HIDDEN, note="drift")
+    world.measure({"parse": FALLING[41:]}, first=41)
+    world.run()
+    (again,) = world.points("parse")
+    assert (again.id, again.status, again.note) == (point.id, Status.HIDDEN, "drift")
+    assert (again.direction, again.movement) == (Direction.REGRESSION, -1)
