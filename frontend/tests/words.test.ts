@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { changeInWords, comparison, count, hazardText, percent, sigmas, sigmaText, signedPercent } from "../src/text/words";
+import { changeInWords, comparison, count, decidedStatus, hazardText, percent, sigmas, sigmaText, signedPercent } from "../src/text/words";
 
 const change = (size: number, relative_size: number | null, dimension = "time") =>
   changeInWords({ size, relative_size, trace: { dimension } });
@@ -83,4 +83,10 @@ test("a comparison tells both levels, their difference and how it compares with 
   expect(comparison(member)).toBe("12.3\u00a0ms → 15.1\u00a0ms, +22.8\u00a0%, 6.3\u00a0σ");
   expect(comparison({ ...member, before_level: 0, after_level: 3, deviation: 0, relative_size: null })).toBe("0\u00a0ms → 3\u00a0ms");
   expect(comparison({ ...member, relative_size: 1169 })).toContain(", 1,170×,");
+});
+
+test("what only a matching ticket took care of is not decided", () => {
+  expect(decidedStatus({ status: "ticket", ticket: "" })).toBe("new");
+  expect(decidedStatus({ status: "ticket", ticket: "PERF-1" })).toBe("ticket");
+  expect(decidedStatus({ status: "hidden", ticket: "" })).toBe("hidden");
 });

@@ -316,7 +316,7 @@ def test_the_whole_way_from_results_to_decisions(store: Store, repository: Repos
     assert put_tickets(store, repository, [Ticket("T-1", "name=c", 10)]) == 1
     merge(store, Targets(tuple(one.id for one in store.findings.regressions(repository))), who="Ada")
     (merged,) = store.findings.regressions(repository)
-    assert merged.counts == {Status.HIDDEN: 1, Status.NEW: 2}
+    assert merged.counts == {Status.HIDDEN: 1, Status.NEW: 1, Status.TICKET: 1}
     undo(store, Targets(points=tuple(ids)), who="Ada")
     undo(store, Targets(points=tuple(ids)), who="Ada")
     assert run_alerts(store, alerts).nothing_new

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from knickpoint.model.errors import InputError, QueryError
 from knickpoint.model.regression import Action, Condition, Direction, Regression, Status
@@ -202,6 +205,81 @@ def test_merged_regressions_stay_one_and_take_in_what_appears_there(busy: World)
     assert (one.place.previous, one.place.slot) == (9, 20)
 
 
+def held(world: World) -> dict[int, int]:
+    """Return the regression of each finding, by id."""
+    return {member.id: one.id for one in listed(world) for member in one.members}
+
+
+def test_an_undone_merge_gives_back_the_regression_with_its_id_and_decisions(busy: World) -> None:
+    before = held(busy)
+    pack = busy.points("pack")[0]
+    decide(busy.store, Targets(points=(pack.id,)), who=ME, status=Status.HIDDEN, note="noise")
+    merge(busy.store, Targets(tuple(set(before.values()))), who=ME)
+    assert len(set(held(busy).values())) == 1
+    undo(busy.store, Targets(tuple(set(held(busy).values()))), who=ME)
+    assert held(busy) == before
+    assert [(one.status, one.note) for one in busy.points("pack")] == [(Status.HIDDEN, "noise")]
+
+
+def test_the_id_comes_back_when_what_was_decided_after_the_merge_is_undone_first(busy: World) -> None:
+    before = held(busy)
+    merge(busy.store, Targets(tuple(set(before.values()))), who=ME)
+    decide(busy.store, Targets(points=tuple(before)), who=ME, status=Status.HIDDEN)
+    busy.run()
+    undo(busy.store, Targets(points=tuple(before)), who=ME)
+    undo(busy.store, Targets(points=tuple(before)), who=ME)
+    assert held(busy) == before
+
+
+def test_an_id_that_others_hold_is_not_taken_from_them(busy: World) -> None:
+    (pack,), print_ = [one.id for one in busy.points("pack")], busy.points("print")[0].id
+    split(busy.store, Targets(points=(print_,)), who=ME)
+    merge(busy.store, Targets(points=(pack, print_)), who=ME)
+    undo(busy.store, Targets(points=(print_,)), who=ME)
+    undo(busy.store, Targets(points=(print_,)), who=ME)
+    undo(busy.store, Targets(points=(pack,)), who=ME)
+    assert sorted(sorted(names(one)) for one in listed(busy)) == [["pack"], ["parse", "print", "read"]]
+    assert len(set(held(busy).values())) == 2
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_splits_and_merges_that_are_undone_leave_no_trace_of_themselves(busy_file: Path, data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory(prefix="triage") as place:
+        world = copied(busy_file, Path(place) / "store.db")
+        ids = sorted(held(world))
+        done: list[tuple[dict[int, int], tuple[int, ...]]] = []
+        for _ in range(data.draw(st.integers(1, 4))):
+            chosen = Targets(points=tuple(data.draw(st.sets(st.sampled_from(ids), min_size=1))))
+            done.append((held(world), chosen.points))
+            act = data.draw(st.sampled_from(["split", "merge", "hide"]))
+            if act == "hide":
+                decide(world.store, chosen, who=ME, status=Status.HIDDEN)
+            else:
+                {"split": split, "merge": merge}[act](world.store, chosen, who=ME)
+        for before, points in reversed(done):
+            undo(world.store, Targets(points=points), who=ME)
+            assert held(world) == before
+        assert {point.status for point in world.store.findings.points(ids)} == {Status.NEW}
+        world.store.close()
+
+
+def test_a_finding_that_a_ticket_covers_counts_as_processed_by_it(busy: World) -> None:
+    put_tickets(busy.store, busy.repository, [Ticket("PERF-1", "benchmark=parse", 10)])
+    assert busy.points("parse")[0].effective_status is Status.TICKET
+    assert first_place(busy).counts == {Status.TICKET: 1, Status.NEW: 2}
+    found = listed(busy, selection=Selection(statuses=frozenset({Status.TICKET})))
+    assert [names(one) for one in found] == [["parse"]]
+    (rest,) = listed(busy, selection=Selection(statuses=frozenset({Status.NEW}), slot=10))
+    assert "parse" not in names(rest)
+
+
+def test_a_decision_stands_before_a_matching_ticket(busy: World) -> None:
+    put_tickets(busy.store, busy.repository, [Ticket("PERF-1", "benchmark=parse", 10)])
+    decide(busy.store, Targets(points=(busy.points("parse")[0].id,)), who=ME, status=Status.HIDDEN)
+    assert busy.points("parse")[0].effective_status is Status.HIDDEN
+
+
 def test_a_new_trace_at_a_triaged_place_is_new_by_itself(busy: World) -> None:
     decide(busy.store, Targets((first_place(busy).id,)), who=ME, status=Status.ACKNOWLEDGED)
     busy.measure({"send": levels((10, 3.0), (10, 5.0))})
@@ -224,7 +302,7 @@ def test_a_ticket_that_came_first_matches_what_is_found_later(world: World) -> N
     world.measure({"parse": levels((10, 25.0))}, first=10)
     world.run()
     assert listed(world, processed=False) == []
-    assert [one.counts for one in listed(world, processed=True)] == [{Status.NEW: 1}]
+    assert [one.counts for one in listed(world, processed=True)] == [{Status.TICKET: 1}]
 
 
 def test_of_several_tickets_the_first_one_wins(busy: World) -> None:

@@ -1216,6 +1216,7 @@ export interface components {
              */
             size: number;
             sparkline?: components["schemas"]["SparklineAnswer"] | null;
+            /** @description What was decided; `ticket` where nothing was and a matching ticket covers it. */
             status: components["schemas"]["Status"];
             /** Ticket */
             ticket: string;
@@ -1586,7 +1587,7 @@ export interface components {
             };
             /**
              * Statuses
-             * @description Id → status now.
+             * @description Id → status now, that of a matching ticket included.
              */
             statuses: {
                 [key: string]: components["schemas"]["Status"];

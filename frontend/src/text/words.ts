@@ -105,6 +105,11 @@ export const statusWord: Record<Status, string> = {
   ticket: "ticket",
 };
 
+/** What a person decided: nothing yet where only a matching ticket makes the state `ticket`. */
+export function decidedStatus(member: Pick<Member, "status" | "ticket">): Status {
+  return member.status === "ticket" && !member.ticket ? "new" : member.status;
+}
+
 /** What happened to findings, for the message after a decision. */
 export const statusDone: Record<Status, string> = {
   new: "Put back",

@@ -178,7 +178,12 @@ class ChangePoint:
     @property
     def processed(self) -> bool:
         """Whether a status or a matching ticket has taken it off the unprocessed list."""
-        return self.status is not Status.NEW or bool(self.matched_ticket)
+        return self.effective_status is not Status.NEW
+
+    @property
+    def effective_status(self) -> Status:
+        """What was decided, or TICKET where nothing was and a matching ticket takes care of it."""
+        return Status.TICKET if self.status is Status.NEW and self.matched_ticket else self.status
 
     @property
     def severity(self) -> float:
@@ -240,7 +245,8 @@ class Decision:
     """One entry of the triage log; the log only grows, undo is an entry too.
 
     The entry holds the whole state after it, and ``place`` is where the point was when it was made.
-    ``undoes`` is the id of the entry that an UNDO takes back.
+    ``undoes`` is the id of the entry that an UNDO takes back. ``regression_id`` is the regression that the point
+    was in before the entry, 0 where that is not known; for an UNDO it is the one that the point goes back to.
     """
 
     id: int
@@ -254,13 +260,14 @@ class Decision:
     action: Action = Action.DECIDE
     undoes: int = 0
     place: Place | None = None
+    regression_id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Regression:
     """What people triage: one place and the traces that stepped there, regressions and improvements alike.
 
-    ``members`` are those that were asked for, by :attr:`ChangePoint.rank`, while ``counts`` (by status),
+    ``members`` are those that were asked for, by :attr:`ChangePoint.rank`, while ``counts`` (by effective status),
     ``conditions`` and ``unprocessed`` are of the whole. ``found`` is when the first member was found.
     """
 
@@ -304,5 +311,5 @@ class Regression:
 
     @staticmethod
     def count(members: Iterable[ChangePoint]) -> Mapping[Status, int]:
-        """Count members by status."""
-        return Counter(member.status for member in members)
+        """Count members by effective status."""
+        return Counter(member.effective_status for member in members)

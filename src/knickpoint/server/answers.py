@@ -218,7 +218,7 @@ class MemberAnswer(Answer):
     method: str
     alerts: list[str]
     condition: Condition
-    status: Status
+    status: Status = Field(description="What was decided; `ticket` where nothing was and a matching ticket covers it.")
     note: str
     ticket: str
     matched_ticket: str = Field(description="A ticket that covers this place without anybody having said so.")
@@ -290,7 +290,7 @@ class TriageAnswer(Answer):
     """The findings after a decision."""
 
     changed: int = Field(description="How many of them the decision changed.")
-    statuses: dict[int, Status] = Field(description="Id → status now.")
+    statuses: dict[int, Status] = Field(description="Id → status now, that of a matching ticket included.")
     regressions: dict[int, int] = Field(description="Id → group that it belongs to now.")
 
 

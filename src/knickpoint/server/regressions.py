@@ -213,7 +213,7 @@ def _group(places: _Places, regression: Regression, members: int, told: Mapping[
         lead=points[0].id,
         traces=len(points),
         directions=dict(Counter(point.direction for point in points)),
-        statuses=dict(regression.counts or Counter(point.status for point in points)),
+        statuses=dict(regression.counts or Regression.count(points)),
         members=[told[point.id] for point in points[:members]],
         ids=[point.id for point in points],
     )
@@ -254,7 +254,7 @@ def _members(store: Store, places: _Places, points: Sequence[ChangePoint]) -> li
             method=point.method,
             alerts=list(point.alerts),
             condition=point.condition,
-            status=point.status,
+            status=point.effective_status,
             note=point.note,
             ticket=point.ticket,
             matched_ticket=point.matched_ticket,

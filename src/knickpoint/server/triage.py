@@ -16,7 +16,7 @@ def _answer(store: Store, ids: Sequence[int], changed: int) -> TriageAnswer:
     points = store.findings.points(ids)
     return TriageAnswer(
         changed=changed,
-        statuses={point.id: point.status for point in points},
+        statuses={point.id: point.effective_status for point in points},
         regressions={point.id: point.regression_id for point in points},
     )
 

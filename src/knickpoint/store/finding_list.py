@@ -40,7 +40,7 @@ class Selection:
 
     Attributes:
         processed: False for those that nobody has dealt with, True for the others, None for both.
-        statuses: only these; none given means all.
+        statuses: only these effective ones; none given means all.
         conditions: only these; what is gone is history and must be asked for.
         directions: only these; none given means all.
         text: words that all occur in trace key, commit hash, author or subject, whatever their case.
@@ -80,6 +80,12 @@ def _is_new() -> Any:
     return (change_point.c.status == Status.NEW.value) & (change_point.c.matched_ticket == "")
 
 
+def _effective_status() -> Any:
+    """Return the column :attr:`ChangePoint.effective_status`."""
+    point = change_point.c
+    return case((point.status != Status.NEW.value, point.status), (_is_new(), point.status), else_=Status.TICKET.value)
+
+
 def _is_live() -> Any:
     return change_point.c.condition != Condition.GONE.value
 
@@ -92,7 +98,7 @@ def _where(repository_id: int, selection: Selection) -> list[Any]:
     if selection.processed is not None:
         clauses.append(~new if selection.processed else new)
     if selection.statuses:
-        clauses.append(point.status.in_([status.value for status in selection.statuses]))
+        clauses.append(_effective_status().in_([status.value for status in selection.statuses]))
     if selection.directions:
         clauses.append(point.direction.in_([direction.value for direction in selection.directions]))
     if selection.slot is not None:
@@ -205,10 +211,11 @@ def _counts(
 ) -> tuple[dict[int, Counter[Status]], dict[int, Counter[Condition]]]:
     numbers = database.numbers("ids")
     point = change_point.c
+    status = _effective_status().label("effective")
     query = (
-        select(point.regression_id, point.status, point.condition, func.count().label("number"))
+        select(point.regression_id, status, point.condition, func.count().label("number"))
         .where(point.regression_id.in_(select(numbers.c.value)))
-        .group_by(point.regression_id, point.status, point.condition)
+        .group_by(point.regression_id, "effective", point.condition)
     )
     statuses: dict[int, Counter[Status]] = defaultdict(Counter)
     conditions: dict[int, Counter[Condition]] = defaultdict(Counter)
@@ -216,7 +223,7 @@ def _counts(
         condition = Condition(row.condition)
         conditions[row.regression_id][condition] += row.number
         if condition is not Condition.GONE:
-            statuses[row.regression_id][Status(row.status)] += row.number
+            statuses[row.regression_id][Status(row.effective)] += row.number
     return statuses, conditions
 
 

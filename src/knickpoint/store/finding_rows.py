@@ -197,4 +197,5 @@ def decision_of(row: Values) -> Decision:
         action=Action(row["action"]),
         undoes=row["undoes"],
         place=Place(row["line"], row["previous"], row["slot"]),
+        regression_id=row["regression_id"],
     )

@@ -19,6 +19,7 @@ __all__ = ["Wish", "decide", "log", "undo"]
 
 _STATE = ("status", "note", "ticket", "assignee", "apart", "together")
 _PLACE = ("line", "previous", "slot")
+_REGROUPING = (Action.SPLIT.value, Action.MERGE.value)
 _FRESH: Mapping[str, Any] = {
     "status": Status.NEW.value,
     "note": "",
@@ -136,6 +137,7 @@ def decide(
             "line": row["line"],
             "previous": row["previous"],
             "slot": row["slot"],
+            "regression_id": row["regression_id"],
             **_state_after(row, wish, first),
         }
         for number, row in enumerate(rows, first)
@@ -175,7 +177,9 @@ def undo(
         counting = _effective(history.get(row["id"], []))
         if not counting:
             continue
+        last = counting[-1]
         earlier = counting[-2] if len(counting) > 1 else {**_FRESH, **{name: row[name] for name in _PLACE}}
+        regrouped = last["action"] in _REGROUPING and last["regression_id"]
         entries.append(
             {
                 "id": first + len(entries),
@@ -183,7 +187,8 @@ def undo(
                 "action": Action.UNDO.value,
                 "who": who,
                 "time": seconds,
-                "undoes": counting[-1]["id"],
+                "undoes": last["id"],
+                "regression_id": last["regression_id"] if regrouped else row["regression_id"],
                 **{name: earlier[name] for name in (*_STATE, *_PLACE)},
             }
         )

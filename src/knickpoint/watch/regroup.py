@@ -124,13 +124,20 @@ def _members(rows: Iterable[Mapping[str, Any]], lines: Lines) -> tuple[dict[str,
 
 
 def regroup(
-    store: Store, repository: Repository, *, touched: Collection[int] = (), moves: Moves | None = None
+    store: Store,
+    repository: Repository,
+    *,
+    touched: Collection[int] = (),
+    moves: Moves | None = None,
+    claims: Mapping[int, int] | None = None,
 ) -> Regrouped:
     """Group the live change points of ``repository`` and write what differs, in one transaction.
 
     ``touched`` are change points whose numbers, condition or status changed: their regressions are counted
     and weighed anew. With ``moves``, which are all there were since regressions were last up to date, only what is near
-    to them is read, and the outcome is the same, unless commits changed their order in the meantime.
+    to them is read, and the outcome is the same, unless commits changed their order in the meantime. ``claims`` has
+    change points that belonged to another regression before, by id: where that one has no members any more, they
+    count as its members when ids are given.
     """
     lines = Lines(store, repository)
     with store.transaction():
@@ -141,13 +148,15 @@ def regroup(
         members, held = _members(rows, lines)
         sizes = Counter(held.values())
         known_places = store.findings.places(repository)
+        empty = {member: key for member, key in (claims or {}).items() if key not in known_places}
+        claimed = held | {member: key for member, key in empty.items() if member in held}
         changed: list[Membership] = []
         left: set[int] = set()
         taken: set[int] = set()
         for name in sorted(members):
             slots = (-1, *lines.line(name).slots)
             groups = group_members(members[name])
-            known = {member.id: held[member.id] for member in members[name] if held[member.id] not in taken}
+            known = {member.id: claimed[member.id] for member in members[name] if claimed[member.id] not in taken}
             for group, key in zip(groups, assign_ids(groups, known), strict=True):
                 taken.add(key)
                 place = Place(name, slots[group.previous + 1], slots[group.position + 1])

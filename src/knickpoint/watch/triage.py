@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -84,9 +84,12 @@ def _held(store: Store, ids: Sequence[int]) -> list[int]:
     return sorted({point.regression_id for point in store.findings.points(ids)})[:1000]
 
 
-def _regrouped(store: Store, ids: Collection[int]) -> Regrouped:
+def _regrouped(store: Store, ids: Collection[int], claims: Mapping[int, int] | None = None) -> Regrouped:
     moves = Moves(frozenset(ids), frozenset(point.place for point in store.findings.points(ids)))
-    parts = [regroup(store, repository, touched=ids, moves=moves) for repository in store.findings.repositories_of(ids)]
+    parts = [
+        regroup(store, repository, touched=ids, moves=moves, claims=claims or {})
+        for repository in store.findings.repositories_of(ids)
+    ]
     new = tuple(key for part in parts for key in part.new)
     return Regrouped(new, tuple(key for part in parts for key in part.changed))
 
@@ -157,12 +160,15 @@ def merge(store: Store, targets: Targets, *, who: str, note: str | None = None) 
 def undo(store: Store, targets: Targets, *, who: str) -> Triaged:
     """Take back the last decision about each member of ``targets``; undo again to go further back.
 
+    A regression that a merge had taken in comes back under its id.
+
     Raises:
         InputError: no such finding, or nobody signs.
     """
     with store.transaction():
         ids = _members(store, targets, all_members=True)
         decisions = store.findings.undo(ids, who)
-        regrouped = _regrouped(store, ids)
+        claims = {entry.change_point_id: entry.regression_id for entry in decisions if entry.regression_id}
+        regrouped = _regrouped(store, ids, claims)
         _announce(store, ids, decisions)
     return Triaged(tuple(decisions), regrouped)

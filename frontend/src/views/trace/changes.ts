@@ -6,7 +6,7 @@ import "../../parts/log";
 import { change, compared, date, hash, hazard, state, ticketLink } from "../../parts/pieces";
 import { decide } from "../../state/decide";
 import { number } from "../../text/numbers";
-import { count } from "../../text/words";
+import { count, decidedStatus } from "../../text/words";
 import type { Desk } from "./desk";
 
 export function renderChanges(desk: Desk, changes: Changes) {
@@ -70,7 +70,7 @@ function renderActions(desk: Desk, member: Member) {
   >${label}</button>`;
   if (member.condition === "gone") return nothing;
   return html`<div class="actions always">
-    ${member.status === "new" ? html`${button("Acknowledge", "a", "acknowledged")}${button("Hide", "h", "hidden")}` : button("Put back", "r", "new")}
+    ${decidedStatus(member) === "new" ? html`${button("Acknowledge", "a", "acknowledged")}${button("Hide", "h", "hidden")}` : button("Put back", "r", "new")}
     <button
       class="button small quiet"
       title="What the method looked at here (w)"

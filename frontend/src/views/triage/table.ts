@@ -12,7 +12,7 @@ import { freshnessText } from "../../state/freshness";
 import { cursorOf, tickedOf, type GroupRow, type MemberRow, type Row } from "../../state/rows";
 import { grouped } from "../../text/format";
 import { commonBeginning, traceName, traceText } from "../../text/names";
-import { count, directionWord, statusWord } from "../../text/words";
+import { count, decidedStatus, directionWord, statusWord } from "../../text/words";
 import { memberAddress, type Desk } from "./desk";
 
 interface Column {
@@ -126,7 +126,7 @@ function renderTick(desk: Desk, row: Row, label: string) {
 
 function renderActions(desk: Desk, ids: number[], about: string) {
   const { tab } = desk.address;
-  if (tab === "gone") return html`<td class="c-act"></td>`;
+  if (tab === "gone" || ids.length === 0) return html`<td class="c-act"></td>`;
   const button = (label: string, status: Status, letter: string) => html`<button
     class="button small"
     title="${label} ${about} (${letter})"
@@ -222,7 +222,7 @@ function renderMember(desk: Desk, row: MemberRow, current: boolean) {
         </div>
       </td>
       <td class="c-spark">${sparkline(member)}</td>
-      ${renderActions(desk, [member.id], "this trace")}
+      ${renderActions(desk, desk.address.tab === "processed" && decidedStatus(member) === "new" ? [] : [member.id], "this trace")}
     </tr>
     ${last && group.members.length < group.ids.length
       ? html`<tr class="more"><td></td><td colspan="7">

@@ -12,7 +12,7 @@ import { decide, regroup } from "../../state/decide";
 import { newestRun, readFreshness, watchFreshness, type Freshness } from "../../state/freshness";
 import { addShortcuts } from "../../state/keys";
 import { aimOf, cursorOf, groupRow, groupsOf, heirOf, layRows, move, nextAfter, sameAsBefore, toggle, withoutFindings, type GroupRow, type Row } from "../../state/rows";
-import { count } from "../../text/words";
+import { count, decidedStatus } from "../../text/words";
 import { memberAddress, type Desk } from "./desk";
 import { renderEmpty } from "./empty";
 import { shortcutsOf, type Keyboard } from "./shortcuts";
@@ -272,7 +272,7 @@ class TriageView extends Part implements Desk, Keyboard {
     const wanted = new Set(ids);
     const members = this.data?.groups.flatMap((group) => group.members) ?? [];
     const first = members.find((member) => wanted.has(member.id));
-    await this.decideAbout(ids, first?.status ?? "new", { note: reply.note });
+    await this.decideAbout(ids, first ? decidedStatus(first) : "new", { note: reply.note });
   }
 
   private get question(): DecidePart | null {

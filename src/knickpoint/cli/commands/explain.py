@@ -58,7 +58,9 @@ def _commit(slotted: SlottedCommit) -> str:
 
 
 def _step(step: ExplainedStep) -> str:
-    known = f"finding P{step.point.id}, {step.point.status.value}" if step.point else "not known yet: knick run"
+    known = (
+        f"finding P{step.point.id}, {step.point.effective_status.value}" if step.point else "not known yet: knick run"
+    )
     told = f"refused by the alert: {step.reason}" if step.reason else known
     return f"    step at {_commit(step.commit)}: {percent(step.sighting.relative_size)} ({told})"
 

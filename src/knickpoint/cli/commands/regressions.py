@@ -70,7 +70,7 @@ def _rows(
                 "p_value": point.p_value,
                 "method": point.method,
                 "alerts": point.alerts,
-                "status": point.status.value,
+                "status": point.effective_status.value,
                 "condition": point.condition.value,
                 "ticket": point.ticket or point.matched_ticket,
                 "note": point.note,

@@ -135,9 +135,13 @@ decision = Table(
     Column("line", exact_text, nullable=False),
     Column("previous", Code, nullable=False),
     Column("slot", Code, nullable=False),
+    Column("regression_id", Number, nullable=False, server_default="0"),
     Index("ix_decision_change_point_id", "change_point_id", "id"),
 )
-"""The triage log: rows are added, never changed. Each row holds the whole state after it."""
+"""The triage log: rows are added, never changed. Each row holds the whole state after it.
+
+``regression_id`` is where the point was before, or where undoing takes it back to; 0 in rows of older versions.
+"""
 
 alert = Table(
     "alert",
