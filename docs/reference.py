@@ -28,6 +28,7 @@ _AREAS: Final = {
     "007": "Formats",
     "008": "Other methods and formulas",
     "009": "The program and the workshop",
+    "010": "Units, directions, odd values and ends of files",
     "011": "Which commit, and in what order",
     "012": "Findings, windows of alerts, health, distributions",
 }

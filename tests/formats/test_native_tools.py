@@ -92,10 +92,11 @@ def test_catch2_keeps_the_message_of_a_failure() -> None:
     assert by(golden("catch2-*.xml"), benchmark="throws", case="Broken").message == "boom"
 
 
-def test_catch2_without_a_number_is_refused_with_its_line() -> None:
+def test_a_mean_of_catch2_that_is_no_number_is_a_failure_with_its_line() -> None:
     data = (HERE / "made" / "catch2-3.xml").read_bytes().replace(b'"26110.25"', b'"nan"')
-    with pytest.raises(FormatError, match=r"line 6: 'nan' stands where a number is needed.*'sort 20'"):
-        read_report(data)
+    report, _ = read_report(data)
+    failed = by(report, benchmark="sort 20", case="Sort")
+    assert (failed.outcome, failed.message) == (Outcome.FAILED, "'nan' stands where the mean is needed at line 6")
 
 
 def test_hyperfine_gives_its_times_and_parameters() -> None:
@@ -156,11 +157,21 @@ def test_configuration_that_differs_for_one_benchmark_tells_series_apart() -> No
 
 
 @pytest.mark.parametrize(
-    "line", ["BenchmarkA-2 100 NaN ns/op", "BenchmarkA-2 100 +Inf ns/op", "BenchmarkA-2 100 x1 ns/op"]
+    "line",
+    ["BenchmarkA-2 100 NaN ns/op", "BenchmarkA-2 100 +Inf ns/op", "BenchmarkA-2 100 x1 ns/op", "BenchmarkA-2 100 1.5"],
 )
-def test_go_refuses_what_is_no_number_naming_line_and_benchmark(line: str) -> None:
-    with pytest.raises(FormatError, match=r"bench.txt, line 2: .*benchmark 'BenchmarkA-2'"):
-        go(f"BenchmarkB-2 100 1.5 ns/op\n{line}\n")
+def test_a_line_of_go_that_has_no_number_is_a_failure_of_its_benchmark_alone(line: str) -> None:
+    measured, failed = go(f"BenchmarkB-2 100 1.5 ns/op\n{line}\n").runs[0].results
+    assert measured.samples == (1.5,)
+    assert (failed.params["benchmark"], failed.outcome) == ("BenchmarkA", Outcome.FAILED)
+    assert line.split()[2] in failed.message
+    assert "line 2" in failed.message
+
+
+def test_a_metric_of_go_that_is_no_number_leaves_the_others_of_its_line() -> None:
+    report = go("BenchmarkA-2 100 1.5 ns/op NaN docs/op\n")
+    assert by(report, benchmark="BenchmarkA", metric="time").samples == (1.5,)
+    assert by(report, benchmark="BenchmarkA", metric="docs/op").outcome is Outcome.FAILED
 
 
 def test_go_ignores_log_lines_and_colours() -> None:
@@ -168,9 +179,26 @@ def test_go_ignores_log_lines_and_colours() -> None:
     assert list(only(report)) == [",benchmark=BenchmarkB,metric=time,"]
 
 
-def test_go_refuses_a_last_line_without_an_end() -> None:
-    with pytest.raises(FormatError, match=r"line 2\) has no line end.*add a line end"):
-        go("BenchmarkB-2 100 1.5 ns/op\nBenchmarkB-2 100 1")
+@pytest.mark.parametrize("end", ["BenchmarkB-2 100 1", "BenchmarkB-2 100", "BenchmarkB-2 100 1.5 ns/o", "Benchm"])
+def test_go_refuses_a_last_line_that_breaks_off(end: str) -> None:
+    text = f"BenchmarkB-2 100 1.5 ns/op\n{end}"
+    if end == "Benchm":
+        assert len(go(text).runs[0].results) == 1
+        return
+    with pytest.raises(FormatError, match=r"line 2\) has no line end and is not whole"):
+        go(text)
+
+
+@pytest.mark.parametrize("end", ["BenchmarkB-2 100 1.5 ns/op", "PASS", "ok  example.org/codec 1.2s"])
+def test_go_reads_a_last_line_that_is_whole_without_a_line_end(end: str) -> None:
+    report, problems = read_report(f"BenchmarkB-2 100 1.5 ns/op\n{end}".encode())
+    assert (set(report.runs[0].results[0].samples), problems) == ({1.5}, ())
+
+
+def test_go_warns_of_a_last_line_whose_unit_does_not_say_that_it_is_whole() -> None:
+    report, (problem,) = read_report(b"BenchmarkB-2 100 1.5 ns/op 12 docs")
+    assert by(report, benchmark="BenchmarkB", metric="docs").samples == (12.0,)
+    assert "has no line end" in problem.message
 
 
 def test_libtest_gives_the_median_and_its_spread() -> None:
@@ -191,9 +219,27 @@ def test_libtest_keeps_ignored_and_failed_benchmarks() -> None:
     assert by(report, benchmark="codec::broken").outcome is Outcome.FAILED
 
 
-def test_libtest_refuses_a_line_that_was_printed_into() -> None:
-    with pytest.raises(FormatError, match=r"line 1: .* is no result \(benchmark 'a::b'\)"):
-        read_report(b"test a::b ... bench: hello\n")
+def test_a_line_of_libtest_that_was_printed_into_is_a_failure() -> None:
+    report, _ = read_report(b"test a::b ... bench: hello\ntest c ... bench: 12 ns/iter (+/- 3)\n")
+    failed = by(report, benchmark="a::b")
+    assert (failed.outcome, failed.message) == (Outcome.FAILED, "'hello' is no result at line 1")
+    assert by(report, benchmark="c").samples == (12.0,)
+
+
+def test_a_rate_of_libtest_is_read_with_its_unit() -> None:
+    report, _ = read_report(b"test upload ... bench: 1911 MB/s (+/- 420)\n")
+    assert (by(report, benchmark="upload").unit, by(report, benchmark="upload").better) == ("MB/s", Better.HIGHER)
+
+
+def test_libtest_reads_a_last_line_that_is_whole_without_a_line_end() -> None:
+    report, problems = read_report(b"test a ... bench: 12 ns/iter (+/- 3)")
+    assert (by(report, benchmark="a").samples, problems) == ((12.0,), ())
+
+
+@pytest.mark.parametrize("end", ["test a ... bench: 1", "test a ... bench: 12 ns/iter", "test a ... be"])
+def test_libtest_refuses_a_last_line_that_breaks_off(end: str) -> None:
+    with pytest.raises(FormatError, match=r"line 2\) has no line end and is not whole"):
+        read_report(f"test b ... bench: 12 ns/iter (+/- 3)\n{end}".encode())
 
 
 def test_the_surfaces_of_criterion_make_one_series() -> None:

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
+from tests.formats.files import COMPANIONS, FILES, format_of
 
 from knickpoint.formats import FORMATS, read_mapped, read_report
 from knickpoint.formats.criterion import RAW_HEADER
 from knickpoint.formats.moment import in_utc, read_moment
 from knickpoint.formats.node import Node
 from knickpoint.formats.rows import Rows
+from knickpoint.formats.source import Source
 from knickpoint.model.errors import FormatError
+from knickpoint.model.params import encode_key
+from knickpoint.model.report import Outcome, Report
 
 
 def test_a_whole_number_too_large_for_a_float_is_no_number() -> None:
     assert not Node(10**400).is_number()
 
 
-def test_a_whole_number_too_large_for_a_float_is_refused_with_its_place() -> None:
+def test_a_whole_number_too_large_for_a_float_is_a_failure_with_its_place() -> None:
     document = {"benchmarks": [{"fullname": "a", "stats": {"data": [10**400]}}], "machine_info": {}}
-    with pytest.raises(FormatError, match=r"benchmarks\[0\]\.stats\.data\[0\]"):
-        read_report(json.dumps(document).encode())
+    report, _ = read_report(json.dumps(document).encode())
+    (result,) = report.runs[0].results
+    assert result.outcome is Outcome.FAILED
+    assert result.message.endswith("at benchmarks[0].stats.data[0]")
 
 
 def test_more_digits_than_python_reads_are_refused() -> None:
@@ -91,9 +99,10 @@ def test_more_units_than_a_table_holds_are_refused() -> None:
         rows.add({"benchmark": "a"}, (1.0,), "one more")
 
 
-def test_a_number_of_the_summary_that_is_not_finite_is_refused() -> None:
-    with pytest.raises(FormatError, match="not a finite number"):
-        Rows().add({"benchmark": "a"}, (1.0,), summary={"stddev": float("inf")})
+def test_a_number_of_the_summary_that_is_not_finite_is_left_out() -> None:
+    rows = Rows()
+    rows.add({"benchmark": "a"}, (1.0,), summary={"stddev": float("nan"), "rounds": 1.0})
+    assert rows.table()[0].summary == {"rounds": 1.0}
 
 
 def test_a_spread_too_large_for_a_float_is_kept_in_words() -> None:
@@ -139,3 +148,95 @@ def test_long_lines_made_to_keep_patterns_busy_are_done_with_at_once(data: bytes
 def test_noise_of_a_terminal_before_a_line_of_go_does_not_hide_it() -> None:
     report, _ = read_report(b"\x00\x00\x1b[1mBenchmarkX-8 \t 100\t 12.5 ns/op\nPASS\n")
     assert [result.samples for result in report.runs[0].results] == [(12.5,)]
+
+
+_ODD = (None, float("nan"), float("-inf"), "n/a", "", "NaN", True)
+_JSON = [path for path in FILES if Source(path.read_bytes()).document is not None and format_of(path) != "go"]
+_MOST_PLACES = 60
+
+
+def _numbers(node: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yield the paths of all numbers in a document."""
+    if isinstance(node, dict):
+        for name, inner in node.items():
+            yield from _numbers(inner, (*path, name))
+    elif isinstance(node, list):
+        for index, inner in enumerate(node):
+            yield from _numbers(inner, (*path, index))
+    elif isinstance(node, int | float) and not isinstance(node, bool):
+        yield path
+
+
+def _replaced(document: object, path: tuple[str | int, ...], value: object) -> object:
+    """Return a copy of ``document`` with ``value`` at ``path``."""
+    if not path:
+        return value
+    if isinstance(document, dict):
+        return {
+            name: _replaced(inner, path[1:], value) if name == path[0] else inner for name, inner in document.items()
+        }
+    assert isinstance(document, list)
+    return [_replaced(inner, path[1:], value) if index == path[0] else inner for index, inner in enumerate(document)]
+
+
+def _measured(report: Report) -> dict[tuple[str, str, str], tuple[float, ...]]:
+    return {
+        (run.revision, encode_key(result.params), result.unit): result.samples
+        for run in report.runs
+        for result in run.results
+        if result.outcome is Outcome.MEASURED
+    }
+
+
+@pytest.mark.parametrize("path", _JSON, ids=lambda path: path.name)
+def test_one_odd_value_in_a_document_takes_the_results_that_it_belongs_to_and_changes_no_other(path: Path) -> None:
+    document = json.loads(path.read_bytes())
+    whole = _measured(read_report(path.read_bytes(), name=path.name, companions=COMPANIONS)[0])
+    places = [place for place in _numbers(document) if place[-1] != "version"]
+    for count, place in enumerate(places[:: max(1, len(places) // _MOST_PLACES)]):
+        data = json.dumps(_replaced(document, place, _ODD[count % len(_ODD)])).encode()
+        report, _ = read_report(data, name=path.name, format=format_of(path), companions=COMPANIONS)
+        found = _measured(report)
+        changed = {key for key in whole.keys() & found.keys() if not set(found[key]) <= set(whole[key])}
+        assert not changed, f"{place} changed {changed}"
+
+
+def _entry(value: object, number: int) -> dict[str, object]:
+    bench = [{"name": "a", "unit": "ns", "value": value}, {"name": "b", "unit": "ns", "value": number}]
+    return {"commit": {"id": f"c{number}"}, "date": 1786961600000 + number, "tool": "cargo", "benches": bench}
+
+
+@pytest.mark.parametrize("value", _ODD)
+def test_one_odd_value_in_a_history_is_a_failure_at_its_commit_and_the_rest_comes_in(value: object) -> None:
+    entries = [_entry(value if number == 3 else number, number) for number in range(8)]
+    report, _ = read_report(json.dumps({"lastUpdate": 1, "entries": {"S": entries}}).encode())
+    failed = [(run.revision, result) for run in report.runs for result in run.results if not result.samples]
+    ((revision, result),) = failed
+    assert (revision, result.params["benchmark"], result.outcome) == ("c3", "a", Outcome.FAILED)
+    assert result.message.endswith(
+        "at entries.S[3].benches[0]" if value is None else "at entries.S[3].benches[0].value"
+    )
+    assert sum(len(run.results) for run in report.runs) == 16
+
+
+@pytest.mark.parametrize("value", [[], {}, [1.0], {"value": 1}])
+def test_a_list_or_an_object_in_place_of_a_number_refuses_the_file_with_the_place(value: object) -> None:
+    entries = [_entry(value if number == 3 else number, number) for number in range(8)]
+    with pytest.raises(FormatError, match=r"entries.S\[3\].benches\[0\].value"):
+        read_report(json.dumps({"lastUpdate": 1, "entries": {"S": entries}}).encode())
+
+
+def test_an_entry_without_a_date_takes_that_of_its_commit() -> None:
+    entry = {**_entry(1, 1), "date": None, "commit": {"id": "c", "timestamp": "2026-08-20T10:11:12Z"}}
+    report, _ = read_report(json.dumps({"lastUpdate": 1, "entries": {"S": [entry]}}).encode())
+    assert report.runs[0].entry == "S/c/1787220672000"
+    assert report.runs[0].time is None
+
+
+def test_a_median_that_is_null_is_a_failure_and_not_the_mean() -> None:
+    metric = {"type": "trend", "contains": "time", "values": {"med": None, "avg": 2.0}}
+    report, _ = read_report(json.dumps({"metrics": {"iteration_duration": metric}}).encode())
+    assert [(result.params.get("stat", ""), result.samples) for result in report.runs[0].results] == [
+        ("", ()),
+        ("mean", (2.0,)),
+    ]

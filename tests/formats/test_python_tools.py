@@ -80,11 +80,18 @@ def test_a_dirty_work_tree_is_warned_about() -> None:
     assert "changes" in problem.message
 
 
-@pytest.mark.parametrize("bad", ["NaN", "1e400", '"3.5"', "true", "null", "[]", "Infinity", "9" * 400])
-def test_a_sample_that_is_no_finite_number_refuses_the_file_naming_benchmark_and_place(bad: str) -> None:
+@pytest.mark.parametrize("bad", ["NaN", "1e400", '"3.5"', "true", "null", "Infinity", "9" * 400])
+def test_a_sample_that_is_no_finite_number_fails_its_benchmark_naming_the_place(bad: str) -> None:
     text = _pytest_benchmark(stats={"data": [1.0, "HERE"], "mean": 1}).decode().replace('"HERE"', bad)
+    report, _ = read_report(text.encode())
+    (result,) = report.runs[0].results
+    assert result.outcome is Outcome.FAILED
+    assert result.message.endswith("stands where a finite number is needed at benchmarks[0].stats.data[1]")
+
+
+def test_a_list_among_samples_refuses_the_file_naming_benchmark_and_place() -> None:
     with pytest.raises(FormatError, match=r"benchmarks\[0\].stats.data\[1\].*benchmark 't.py::test_a'"):
-        read_report(text.encode())
+        read_report(_pytest_benchmark(stats={"data": [1.0, []], "mean": 1}))
 
 
 def test_pyperf_gives_the_values_of_all_its_runs() -> None:
@@ -96,6 +103,30 @@ def test_pyperf_gives_the_values_of_all_its_runs() -> None:
 def test_pyperf_measures_memory_where_it_tracks_it() -> None:
     (key,) = only(golden("pyperf-*-memory.json"))
     assert key == ",benchmark=timeit,metric=memory,"
+
+
+def _suite(*, suite: object = None, benchmark: object = None, run: object = None) -> dict[str, object]:
+    runs = [{"values": [1.5], "metadata": run}, {"values": [2.5], "metadata": run}, {"warmups": [[1, 9.0]]}]
+    return {
+        "version": "1.0",
+        "metadata": suite,
+        "benchmarks": [{"metadata": {"name": "a", **(benchmark or {})}, "runs": runs}],  # type: ignore[dict-item]
+    }
+
+
+@pytest.mark.parametrize("level", ["suite", "benchmark", "run"])
+@pytest.mark.parametrize("fact", ["mem_max_rss", "command_max_rss"])
+def test_the_largest_memory_is_a_series_wherever_pyperf_writes_it(level: str, fact: str) -> None:
+    report, _ = read_report(json.dumps(_suite(**{level: {fact: 4096}})).encode())
+    result = by(report, benchmark="a", metric="max_rss")
+    assert (result.samples, result.unit, result.better) == ((4096.0, 4096.0), "B", Better.LOWER)
+    assert fact not in report.runs[0].environment
+
+
+def test_the_memory_of_one_run_stands_over_what_all_runs_share() -> None:
+    document = _suite(suite={"mem_max_rss": 4096}, run={"mem_max_rss": 8192})
+    report, _ = read_report(json.dumps(document).encode())
+    assert by(report, benchmark="a", metric="max_rss").samples == (8192.0, 8192.0)
 
 
 def test_pyperf_reads_gzip() -> None:

@@ -19,16 +19,17 @@ from knickpoint.formats.node import Node
 from knickpoint.formats.skia import careful_table, skia_better, skia_unit
 from knickpoint.formats.skia_columns import quick_table
 from knickpoint.model.errors import FormatError
-from knickpoint.model.report import Report, ResultTable
+from knickpoint.model.report import Outcome, Report, ResultTable
 from knickpoint.model.unit import Better
 
 _WE_REFUSE = {
-    "made_up/no_measurement": "'measurement' is missing",
     "made_up/trailing_garbage": "more follows after the end",
     "made_up/empty_key": "at least one param",
 }
 """What the original lets in (as 0, unread, or without a key) and we do not."""
-_WE_READ = {"made_up/too_large_number", "version_1/unknown_branch.json", "legacy/unknown_branch.json"}
+_WE_FAIL = {"made_up/no_measurement", "made_up/measurement_string"}
+"""What is a failure of that result alone for us, where the original keeps 0 or refuses the file."""
+_WE_READ = {*_WE_FAIL, "made_up/too_large_number", "version_1/unknown_branch.json", "legacy/unknown_branch.json"}
 """What the original leaves out for its float32, or by a filter of the instance."""
 
 
@@ -54,7 +55,7 @@ def format_of(case: dict[str, Any]) -> str:
 def test_files_that_the_original_reads_give_the_same_traces_and_values(reference: Path) -> None:
     checked = 0
     for case in vectors(reference)["parse_cases"]:
-        if case["result"] != "ok" or case["file"] in _WE_REFUSE:
+        if case["result"] != "ok" or case["file"] in _WE_REFUSE or case["file"] in _WE_FAIL:
             continue
         report, _ = read_report(data_of(case), name=case["file"], format=format_of(case))
         invalid = case["invalid_param_char_regex"]
@@ -148,11 +149,29 @@ def test_repeated_keys_are_samples_of_one_result() -> None:
     assert report.runs[0].results[0].samples == (1.5, 2.5)
 
 
-@pytest.mark.parametrize("value", ['"1"', "true", "null", "NaN", "1e400", "{}"])
-def test_a_measurement_that_is_no_number_names_its_place(value: str) -> None:
-    text = '{"version": 1, "git_hash": "a", "results": [{"key": {"t": "x"}, "measurement": HERE}]}'
-    with pytest.raises(FormatError, match=r"results\[0\]"):
-        read_report(text.replace("HERE", value).encode())
+def test_a_result_without_a_number_is_a_failure_of_its_own(reference: Path) -> None:
+    for case in vectors(reference)["parse_cases"]:
+        if case["file"] in _WE_FAIL:
+            report, _ = read_report(data_of(case), format="skia")
+            assert [result.outcome for result in report.runs[0].results] == [Outcome.FAILED]
+
+
+@pytest.mark.parametrize("value", ['"1"', "true", "null", "NaN", "1e400"])
+def test_a_measurement_that_is_no_number_is_a_failure_that_names_its_place(value: str) -> None:
+    text = (
+        '{"version": 1, "git_hash": "a", "results": ['
+        '{"key": {"t": "x"}, "measurement": HERE}, {"key": {"t": "y"}, "measurement": 2}]}'
+    )
+    report, _ = read_report(text.replace("HERE", value).encode())
+    failed, measured = report.runs[0].results
+    assert failed.outcome is Outcome.FAILED
+    assert "results[0]" in failed.message
+    assert measured.samples == (2.0,)
+
+
+def test_an_object_in_place_of_a_measurement_refuses_the_file() -> None:
+    with pytest.raises(FormatError, match=r"results\[0\].measurement"):
+        _report([{"key": {"t": "x"}, "measurement": {}}])
 
 
 def _report(results: list[dict[str, object]]) -> Report:

@@ -11,7 +11,7 @@ from tests.formats.files import made
 
 from knickpoint.formats import read_report, sniff
 from knickpoint.model.errors import FormatError
-from knickpoint.model.report import Outcome, Report
+from knickpoint.model.report import Outcome, Report, Severity
 from knickpoint.model.unit import Better
 
 
@@ -66,9 +66,33 @@ def test_runs_of_one_commit_are_told_apart_by_their_id() -> None:
 
 
 @pytest.mark.parametrize("cell", ["NaN", "inf", "1e400", "fast", '"1,234,567"', "1_000", "٣", "0x1f"])
-def test_a_cell_that_is_no_number_names_line_column_and_benchmark(cell: str) -> None:
-    with pytest.raises(FormatError, match=r"t.csv, line 3.*benchmark"):
-        csv(f"commit,benchmark,value\nabc,x,3\nabc,y,{cell}\n")
+def test_a_cell_that_is_no_number_is_a_failure_that_names_line_and_column(cell: str) -> None:
+    measured, failed = csv(f"commit,benchmark,value\nabc,x,3\nabc,y,{cell}\n").runs[0].results
+    assert (measured.samples, failed.params, failed.outcome) == ((3.0,), {"benchmark": "y"}, Outcome.FAILED)
+    assert "in column 'value' is no finite number at line 3" in failed.message
+
+
+@pytest.mark.parametrize("cells", [('"1,234"', '"5,678"'), ("12 ms", "13 ms"), ("fast", "NaN")])
+def test_a_column_of_values_without_a_single_number_refuses_the_table(cells: tuple[str, str]) -> None:
+    with pytest.raises(FormatError, match=r"t.csv, line 2: .* in column 'value' is no finite number \(benchmark 'x'\)"):
+        csv("commit,benchmark,value\n" + "".join(f"abc,x,{cell}\n" for cell in cells))
+
+
+def test_a_table_whose_every_value_is_nan_is_a_table_of_failures() -> None:
+    report = csv("commit,benchmark,value\nabc,x,NaN\ndef,x,nan\n")
+    assert [run.results[0].outcome for run in report.runs] == [Outcome.FAILED, Outcome.FAILED]
+
+
+def test_a_table_comes_in_without_a_last_line_end_and_says_so() -> None:
+    report, (problem,) = read_report(b"commit,benchmark,value\nabc,x,12", name="t.csv")
+    assert report.runs[0].results[0].samples == (12.0,)
+    assert (problem.where, problem.severity) == ("t.csv, line 2", Severity.WARNING)
+    assert "'abc,x,12'" in problem.message
+
+
+def test_a_table_that_breaks_off_within_its_last_row_is_refused() -> None:
+    with pytest.raises(FormatError, match="line 3: the row has 2 cells, the header 3"):
+        csv("commit,benchmark,value\nabc,x,12\nabc,y")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +100,6 @@ def test_a_cell_that_is_no_number_names_line_column_and_benchmark(cell: str) -> 
     [
         ("commit,benchmark,value\nabc,x\n", "line 2: the row has 2 cells, the header 3"),
         ('commit,benchmark,value\nabc,"x,3\n', "line 2: the row is not whole"),
-        ("commit,benchmark,value\nabc,x,12", r"last line \(line 2\) has no line end"),
         ("commit,value,value\nabc,1,2\n", "two columns are called 'value'"),
         ("commit,benchmark\nabc,x\n", "no column holds values"),
         ("commit,time,benchmark,value\nabc,soon,x,1\n", "'soon' in column 'time' is no point in time"),
@@ -147,9 +170,13 @@ def test_a_wide_parquet_table_gives_a_series_for_every_column_of_numbers() -> No
     assert report.runs[0].results[0].params == {"metric": "p50_ms", "note": "a"}
 
 
-def test_nan_in_parquet_is_refused() -> None:
-    with pytest.raises(FormatError, match="row 1"):
-        read_report(parquet(commit=["abc"], benchmark=["x"], value=[float("nan")]))
+def test_nan_in_parquet_is_a_failure() -> None:
+    report, _ = read_report(parquet(commit=["abc"], benchmark=["x"], value=[float("nan")]))
+    (result,) = report.runs[0].results
+    assert (result.outcome, result.message) == (
+        Outcome.FAILED,
+        "'nan' in column 'value' is no finite number at row 1",
+    )
 
 
 def test_truncated_parquet_is_refused() -> None:

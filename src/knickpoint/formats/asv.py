@@ -80,7 +80,7 @@ def read(source: Source) -> Parsed:
         _add(rows, common, name, columns, benchmarks.maybe(name))
     revision = root["commit_hash"].text()
     date = root.maybe("date")
-    time = read_moment(date.number()) if date is not None else None
+    time = read_moment(date.number()) if date is not None and date.is_number() else None
     facts = root.maybe("params")
     environment = facts.facts() if facts is not None else {}
     environment["env_name"] = root.words("env_name")
@@ -151,13 +151,14 @@ def _add(rows: Rows, common: dict[str, str], name: str, columns: dict[str, Node]
                 column: _cell(cell, index) for column, cell in columns.items() if column not in ("result", "params")
             }
             samples = cells.get("samples")
-            values = samples.numbers(name) if samples is not None and samples.value else (node.number(name),)
             summary = {
                 told: cell.number(name)
                 for column, told in _SUMMARY.items()
                 if (cell := cells.get(column)) is not None and cell.is_number()
             }
-            rows.add(named, values, unit, better, summary=summary, message=message)
+            with rows.failing(named):
+                values = samples.numbers(name) if samples is not None and samples.value else (node.number(name),)
+                rows.add(named, values, unit, better, summary=summary, message=message)
 
 
 def _cell(column: Node, index: int) -> Node | None:

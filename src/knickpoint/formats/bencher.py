@@ -15,6 +15,7 @@ from knickpoint.model.unit import Better
 __all__ = ["fits", "read"]
 
 _NAME: Final = "bencher"
+_BOUNDS: Final = {"lower_value": "lower", "upper_value": "upper"}
 _IGNORED: Final = re.compile(r"[-_]bencher[-_]ignore$|BencherIgnore$")
 _MEASURES: Final = {
     "latency": ("ns", Better.LOWER),
@@ -49,11 +50,7 @@ def read(source: Source) -> Parsed:
     for name, measures in Node(source.strict_json).members():
         for measure, node in measures.members():
             unit, better = _MEASURES.get(measure, ("", Better.UNKNOWN))
-            bounds = {
-                bound.removesuffix("_value"): node[bound].number(name)
-                for bound in ("lower_value", "upper_value")
-                if bound in node
-            }
             params = {"benchmark": _IGNORED.sub("", name), "metric": measure}
-            rows.add(params, (node["value"].number(name),), unit, better, summary=bounds)
+            with rows.failing(params):
+                rows.add(params, (node["value"].number(name),), unit, better, summary=node.finite(_BOUNDS))
     return Report(_NAME, (RunReport(rows.table()),)), ()

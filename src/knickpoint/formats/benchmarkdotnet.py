@@ -74,17 +74,21 @@ def _add(rows: Rows, params: dict[str, str], benchmark: Node) -> None:
         return
     values = statistics.maybe("OriginalValues")
     if values is not None and values.value:
-        rows.add(timed, values.numbers(name), "ns", Better.LOWER)
+        with rows.failing(timed):
+            rows.add(timed, values.numbers(name), "ns", Better.LOWER)
     else:
-        summary = {"stddev": statistics["StandardDeviation"].number(name)} if "StandardDeviation" in statistics else {}
-        rows.add(timed, (statistics["Median"].number(name),), "ns", Better.LOWER, summary=summary)
+        with rows.failing(timed):
+            summary = statistics.finite({"StandardDeviation": "stddev"})
+            rows.add(timed, (statistics["Median"].number(name),), "ns", Better.LOWER, summary=summary)
         for member, stat in _STATISTICS.items():
-            if member in statistics:
-                rows.add({**timed, "stat": stat}, (statistics[member].number(name),), "ns", Better.LOWER)
+            if statistics.has(member):
+                with rows.failing({**timed, "stat": stat}):
+                    rows.add({**timed, "stat": stat}, (statistics[member].number(name),), "ns", Better.LOWER)
     memory = benchmark.maybe("Memory")
-    if memory is not None and "BytesAllocatedPerOperation" in memory:
-        allocated = memory["BytesAllocatedPerOperation"].number(name)
-        rows.add({**params, "metric": "allocated"}, (allocated,), "B", Better.LOWER)
+    if memory is not None and memory.has("BytesAllocatedPerOperation"):
+        allocated = {**params, "metric": "allocated"}
+        with rows.failing(allocated):
+            rows.add(allocated, (memory["BytesAllocatedPerOperation"].number(name),), "B", Better.LOWER)
     metrics = benchmark.maybe("Metrics")
     for metric in metrics.elements() if metrics is not None else ():
         _add_metric(rows, params, metric)
@@ -97,4 +101,5 @@ def _add_metric(rows: Rows, params: dict[str, str], metric: Node) -> None:
     named = {**params, "metric": descriptor["Id"].text()}
     if named["metric"] == "Allocated Memory":
         return
-    rows.add(named, (metric["Value"].number(params["benchmark"]),), descriptor.words("Unit"), better)
+    with rows.failing(named):
+        rows.add(named, (metric["Value"].number(params["benchmark"]),), descriptor.words("Unit"), better)

@@ -83,6 +83,8 @@ def _add(rows: Rows, params: dict[str, str], trace: Node) -> Problem | None:
     if not values or any(value.value is None for value in values):
         rows.fail(params, trace.words("none_value_reason") or "a value is null")
         return None
-    summary = {"stddev": trace["std"].number(name)} if "std" in trace else {}
-    rows.add(params, [value.number(name) for value in values], unit, better, summary=summary)
+    with rows.failing(params):
+        rows.add(
+            params, [value.number(name) for value in values], unit, better, summary=trace.finite({"std": "stddev"})
+        )
     return None

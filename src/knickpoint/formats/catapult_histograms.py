@@ -8,6 +8,7 @@ from typing import Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.moment import read_moment
 from knickpoint.formats.node import Node
+from knickpoint.formats.numeral import NoNumberError
 from knickpoint.formats.rows import Rows
 from knickpoint.formats.source import Source
 from knickpoint.model.report import Report, RunReport
@@ -102,8 +103,11 @@ def _add(rows: Rows, entry: Node, told: dict[str, list[str]]) -> None:
     params["metric"] = name
     samples = entry.maybe("sampleValues")
     if samples is not None and samples.value:
-        values = [sample.number(name) for sample in samples.elements() if sample.value is not None]
-        rows.add(params, values, unit, better)
+        with rows.failing(params):
+            values = [sample.number(name) for sample in samples.elements() if sample.value is not None]
+            if not values:
+                raise NoNumberError("every sample is null", where=samples.path)
+            rows.add(params, values, unit, better)
         return
     running = entry.maybe("running")
     if running is None or not running.value:
@@ -112,7 +116,10 @@ def _add(rows: Rows, entry: Node, told: dict[str, list[str]]) -> None:
     numbers = list(running.elements())
     if len(numbers) <= max(_RUNNING.values()):
         raise running.refuse(f"{len(numbers)} statistics stand where 7 are needed", of=name)
-    summary = {"count": numbers[_RUNNING["count"]].number(name)}
-    rows.add(params, (numbers[_RUNNING["mean"]].number(name),), unit, better, summary=summary)
+    with rows.failing(params):
+        mean, count = numbers[_RUNNING["mean"]].number(name), numbers[_RUNNING["count"]].number(name)
+        rows.add(params, (mean,), unit, better, summary={"count": count})
     for stat in ("min", "max"):
-        rows.add({**params, "stat": stat}, (numbers[_RUNNING[stat]].number(name),), unit, better)
+        named = {**params, "stat": stat}
+        with rows.failing(named):
+            rows.add(named, (numbers[_RUNNING[stat]].number(name),), unit, better)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from knickpoint.formats.columns import numeral
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.markup import Element, read_markup, root_name
+from knickpoint.formats.numeral import NoNumberError, numeral
 from knickpoint.formats.rows import Rows
 from knickpoint.formats.source import Source
 from knickpoint.model.errors import FormatError
@@ -62,25 +62,21 @@ def _add(rows: Rows, result: Element, params: dict[str, str]) -> None:
             where=f"line {result.line}",
             remedy="Write the file again.",
         )
-    summary = {
-        "confidence_low": _number(mean, "lowerBound", params),
-        "confidence_high": _number(mean, "upperBound", params),
-    }
     deviation = result.find("standardDeviation")
-    if deviation is not None:
-        summary["stddev"] = _number(deviation, "value", params)
-    if "samples" in result.attributes:
-        summary["samples"] = _number(result, "samples", params)
-    rows.add(params, (_number(mean, "value", params),), "ns", Better.LOWER, summary=summary)
+    told = {
+        "confidence_low": _number(mean, "lowerBound"),
+        "confidence_high": _number(mean, "upperBound"),
+        "stddev": _number(deviation, "value") if deviation is not None else None,
+        "samples": _number(result, "samples"),
+    }
+    summary = {name: number for name, number in told.items() if number is not None}
+    with rows.failing(params):
+        value = _number(mean, "value")
+        if value is None:
+            text = mean.attributes.get("value", "")
+            raise NoNumberError(f"{text!r} stands where the mean is needed", where=f"line {mean.line}")
+        rows.add(params, (value,), "ns", Better.LOWER, summary=summary)
 
 
-def _number(element: Element, name: str, params: dict[str, str]) -> float:
-    text = element.attributes.get(name, "")
-    value = numeral(text)
-    if value is None:
-        raise FormatError(
-            f"{text!r} stands where a number is needed: {name} of {element.name} (benchmark {params['benchmark']!r})",
-            where=f"line {element.line}",
-            remedy="Write the file again.",
-        )
-    return value
+def _number(element: Element, name: str) -> float | None:
+    return numeral(element.attributes.get(name, ""))

@@ -7,6 +7,7 @@ run belong together.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from datetime import datetime
 from typing import Final
 
 from knickpoint.formats.moment import in_utc, read_moment
+from knickpoint.formats.numeral import NoNumberError, numeral
 from knickpoint.formats.rows import Rows
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
@@ -21,7 +23,7 @@ from knickpoint.model.report import Report, RunReport
 from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better, read_unit
 
-__all__ = ["Cell", "numeral", "read_table", "roles"]
+__all__ = ["Cell", "read_table", "roles"]
 
 Cell = str | float | int | bool | datetime | list[float] | None
 
@@ -46,8 +48,9 @@ _ROLES: Final = {
 }
 _BY_NAME: Final = {name: role for role, names in _ROLES.items() for name in names}
 _PREFIXES: Final = ("param", "env", "link", "metric")
-_NUMERAL: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _MISSING: Final = {"", "null", "none", "na", "n/a", "-"}
+_NO_NUMBERS: Final = {"nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
+"""How numbers that are none are written; any other text may be a number in a notation that we do not read."""
 _BRACKETED: Final = re.compile(r"(?P<name>.*\S)\s*[(\[](?P<unit>[^()\[\]]+)[)\]]")
 _BETTERS: Final = {
     "lower": Better.LOWER,
@@ -99,14 +102,6 @@ def roles(header: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def numeral(text: str, *, decimal_comma: bool = False) -> float | None:
-    """Return the number that ``text`` writes, None where it writes none; thousands separators are none."""
-    plain = text.strip()
-    if decimal_comma and plain.count(",") == 1 and "." not in plain:
-        plain = plain.replace(",", ".")
-    return float(plain) if _NUMERAL.fullmatch(plain) else None
-
-
 @dataclass
 class _Run:
     """A run while its rows come in."""
@@ -129,6 +124,8 @@ class _Table:
         self.names = Rows()
         self.commits: dict[str, Commit] = {}
         self.repositories: dict[str, None] = {}
+        self.measured = False
+        self.text_found: NoNumberError | None = None
         taken = {*self.role.values(), *wide}
         self.params: list[tuple[int, str]] = []
         self.facts: list[tuple[int, str, str]] = []
@@ -213,13 +210,21 @@ class _Table:
         for role in ("value", "samples"):
             index = self.role.get(role)
             if index is not None:
-                rows.add(params, self._samples(row[index], index, params, where), self.text(row, "unit"), better)
+                with rows.failing(params):
+                    rows.add(params, self._read(row[index], index, params, where), self.text(row, "unit"), better)
 
     def _add_wide(self, rows: Rows, row: Sequence[Cell], params: dict[str, str], where: str) -> None:
         for index in self.wide:
             name, unit = _name_and_unit(self.header[index])
-            samples = self._samples(row[index], index, {**params, "metric": name}, where)
-            rows.add({**params, "metric": name}, samples, self.text(row, "unit") or unit)
+            named = {**params, "metric": name}
+            with rows.failing(named):
+                rows.add(named, self._read(row[index], index, named, where), self.text(row, "unit") or unit)
+
+    def _read(self, cell: Cell, index: int, params: dict[str, str], where: str) -> list[float]:
+        """Return the samples of a cell of values, and note that there are some. Raises as :meth:`_samples`."""
+        samples = self._samples(cell, index, params, where)
+        self.measured = self.measured or bool(samples)
+        return samples
 
     def better(self, row: Sequence[Cell], where: str) -> Better:
         """Return the direction that ``row`` tells."""
@@ -248,16 +253,22 @@ class _Table:
             value = self.number(cell)
         else:
             value = float(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None
-        if value is None:
-            raise FormatError(
-                f"{_text(cell)!r} in column {self.header[index]!r} is no number (benchmark {params.get('benchmark', '')!r})",
+        if value is None or not math.isfinite(value):
+            error = NoNumberError(
+                f"{_text(cell)!r} in column {self.header[index]!r} is no finite number",
                 where=where,
                 remedy="Write plain numbers, without thousands separators; leave the cell empty where there is none.",
+                of=params.get("benchmark", ""),
             )
+            if value is None and _text(cell).lower() not in _NO_NUMBERS:
+                self.text_found = self.text_found or error
+            raise error
         return [value]
 
     def report(self, name: str) -> Report:
-        """Return what the rows told."""
+        """Return what the rows told. Raises ``NoNumberError`` where all that stands among the values is text."""
+        if self.text_found is not None and not self.measured:
+            raise self.text_found
         if len(self.repositories) > 1:
             raise FormatError(
                 f"the rows belong to {len(self.repositories)} repositories: {', '.join(self.repositories)}",

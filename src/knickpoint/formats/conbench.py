@@ -84,4 +84,5 @@ def _add(rows: Rows, result: Node) -> None:
     if any(sample.value is None for sample in data):
         rows.fail(params, f"{sum(sample.value is None for sample in data)} of {len(data)} iterations failed")
         return
-    rows.add(params, [sample.numeral(name) for sample in data], stats.words("unit"))
+    with rows.failing(params):
+        rows.add(params, [sample.numeral(name) for sample in data], stats.words("unit"))

@@ -10,9 +10,9 @@ import re
 from typing import Final
 
 from knickpoint.formats.cells import read_cells
-from knickpoint.formats.columns import numeral
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.node import Node
+from knickpoint.formats.numeral import NoNumberError, numeral
 from knickpoint.formats.rows import Rows
 from knickpoint.formats.source import Source
 from knickpoint.formats.terminal import LONGEST_LINE, plain
@@ -86,36 +86,37 @@ def _name_of(source: Source) -> str:
 
 
 def _add_samples(rows: Rows, name: str, counts: Node, times: Node, unit: str) -> None:
-    measured, iterations = times.numbers(name), counts.numbers(name)
-    if len(measured) != len(iterations) or not all(count > 0 for count in iterations):
-        raise counts.refuse(f"{len(iterations)} counts of iterations do not go with {len(measured)} times", of=name)
-    samples = [time / count for time, count in zip(measured, iterations, strict=True)]
-    rows.add({"benchmark": name}, samples, unit, Better.LOWER)
+    params = {"benchmark": name}
+    with rows.failing(params):
+        measured, iterations = times.numbers(name), counts.numbers(name)
+        if len(measured) != len(iterations) or not all(count > 0 for count in iterations):
+            raise counts.refuse(f"{len(iterations)} counts of iterations do not go with {len(measured)} times", of=name)
+        samples = [time / count for time, count in zip(measured, iterations, strict=True)]
+        rows.add(params, samples, unit, Better.LOWER)
 
 
 def _add_estimates(rows: Rows, name: str, root: Node) -> None:
-    summary = {"stddev": root["std_dev"]["point_estimate"].number(name)}
+    summary = root["std_dev"].finite({"point_estimate": "stddev"})
     interval = root["median"].maybe("confidence_interval")
     if interval is not None:
-        summary["confidence_low"] = interval["lower_bound"].number(name)
-        summary["confidence_high"] = interval["upper_bound"].number(name)
-    median = root["median"]["point_estimate"].number(name)
-    rows.add({"benchmark": name}, (median,), "ns", Better.LOWER, summary=summary)
-    mean = root["mean"]["point_estimate"].number(name)
-    rows.add({"benchmark": name, "stat": "mean"}, (mean,), "ns", Better.LOWER)
+        summary |= interval.finite({"lower_bound": "confidence_low", "upper_bound": "confidence_high"})
+    for params, statistic in (({"benchmark": name}, "median"), ({"benchmark": name, "stat": "mean"}, "mean")):
+        with rows.failing(params):
+            number = root[statistic]["point_estimate"].number(name)
+            rows.add(params, (number,), "ns", Better.LOWER, summary=summary if statistic == "median" else None)
 
 
 def _add_raw(rows: Rows, source: Source) -> None:
-    for number, cells in read_cells(source.whole_lines(), RAW_HEADER.count(",") + 1, first=1):
+    if source.open_line:  # Criterion ends every line, and a count of iterations that lost digits makes times too long
+        raise source.cut_short()
+    for number, cells in read_cells(source.lines, RAW_HEADER.count(",") + 1, first=1):
         name = "/".join(filter(None, cells[:3]))
         time, count = numeral(cells[5]), numeral(cells[7])
-        if time is None or not count:
-            raise FormatError(
-                f"{cells[5]!r} over {cells[7]!r} is no time (benchmark {name!r})",
-                where=f"line {number}",
-                remedy="Write the file again.",
-            )
-        rows.add({"benchmark": name}, (time / count,), cells[6], Better.LOWER)
+        params = {"benchmark": name}
+        with rows.failing(params):
+            if time is None or not count:
+                raise NoNumberError(f"{cells[5]!r} over {cells[7]!r} is no time", where=f"line {number}")
+            rows.add(params, (time / count,), cells[6], Better.LOWER)
 
 
 def _add_messages(rows: Rows, source: Source) -> None:
@@ -132,24 +133,33 @@ def _add_messages(rows: Rows, source: Source) -> None:
 
 def _add_text(rows: Rows, source: Source) -> None:
     before = ""
-    for number, raw in enumerate(source.whole_lines(), 1):
+    for number, raw in enumerate(source.lines, 1):
         line = plain(raw)
         if len(line) > LONGEST_LINE:
             continue
         found = _TIME.match(line)
         if found:
             name = found["name"].strip() or before
-            low, value, high = (numeral(found[part]) for part in ("low", "value", "high"))
-            if value is None or low is None or high is None or not name:
+            if not name:
                 raise FormatError(
-                    f"{line.strip()!r} has no name or no number", where=f"line {number}", remedy="Write the file again."
+                    f"{line.strip()!r} has no name", where=f"line {number}", remedy="Write the file again."
                 )
-            same = found["unit"] == found["low_unit"] == found["high_unit"]
-            summary = {"confidence_low": low, "confidence_high": high} if same else {}
-            rows.add({"benchmark": name}, (value,), found["unit"], Better.LOWER, summary=summary)
+            _add_interval(rows, {"benchmark": name}, found, number)
         elif _CUT_TIME.search(line):
             raise FormatError(
                 f"{line.strip()!r} is no whole result", where=f"line {number}", remedy="Run the benchmark again."
             )
         elif line.strip():
             before = line.strip()
+
+
+def _add_interval(rows: Rows, params: dict[str, str], found: re.Match[str], number: int) -> None:
+    """Add the middle of the interval that line ``number`` has, and its ends as the summary where units agree."""
+    low, value, high = (numeral(found[part]) for part in ("low", "value", "high"))
+    with rows.failing(params):
+        if value is None:
+            raise NoNumberError(f"{found['value']!r} stands where a time is needed", where=f"line {number}")
+        same = found["unit"] == found["low_unit"] == found["high_unit"]
+        ends = {"confidence_low": low, "confidence_high": high} if same else {}
+        summary = {name: end for name, end in ends.items() if end is not None}
+        rows.add(params, (value,), found["unit"], Better.LOWER, summary=summary)

@@ -6,9 +6,10 @@ from functools import partial
 from typing import Final
 
 from knickpoint.formats.cells import header_cells, read_cells
-from knickpoint.formats.columns import numeral, read_table, roles
+from knickpoint.formats.columns import read_table, roles
 from knickpoint.formats.criterion import RAW_HEADER
 from knickpoint.formats.format import Parsed
+from knickpoint.formats.numeral import numeral
 from knickpoint.formats.source import Source
 from knickpoint.model.errors import FormatError
 
@@ -36,7 +37,7 @@ def fits(source: Source) -> bool:
 
 def read(source: Source) -> Parsed:
     """Read the runs that the rows make; lines that begin with ``#`` are comments."""
-    lines = source.whole_lines()
+    lines = source.lines
     first = next((index for index, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
     if first is None:
         raise FormatError("the table has no header", remedy="Begin with a line that names the columns.")
@@ -44,7 +45,8 @@ def read(source: Source) -> Parsed:
     header = header_cells(lines[first], delimiter)
     number = partial(numeral, decimal_comma=delimiter == ";")
     rows = read_cells(lines, len(header), first=first + 1, delimiter=delimiter)
-    return read_table(_NAME, header, ((f"line {line}", cells) for line, cells in rows), number=number), ()
+    report = read_table(_NAME, header, ((f"line {line}", cells) for line, cells in rows), number=number)
+    return report, source.open_line_warning()
 
 
 def _delimiter(header: str) -> str:

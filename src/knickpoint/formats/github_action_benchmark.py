@@ -80,9 +80,8 @@ def _history(root: Node) -> Report:
     names = Rows()
     for suite, entries in root["entries"].members():
         for entry in entries.elements():
-            date = entry["date"].number()
-            time = read_moment(date)
-            commit = _commit(entry["commit"], time)
+            date = _date(entry)
+            commit = _commit(entry["commit"], read_moment(date))
             first, _ = commits.get(commit.hash, (date, commit))
             if commit.hash not in commits or date < first:
                 commits[commit.hash] = (min(date, first), commit)
@@ -108,21 +107,33 @@ def _run(suite: str, entry: Node, commit: Commit, place: str, rows: Rows) -> Run
         rows.table(),
         entry=place,
         revision=commit.hash,
-        time=read_moment(entry["date"].number()),
+        time=read_moment(entry.finite({"date": "date"}).get("date")),
         environment={"tool": tool} if tool else {},
         links=links,
     )
 
 
+def _date(entry: Node) -> float:
+    """Return when ``entry`` was made, in milliseconds since 1970; where it does not say, when its commit was."""
+    date = entry.finite({"date": "date"}).get("date")
+    if date is not None:
+        return date
+    moment = read_moment(entry["commit"].words("timestamp"))
+    if moment is None:
+        raise entry.refuse("neither the entry nor its commit has a date", remedy="Give it one, or take the entry out.")
+    return moment.timestamp() * 1000
+
+
 def _add(rows: Rows, params: dict[str, str], bench: Node, tool: str) -> None:
     name = bench["name"].text()
     unit = bench.words("unit")
-    value = bench["value"].numeral(name)
     better = _direction(tool, unit)
     summary, rest = _spread(bench.words("range"))
     extra = bench.words("extra").strip()
     words = f"{rest}\n{extra}" if rest and extra else rest or extra
-    rows.add({**params, "benchmark": name}, (value,), unit, better, summary=summary, message=words)
+    named = {**params, "benchmark": name}
+    with rows.failing(named):
+        rows.add(named, (bench["value"].numeral(name),), unit, better, summary=summary, message=words)
 
 
 @lru_cache(maxsize=1024)

@@ -11,11 +11,12 @@ from typing import Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.moment import read_moment
 from knickpoint.formats.node import Node
+from knickpoint.formats.numeral import NoNumberError
 from knickpoint.formats.rows import Rows
 from knickpoint.formats.source import Source
 from knickpoint.formats.terminal import plain
 from knickpoint.model.errors import FormatError
-from knickpoint.model.report import Report, RunReport
+from knickpoint.model.report import Problem, Report, RunReport
 from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better
 
@@ -25,6 +26,7 @@ _NAME: Final = "go"
 _RESULT: Final = re.compile(r"^(?P<name>Benchmark\S*)\s+(?P<count>\d+)\s+(?P<rest>\S.*)$")
 _LOOK: Final = re.compile(r"^(?:\x1b\[[\d;]*m)*Benchmark\S*\s+\d+\s+[\d.eE+]+ [^\s\d]\S*")
 _EVENT: Final = re.compile(r'^\{"(?:Time|Action|ImportPath)":')
+_NUMBER: Final = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|NaN|Inf)", re.ASCII | re.IGNORECASE)
 _CONFIG: Final = re.compile(r"^(?P<key>[a-z][^\sA-Z:]*):(?:[ \t]+(?P<value>.*))?$")
 _UNIT: Final = re.compile(r"^Unit\s+(?P<unit>\S+)\s+(?P<pairs>.+)$")
 _OUTCOME: Final = re.compile(r"^\s*--- (?P<what>FAIL|SKIP): (?P<name>Benchmark\S*)")
@@ -39,13 +41,17 @@ _RESERVED: Final = ("benchmark", "metric", "stat", "procs", *_SERIES_CONFIG)
 
 @dataclass
 class _Line:
-    """A result line, or a benchmark that failed or was skipped, with the configuration in force there."""
+    """A result line, or a benchmark that failed or was skipped, with the configuration in force there.
+
+    ``values`` are pairs of a number as it is written and its unit; ``broken`` says why a result line has none.
+    """
 
     name: str
     number: int
     config: dict[str, str]
-    values: list[tuple[float, str]] = field(default_factory=list)
+    values: list[tuple[str, str]] = field(default_factory=list)
     outcome: str = ""
+    broken: str = ""
 
 
 def fits(source: Source) -> bool:
@@ -65,6 +71,7 @@ def read(source: Source) -> Parsed:
     """
     units: dict[str, Better] = {}
     found = [line for text in _outputs(source) for line in _lines(text, units)]
+    warnings = _check_end(source, found)
     processors = _processors(found)
     varying = _varying(found, processors)
     runs: dict[tuple[str, str], tuple[Rows, dict[str, str]]] = {}
@@ -87,17 +94,37 @@ def read(source: Source) -> Parsed:
         )
         for (revision, branch), (rows, facts) in runs.items()
     )
-    return Report(_NAME, reports or (RunReport(Rows().table()),)), ()
+    return Report(_NAME, reports or (RunReport(Rows().table()),)), warnings
+
+
+def _check_end(source: Source, found: list[_Line]) -> tuple[Problem, ...]:
+    """Return the warning about a result on a last line without a line end, where its unit does not say it is whole.
+
+    Raises:
+        FormatError: the result is not whole: it has no unit, or the beginning of one that the file or Go has.
+    """
+    number = source.open_line
+    if not number or _EVENT.match(source.text.lstrip()) or not plain(source.lines[-1]).startswith("Benchmark"):
+        return ()
+    last = found[-1] if found and found[-1].number == number else None
+    if last is None or last.broken:
+        raise source.cut_short()
+    units = {unit for line in found if line is not last for _, unit in line.values} | _METRICS.keys()
+    ending = last.values[-1][1]
+    if ending in units:
+        return ()
+    if any(unit.startswith(ending) for unit in units):
+        raise source.cut_short()
+    return source.open_line_warning()
 
 
 def _outputs(source: Source) -> Iterator[list[tuple[int, str]]]:
     """Yield the numbered lines of each stream: the file, or every package's output within events."""
-    lines = source.whole_lines() if not _EVENT.match(source.text.lstrip()) else source.lines
     if not _EVENT.match(source.text.lstrip()):
-        yield list(enumerate(map(plain, lines), 1))
+        yield list(enumerate(map(plain, source.lines), 1))
         return
     streams: dict[str, list[tuple[int, str]]] = {}
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(source.lines, 1):
         if not line.startswith("{"):
             continue
         event = Node(source.parse_json(line, first_line=number))
@@ -121,7 +148,7 @@ def _lines(text: list[tuple[int, str]], units: dict[str, Better]) -> Iterator[_L
     for number, line in text:
         result = _RESULT.match(line)
         if result:
-            yield _Line(result["name"], number, config, _values(result, number))
+            yield _result(result, number, config)
         elif outcome := _OUTCOME.match(line):
             yield _Line(outcome["name"], number, config, outcome=outcome["what"])
         elif unit := _UNIT.match(line):
@@ -135,29 +162,15 @@ def _lines(text: list[tuple[int, str]], units: dict[str, Better]) -> Iterator[_L
                 config[setting["key"]] = value
 
 
-def _values(result: re.Match[str], number: int) -> list[tuple[float, str]]:
+def _result(result: re.Match[str], number: int, config: dict[str, str]) -> _Line:
     words = result["rest"].split()
     pairs = list(zip(words[::2], words[1::2], strict=False))
-    values = []
-    for text, unit in pairs:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value) or "_" in text:
-            raise FormatError(
-                f"{text!r} stands where a finite number is needed (benchmark {result['name']!r}, unit {unit!r})",
-                where=f"line {number}",
-                remedy="A line reads 'BenchmarkName-8 100 1234 ns/op'; take out what else was printed into it.",
-            )
-        values.append((value, unit))
+    other = next((text for text, _ in pairs if not _NUMBER.fullmatch(text)), None)
+    if other is not None:
+        return _Line(result["name"], number, config, broken=f"{other!r} stands where a number is needed")
     if len(words) % 2:
-        raise FormatError(
-            f"{words[-1]!r} has no unit (benchmark {result['name']!r})",
-            where=f"line {number}",
-            remedy="The line was cut short, or something was printed into it; run the benchmark again.",
-        )
-    return values
+        return _Line(result["name"], number, config, broken=f"{words[-1]!r} has no unit")
+    return _Line(result["name"], number, config, pairs)
 
 
 def _processors(lines: list[_Line]) -> dict[str, set[str]]:
@@ -217,6 +230,13 @@ def _add(rows: Rows, params: dict[str, str], line: _Line, units: dict[str, Bette
         rows.fail({**params, "metric": "time"}, "the benchmark failed")
     elif line.outcome == "SKIP":
         rows.skip({**params, "metric": "time"}, "the benchmark was skipped")
-    for value, unit in line.values:
+    elif line.broken:
+        rows.fail({**params, "metric": "time"}, f"{line.broken} at line {line.number}")
+    for text, unit in line.values:
         better = units.get(unit, Better.LOWER if unit in _LOWER else Better.UNKNOWN)
-        rows.add({**params, "metric": _METRICS.get(unit, unit)}, (value,), unit, better)
+        named = {**params, "metric": _METRICS.get(unit, unit)}
+        with rows.failing(named):
+            value = float(text)
+            if not math.isfinite(value):
+                raise NoNumberError(f"{text!r} stands where a finite number is needed", where=f"line {line.number}")
+            rows.add(named, (value,), unit, better)

@@ -115,15 +115,16 @@ def _aggregate(entry: Node) -> str:
     return found[1] if found else ""
 
 
-def _metrics(entry: Node) -> list[tuple[str, float, str, Better]]:
-    """Return metric, value, unit and direction of everything that ``entry`` measured."""
-    name = entry["name"].text()
+def _metrics(entry: Node) -> list[tuple[str, Node, str, Better]]:
+    """Return metric, place of the value, unit and direction of everything that ``entry`` measured."""
     unit = entry.words("time_unit") or "ns"
-    found = [(time, entry[time].number(name), unit, Better.LOWER) for time in _TIMES if time in entry]
+    found: list[tuple[str, Node, str, Better]] = []
     for counter, node in entry.members():
+        if counter in _TIMES:
+            found.append((counter, node, unit, Better.LOWER))
         if counter not in _NO_COUNTERS and isinstance(node.value, int | float) and not isinstance(node.value, bool):
             better = Better.LOWER if counter in _LOWER else Better.UNKNOWN
-            found.append((counter, node.number(name), _UNITS.get(counter, ""), better))
+            found.append((counter, node, _UNITS.get(counter, ""), better))
     return found
 
 
@@ -136,8 +137,10 @@ def _add(rows: Rows, entry: Node) -> None:
     if entry.words("skipped") == "true":
         rows.skip(main, entry.words("skip_message"))
         return
-    for metric, value, unit, better in _metrics(entry):
-        rows.add({**params, "metric": metric}, (value,), unit, better, message=entry.words("label"))
+    for metric, node, unit, better in _metrics(entry):
+        named = {**params, "metric": metric}
+        with rows.failing(named):
+            rows.add(named, (node.number(named["benchmark"]),), unit, better, message=entry.words("label"))
 
 
 def _spreads(entries: list[Node]) -> dict[tuple[str, str], dict[str, float]]:
@@ -145,8 +148,9 @@ def _spreads(entries: list[Node]) -> dict[tuple[str, str], dict[str, float]]:
     for entry in entries:
         aggregate = _aggregate(entry)
         if aggregate in _SPREADS:
-            for metric, value, _, _ in _metrics(entry):
-                found.setdefault((_run_name(entry), metric), {})[aggregate] = value
+            for metric, node, _, _ in _metrics(entry):
+                if node.is_number():
+                    found.setdefault((_run_name(entry), metric), {})[aggregate] = node.number()
     return found
 
 
@@ -157,14 +161,14 @@ def _add_aggregate(rows: Rows, entry: Node, aggregate: str, spreads: dict[tuple[
     if entry.words("error_occurred") == "true":
         rows.fail({**params, "metric": "real_time"}, entry.words("error_message"))
         return
-    for metric, value, unit, better in _metrics(entry):
-        named = {**params, "metric": metric}
+    for metric, node, unit, better in _metrics(entry):
+        named, summary = {**params, "metric": metric}, {}
         if aggregate == "median":
-            summary = {"repetitions": entry["repetitions"].number()} if "repetitions" in entry else {}
-            summary.update(spreads.get((_run_name(entry), metric), {}))
-            rows.add(named, (value,), unit, better, summary=summary)
+            summary = {**entry.finite({"repetitions": "repetitions"}), **spreads.get((_run_name(entry), metric), {})}
         else:
-            rows.add({**named, "stat": aggregate}, (value,), unit, better)
+            named["stat"] = aggregate
+        with rows.failing(named):
+            rows.add(named, (node.number(params["benchmark"]),), unit, better, summary=summary)
 
 
 def _warnings(context: Node) -> tuple[Problem, ...]:

@@ -52,16 +52,25 @@ def _add(rows: Rows, params: dict[str, str], result: Node) -> None:
         return
     times = result.maybe("times")
     if times is not None and times.value:
-        rows.add(timed, times.numbers(command), "s", Better.LOWER)
+        with rows.failing(timed):
+            rows.add(timed, times.numbers(command), "s", Better.LOWER)
     else:
-        summary = {"stddev": result["stddev"].number(command)} if "stddev" in result else {}
-        rows.add(timed, (result["median"].number(command),), "s", Better.LOWER, summary=summary)
+        with rows.failing(timed):
+            summary = result.finite({"stddev": "stddev"})
+            rows.add(timed, (result["median"].number(command),), "s", Better.LOWER, summary=summary)
         for statistic in _STATISTICS:
-            if statistic in result:
-                rows.add({**timed, "stat": statistic}, (result[statistic].number(command),), "s", Better.LOWER)
+            _add_single(rows, {**timed, "stat": statistic}, result, statistic)
     for metric in ("user", "system"):
-        if metric in result:
-            rows.add({**params, "metric": metric}, (result[metric].number(command),), "s", Better.LOWER)
+        _add_single(rows, {**params, "metric": metric}, result, metric)
     memory = result.maybe("memory_usage_byte")
     if memory is not None:
-        rows.add({**params, "metric": "memory"}, memory.numbers(command), "B", Better.LOWER)
+        named = {**params, "metric": "memory"}
+        with rows.failing(named):
+            rows.add(named, memory.numbers(command), "B", Better.LOWER)
+
+
+def _add_single(rows: Rows, params: dict[str, str], result: Node, member: str) -> None:
+    """Add the seconds that ``member`` of ``result`` has, where it has any."""
+    if result.has(member):
+        with rows.failing(params):
+            rows.add(params, (result[member].number(params["benchmark"]),), "s", Better.LOWER)

@@ -49,7 +49,7 @@ def read(source: Source) -> Parsed:
         _add(rows, {**params, "metric": main}, primary, name, forks=entry)
         secondary = entry.maybe("secondaryMetrics")
         for metric, node in secondary.members() if secondary is not None else ():
-            if _told(node["score"]):
+            if _told(node.maybe("score")):
                 _add(rows, {**params, "metric": metric.lstrip("·+")}, node, name)
         environment.update({fact: text for fact in _FACTS if (text := entry.words(fact))})
     return Report(_NAME, (RunReport(rows.table(), environment=environment),)), ()
@@ -58,29 +58,31 @@ def read(source: Source) -> Parsed:
 def _add(rows: Rows, params: dict[str, str], metric: Node, name: str, *, forks: Node | None = None) -> None:
     unit = metric.words("scoreUnit")
     better = Better.HIGHER if unit.startswith("ops/") else Better.LOWER if unit.endswith("/op") else Better.UNKNOWN
-    if metric["score"].value == "NaN":
-        rows.fail(params, "JMH has no score: NaN")
+    if not _told(metric.maybe("score")):
+        rows.fail(params, "JMH has no score: NaN" if "score" in metric else "JMH has no score")
         return
-    score = metric["score"].number(name)
-    summary = {"score_error": metric["scoreError"].number(name)} if _told(metric.maybe("scoreError")) else {}
-    if forks is not None and "forks" in forks:
-        summary["forks"] = forks["forks"].number(name)
+    summary = metric.finite({"scoreError": "score_error"})
+    if forks is not None:
+        summary |= forks.finite({"forks": "forks"})
     percentiles = metric.maybe("scorePercentiles")
-    if "rawDataHistogram" in metric and percentiles is not None and _told(percentiles.maybe("50.0")):
-        rows.add(params, (percentiles["50.0"].number(name),), unit, better, summary=summary)
-        rows.add({**params, "stat": "mean"}, (score,), unit, better)
+    if "rawDataHistogram" in metric and percentiles is not None and percentiles.has("50.0"):
+        with rows.failing(params):
+            rows.add(params, (percentiles["50.0"].number(name),), unit, better, summary=summary)
+        others = {"mean": metric["score"]}
         for percent, node in percentiles.members():
             if percent != "50.0" and _told(node):
-                stat = _PERCENTILES.get(percent) or f"p{percent.removesuffix('.0')}"
+                others[_PERCENTILES.get(percent) or f"p{percent.removesuffix('.0')}"] = node
+        for stat, node in others.items():
+            with rows.failing({**params, "stat": stat}):
                 rows.add({**params, "stat": stat}, (node.number(name),), unit, better)
         return
     raw = metric.maybe("rawData")
     forked = list(raw.elements()) if raw is not None else []
     samples = [sample for fork in forked for sample in fork.elements()]
-    if not samples or any(sample.value == "NaN" for sample in samples):
-        rows.add(params, (score,), unit, better, summary=summary)
-        return
-    rows.add(params, [sample.number(name) for sample in samples], unit, better, summary=summary)
+    with rows.failing(params):
+        rows.add(
+            params, [sample.number(name) for sample in samples or [metric["score"]]], unit, better, summary=summary
+        )
 
 
 def _told(node: Node | None) -> bool:

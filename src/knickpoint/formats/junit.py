@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from knickpoint.formats.columns import numeral
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.markup import Element, read_markup, root_name
 from knickpoint.formats.moment import read_moment
+from knickpoint.formats.numeral import NoNumberError, numeral
 from knickpoint.formats.rows import Rows
 from knickpoint.formats.source import Source
 from knickpoint.model.errors import FormatError
@@ -72,7 +72,8 @@ def _add(rows: Rows, case: Element, suite: str) -> None:
         return
     time = case.attributes.get("time", "").strip()
     if time:
-        rows.add(params, (_seconds(time, case),), "s", Better.LOWER)
+        with rows.failing(params):
+            rows.add(params, (_seconds(time, case),), "s", Better.LOWER)
 
 
 def _seconds(text: str, case: Element) -> float:
@@ -83,9 +84,10 @@ def _seconds(text: str, case: Element) -> float:
         plain = text.replace(",", ".")
     value = numeral(plain)
     if value is None:
-        raise FormatError(
-            f"{text!r} stands where seconds are needed (test {case.attributes.get('name', '')!r})",
+        raise NoNumberError(
+            f"{text!r} stands where seconds are needed",
             where=f"line {case.line}",
             remedy="Write plain seconds; 1,234 could be meant either way.",
+            of=case.attributes.get("name", ""),
         )
     return value

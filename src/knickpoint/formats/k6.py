@@ -30,6 +30,7 @@ _SUBMETRIC: Final = re.compile(r"(?P<name>[^{}]+)\{(?P<tags>[^{}]*)\}")
 _PERCENTILE: Final = re.compile(r"p\((?P<percent>[\d.]+)\)")
 _LOCATIONS: Final = {"avg": "mean", "min": "min", "max": "max"}
 _TIMES: Final = re.compile(r"(_duration|_blocked|_connecting|_handshaking|_sending|_waiting|_receiving|_session)(\{|$)")
+_COUNTS: Final = {"passes": "passes", "fails": "fails"}
 _BETTER: Final = {
     "http_reqs": Better.HIGHER,
     "iterations": Better.HIGHER,
@@ -70,38 +71,47 @@ def _add(rows: Rows, name: str, metric: Node) -> None:
     better = _BETTER.get(base, Better.UNKNOWN)
     if kind == "trend":
         _add_trend(rows, params, values, "ms" if metric.words("contains") == "time" or _TIMES.search(base) else "")
-    elif kind == "counter":
-        data = metric.words("contains") == "data" or base.startswith("data_")
-        unit = "B" if data else ""
-        rows.add(
-            params, (values["rate"].number(name),), f"{unit}/s" if data else "", Better.UNKNOWN if data else better
-        )
-        rows.add({**params, "stat": "count"}, (values["count"].number(name),), unit, better)
-    elif kind == "rate":
-        rate = values.maybe("rate") or values["value"]
-        counts = {count: values[count].number(name) for count in ("passes", "fails") if count in values}
-        rows.add(params, (rate.number(name),), "", better, summary=counts)
-    else:
-        rows.add(params, (values["value"].number(name),), "", better)
+        return
+    with rows.failing(params):
+        if kind == "counter":
+            _add_counter(rows, params, values, better, data=metric.words("contains") == "data" or base[:5] == "data_")
+        elif kind == "rate":
+            rate = values["rate"] if values.has("rate") else values["value"]
+            rows.add(params, (rate.number(name),), "", better, summary=values.finite(_COUNTS))
+        else:
+            rows.add(params, (values["value"].number(name),), "", better)
+
+
+def _add_counter(rows: Rows, params: dict[str, str], values: Node, better: Better, *, data: bool) -> None:
+    """Add the rate of a counter, and its count as ``stat``; ``data`` are bytes, and their rate has no direction."""
+    name, unit = params["metric"], "B" if data else ""
+    counted = {**params, "stat": "count"}
+    with rows.failing(counted):
+        rows.add(counted, (values["count"].number(name),), unit, better)
+    rate = values["rate"].number(name)
+    rows.add(params, (rate,), f"{unit}/s" if data else "", Better.UNKNOWN if data else better)
 
 
 def _kind(values: Node) -> str:
     """Tell the type of a metric of the older export, which does not."""
-    if "avg" in values or "med" in values:
+    if values.has("avg") or values.has("med"):
         return "trend"
-    if "count" in values:
+    if values.has("count"):
         return "counter"
-    return "rate" if "passes" in values else "gauge"
+    return "rate" if values.has("passes") else "gauge"
 
 
 def _add_trend(rows: Rows, params: dict[str, str], values: Node, unit: str) -> None:
     better = Better.LOWER if unit else Better.UNKNOWN
-    summary = {"count": values["count"].number()} if "count" in values else {}
-    main = next((name for name in ("med", "p(50)", "avg") if name in values), "")
+    summary = values.finite({"count": "count"})
+    main = next((name for name in ("med", "p(50)", "avg") if values.has(name)), "")
     for name, node in values.members():
         percentile = _PERCENTILE.fullmatch(name)
-        if name == main:
-            rows.add(params, (node.number(params["metric"]),), unit, better, summary=summary)
-        elif percentile or name in _LOCATIONS:
-            stat = f"p{percentile['percent']}" if percentile else _LOCATIONS[name]
-            rows.add({**params, "stat": stat}, (node.number(params["metric"]),), unit, better)
+        if name != main and not percentile and name not in _LOCATIONS:
+            continue
+        named = dict(params)
+        if name != main:
+            named["stat"] = f"p{percentile['percent']}" if percentile else _LOCATIONS[name]
+        with rows.failing(named):
+            number = node.number(params["metric"])
+            rows.add(named, (number,), unit, better, summary=summary if name == main else None)

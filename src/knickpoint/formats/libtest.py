@@ -6,10 +6,10 @@ import re
 from typing import Final
 
 from knickpoint.formats.format import Parsed
+from knickpoint.formats.numeral import NoNumberError
 from knickpoint.formats.rows import Rows
 from knickpoint.formats.source import Source
 from knickpoint.formats.terminal import LONGEST_LINE, plain
-from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
 
@@ -17,7 +17,10 @@ __all__ = ["fits", "read"]
 
 _NAME: Final = "libtest"
 _BENCH: Final = re.compile(r"^[.iFa]*test (?P<name>.+?)\s+\.\.\. bench:\s*(?P<rest>.*)$")
-_RESULT: Final = re.compile(r"(?P<value>[\d,.]+)\s+(?P<unit>\S+)/iter(?:\s+\(\+/- (?P<spread>[\d,.]+)\))?(?:\s+= .*)?")
+_RESULT: Final = re.compile(r"(?P<value>[\d,.]+)\s+(?P<unit>\S+/\S+)(?:\s+\(\+/- (?P<spread>[\d,.]+)\))?(?:\s+= .*)?")
+_BEGUN: Final = re.compile(r"^[.iFa]*test\b")
+_WHOLE: Final = re.compile(r"\(\+/- [\d,.]+\)|\.\.\. (?:ok|ignored|FAILED)\b")
+"""What says that a last line without a line end is whole."""
 _OTHER: Final = re.compile(r"^[.iFa]*test (?P<name>.+?)\s+\.\.\. (?P<what>ignored|FAILED)(?:, (?P<why>.*))?\s*$")
 
 
@@ -32,13 +35,15 @@ def fits(source: Source) -> bool:
 def read(source: Source) -> Parsed:
     """Read one run: the median time of each benchmark, with its spread (largest minus smallest) in the summary."""
     rows = Rows()
-    for number, raw in enumerate(source.whole_lines(), 1):
+    for number, raw in enumerate(source.lines, 1):
         line = plain(raw)
         if len(line) > LONGEST_LINE:
             continue
+        if number == source.open_line and _BEGUN.match(line) and not _WHOLE.search(line):
+            raise source.cut_short()
         found = _BENCH.match(line)
         if found:
-            _add(rows, found["name"], found["rest"].strip(), number)
+            _add(rows, {"benchmark": found["name"]}, found["rest"].strip(), number)
             continue
         other = _OTHER.match(line)
         if other and other["what"] == "ignored":
@@ -48,22 +53,20 @@ def read(source: Source) -> Parsed:
     return Report(_NAME, (RunReport(rows.table()),)), ()
 
 
-def _add(rows: Rows, name: str, rest: str, number: int) -> None:
-    result = _RESULT.fullmatch(rest)
-    if result is None:
-        raise FormatError(
-            f"{rest!r} is no result (benchmark {name!r})",
-            where=f"line {number}",
-            remedy="A line reads 'test NAME ... bench: 1,234 ns/iter (+/- 56)'; write the file again.",
+def _add(rows: Rows, params: dict[str, str], rest: str, number: int) -> None:
+    with rows.failing(params):
+        result = _RESULT.fullmatch(rest)
+        if result is None:
+            raise NoNumberError(f"{rest!r} is no result", where=f"line {number}")
+        value = _grouped(result["value"], number)
+        spread = {"spread": _grouped(result["spread"], number)} if result["spread"] else {}
+        rows.add(
+            params,
+            (value,),
+            result["unit"],
+            Better.LOWER if "/iter" in result["unit"] else Better.UNKNOWN,
+            summary=spread,
         )
-    spread = {"spread": _grouped(result["spread"], number)} if result["spread"] else {}
-    rows.add(
-        {"benchmark": name},
-        (_grouped(result["value"], number),),
-        f"{result['unit']}/iter",
-        Better.LOWER,
-        summary=spread,
-    )
 
 
 def _grouped(text: str, number: int) -> float:
@@ -71,4 +74,4 @@ def _grouped(text: str, number: int) -> float:
     try:
         return float(text.replace(",", ""))
     except ValueError as error:
-        raise FormatError(f"{text!r} is no number", where=f"line {number}", remedy="Write the file again.") from error
+        raise NoNumberError(f"{text!r} is no number", where=f"line {number}") from error

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.moment import read_moment
 from knickpoint.formats.node import Node
+from knickpoint.formats.numeral import shown, to_float
 from knickpoint.formats.rows import Rows
 from knickpoint.formats.source import Source
 from knickpoint.model.report import Report, RunReport
@@ -27,6 +29,8 @@ _UNITS: Final = {
     "size": "B",
 }
 _HIGHER: Final = ("score",)
+_MEASURES: Final = {*_UNITS, *_HIGHER}
+"""What must be a number; under other names texts, such as hashes, are left out."""
 _STATUSES: Final = {0: "", 1: "failed", 2: "failed as expected", 3: "not run"}
 
 
@@ -63,13 +67,20 @@ def _add(rows: Rows, params: dict[str, str], test: Node) -> None:
     name = params["benchmark"]
     for metric, node in test.members():
         named = {**params, "metric": metric}
-        if metric == "name" or metric.endswith("_status") or isinstance(node.value, str) or node.value is None:
+        text = isinstance(node.value, str) or node.value is None
+        if metric == "name" or metric.endswith("_status") or (text and metric not in _MEASURES):
             continue
-        status = test.maybe(f"{metric}_status")
-        said = _STATUSES.get(int(status.number(name)), "failed") if status is not None else ""
+        said = _outcome(test.value.get(f"{metric}_status", 0)) if isinstance(test.value, dict) else ""
         if said:
             (rows.skip if said == "not run" else rows.fail)(named, said)
             continue
-        values = node.numbers(name) if isinstance(node.value, list) else (node.number(name),)
         better = Better.HIGHER if metric in _HIGHER else Better.LOWER if metric in _UNITS else Better.UNKNOWN
-        rows.add(named, values, _UNITS.get(metric, ""), better)
+        with rows.failing(named):
+            values = node.numbers(name) if isinstance(node.value, list) else (node.number(name),)
+            rows.add(named, values, _UNITS.get(metric, ""), better)
+
+
+def _outcome(status: object) -> str:
+    """Return what a status says of a metric, "" where it passed; one that is no number says that it failed."""
+    number = to_float(status)
+    return _STATUSES.get(int(number), "failed") if math.isfinite(number) else f"failed: its status is {shown(status)}"

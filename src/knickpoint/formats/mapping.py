@@ -120,15 +120,17 @@ def _add(rows: Rows, place: _Found, result: Mapping[str, Any], where: str) -> No
             where=f"{where}, at {place.node.path or 'the root'}",
             remedy="Correct the path, or write optional = true.",
         )
-    samples: list[float] = []
-    for value in found:
-        elements = value.node.elements() if isinstance(value.node.value, list) else (value.node,)
-        samples.extend(element.numeral(label) for element in elements)
     told = _text(place, result.get("better", ""), where)
     better = _BETTER.get(told.lower())
     if better is None:
         raise FormatError(f"{told!r} is no direction", where=where, remedy="Let better be =lower or =higher.")
-    rows.add(params, samples, _text(place, result.get("unit", ""), where), better)
+    unit = _text(place, result.get("unit", ""), where)
+    with rows.failing(params):
+        samples: list[float] = []
+        for value in found:
+            elements = value.node.elements() if isinstance(value.node.value, list) else (value.node,)
+            samples.extend(element.numeral(label) for element in elements)
+        rows.add(params, samples, unit, better)
 
 
 def _each(root: _Found, paths: str | list[str], where: str) -> Iterator[_Found]:

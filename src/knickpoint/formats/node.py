@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
+from knickpoint.formats.numeral import NoNumberError, numeral, shown, to_float
 from knickpoint.model.errors import FormatError
 
 __all__ = ["Node"]
 
-_NUMERAL: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _PLAIN_NAME: Final = re.compile(r"[^\W\d]\w*")
 _DEEPEST_FACTS: Final = 20
+_REMEDY: Final = "Correct that place, or write the file again."
+_ROOT: Final = "the document"
 
 
 class Node:
@@ -41,59 +43,76 @@ class Node:
     def refuse(self, message: str, *, remedy: str = "", of: str = "") -> FormatError:
         """Return the error that says ``message`` about this place, and about the benchmark ``of``."""
         said = f"{message} (benchmark {of!r})" if of else message
-        return FormatError(
-            said, where=self.path or "the document", remedy=remedy or "Correct that place, or write the file again."
-        )
+        return FormatError(said, where=self.path or _ROOT, remedy=remedy or _REMEDY)
 
     def __contains__(self, name: str) -> bool:
         return isinstance(self.value, dict) and self.value.get(name) is not None
 
+    def has(self, name: str) -> bool:
+        """Tell whether there is a member ``name``, null or not: null where a number belongs is no absence."""
+        return isinstance(self.value, dict) and name in self.value
+
     def __getitem__(self, name: str) -> Node:
-        """Return the member ``name``. Raises ``FormatError`` where there is none, or it is null."""
+        """Return the member ``name``. Raises ``NoNumberError`` where there is none, or it is null."""
         found = self.maybe(name)
         if found is None:
-            raise self.refuse(f"{name!r} is missing")
+            absent = isinstance(self.value, dict) and name not in self.value
+            message = f"{name!r} is missing" if absent else f"{name!r} is null"
+            raise NoNumberError(message, where=self.path or _ROOT, remedy=_REMEDY)
         return found
 
     def maybe(self, name: str) -> Node | None:
         """Return the member ``name``, None where it is absent or null. Raises where this is no object."""
         if not isinstance(self.value, dict):
-            raise self.refuse(f"{_shown(self.value)} stands where an object is needed")
+            raise self.refuse(f"{shown(self.value)} stands where an object is needed")
         found = self.value.get(name)
         return None if found is None else Node(found, self, name)
 
     def members(self) -> Iterator[tuple[str, Node]]:
         """Iterate over the members of an object, null ones included."""
         if not isinstance(self.value, dict):
-            raise self.refuse(f"{_shown(self.value)} stands where an object is needed")
+            raise self.refuse(f"{shown(self.value)} stands where an object is needed")
         for name, value in self.value.items():
             yield name, Node(value, self, name)
 
     def elements(self) -> Iterator[Node]:
         """Iterate over the elements of a list."""
         if not isinstance(self.value, list):
-            raise self.refuse(f"{_shown(self.value)} stands where a list is needed")
+            raise self.refuse(f"{shown(self.value)} stands where a list is needed")
         for index, value in enumerate(self.value):
             yield Node(value, self, index)
 
     def is_number(self) -> bool:
         """Tell whether this is a finite number."""
-        return math.isfinite(_float(self.value))
+        return math.isfinite(to_float(self.value))
 
     def number(self, of: str = "") -> float:
-        """Return the finite number here. Raises ``FormatError`` naming the benchmark ``of`` otherwise."""
-        number = _float(self.value)
+        """Return the finite number here.
+
+        Raises:
+            NoNumberError: another scalar stands here; the message names the benchmark ``of``.
+            FormatError: a list or an object stands here.
+        """
+        number = to_float(self.value)
         if math.isfinite(number):
             return number
-        raise self.refuse(f"{_shown(self.value)} stands where a finite number is needed", of=of)
+        message = f"{shown(self.value)} stands where a finite number is needed"
+        if isinstance(self.value, list | dict):
+            raise self.refuse(message, of=of)
+        raise NoNumberError(message, where=self.path or _ROOT, remedy=_REMEDY, of=of)
 
     def numeral(self, of: str = "") -> float:
-        """Return the finite number here, which may also be written as a string of digits."""
-        if isinstance(self.value, str) and _NUMERAL.fullmatch(self.value.strip()):
-            number = float(self.value)
-            if math.isfinite(number):
-                return number
-        return self.number(of)
+        """Return the finite number here, which may also be written as a string of digits. Raises as :meth:`number`."""
+        number = numeral(self.value) if isinstance(self.value, str) else None
+        return number if number is not None and math.isfinite(number) else self.number(of)
+
+    def finite(self, names: Mapping[str, str]) -> dict[str, float]:
+        """Return those members that are finite numbers, as a summary has them: ``names`` maps member to statistic."""
+        return {
+            statistic: number
+            for member, statistic in names.items()
+            if (found := self.maybe(member)) is not None and math.isfinite(number := to_float(found.value))
+        }
 
     def numbers(self, of: str = "") -> tuple[float, ...]:
         """Return the finite numbers of a list."""
@@ -102,7 +121,7 @@ class Node:
     def text(self) -> str:
         """Return the string here. Raises ``FormatError`` where it is anything else."""
         if not isinstance(self.value, str):
-            raise self.refuse(f"{_shown(self.value)} stands where a text is needed")
+            raise self.refuse(f"{shown(self.value)} stands where a text is needed")
         return self.value
 
     def words(self, name: str) -> str:
@@ -119,7 +138,7 @@ class Node:
             return ""
         if isinstance(value, str | int | float):
             return str(value)
-        raise self.refuse(f"{_shown(value)} stands where a text or a number is needed")
+        raise self.refuse(f"{shown(value)} stands where a text or a number is needed")
 
     def facts(self, *, deepest: int = _DEEPEST_FACTS) -> dict[str, str]:
         """Return the scalars of an object as texts, those of objects within it under ``outer.inner``.
@@ -136,24 +155,3 @@ class Node:
             elif not isinstance(node.value, list) and (text := node.word()):
                 found[name] = text
         return found
-
-
-def _float(value: object) -> float:
-    """Return the number that ``value`` is; infinity where it is too large for one, NaN where it is none."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return "a list"
-    if value is None:
-        return "null"
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"

@@ -49,13 +49,13 @@ def read(source: Source) -> Parsed:
     for entry in entries:
         attributes = entry["attributes"]
         revision, branch = commit_name(_first(attributes, "git_commit")), _first(attributes, "branch")
-        stamp = entry["timestamp"].number()
+        stamp = entry.finite({"timestamp": "seconds"}).get("seconds")
         time = read_moment(stamp)
         if repository := _first(attributes, "git_repo"):
             repositories[repository] = None
         if revision and time:
             commits.setdefault(revision, Commit(revision, "", "", time, ""))
-        place = f"{revision or 'unknown'}/{stamp:.0f}"
+        place = f"{revision or 'unknown'}/{'unknown' if stamp is None else f'{stamp:.0f}'}"
         places[place] += 1
         if places[place] > 1:
             place = f"{place}~{places[place]}"
@@ -84,7 +84,8 @@ def _table(entry: Node, rows: Rows) -> ResultTable:
         name = metric["name"].text()
         params = {"metric": name, "benchmark": test}
         better = _BETTER.get(metric.words("direction"), Better.UNKNOWN)
-        rows.add(params, (metric["value"].number(name),), metric.words("unit"), better)
+        with rows.failing(params):
+            rows.add(params, (metric["value"].number(name),), metric.words("unit"), better)
     return rows.table()
 
 

@@ -47,8 +47,7 @@ def read(source: Source) -> Parsed:
         environment.update(
             {f"os.{name}": text for name, text in (system.facts() if system is not None else {}).items()}
         )
-        if "pushTimestamp" in root:
-            times.append(root["pushTimestamp"].number())
+        times.extend(root.finite({"pushTimestamp": "seconds"}).values())
         for suite in root["suites"].elements():
             _add_suite(rows, common, suite, environment)
     run = RunReport(
@@ -77,7 +76,7 @@ def _add_suite(rows: Rows, common: dict[str, str], suite: Node, environment: dic
     tags = suite.maybe("tags")
     if tags is not None and tags.value:
         environment[f"tags.{params['benchmark']}"] = " ".join(sorted(tag.text() for tag in tags.elements()))
-    if "value" in suite or "replicates" in suite:
+    if suite.has("value") or suite.has("replicates"):
         _add(rows, params, suite)
     subtests = suite.maybe("subtests")
     for subtest in subtests.elements() if subtests is not None else ():
@@ -90,8 +89,8 @@ def _add(rows: Rows, params: dict[str, str], node: Node) -> None:
     better = Better.HIGHER if higher else Better.LOWER
     replicates = node.maybe("replicates")
     unit = node.words("unit")
-    if replicates is None or not replicates.value:
-        rows.add(params, (node["value"].number(name),), unit, better)
-        return
-    summary = {"value": node["value"].number(name)} if "value" in node else {}
-    rows.add(params, replicates.numbers(name), unit, better, summary=summary)
+    with rows.failing(params):
+        if replicates is None or not replicates.value:
+            rows.add(params, (node["value"].number(name),), unit, better)
+        else:
+            rows.add(params, replicates.numbers(name), unit, better, summary=node.finite({"value": "value"}))

@@ -22,17 +22,31 @@ _UNITS: Final = {
     "integer": ("value", "", Better.UNKNOWN),
 }
 _MEMORY: Final = ("mem_max_rss", "command_max_rss")
-_NO_FACTS: Final = ("name", "unit", "loops", "inner_loops", "date", "duration", "uptime", "boot_time", "load_avg_1min")
+_NO_FACTS: Final = (
+    "name",
+    "unit",
+    "loops",
+    "inner_loops",
+    "date",
+    "duration",
+    "uptime",
+    "boot_time",
+    "load_avg_1min",
+    *_MEMORY,
+)
 _REVISIONS: Final = ("commit_id", "commit", "revision")
 
 
 def fits(source: Source) -> bool:
     """Tell whether this is an object of benchmarks that consist of runs."""
     document = source.document
-    benchmarks = document.get("benchmarks") if isinstance(document, dict) else None
+    if not isinstance(document, dict):
+        return False
+    benchmarks = document.get("benchmarks")
     return (
         isinstance(benchmarks, list)
         and bool(benchmarks)
+        and "version" in document
         and all(isinstance(benchmark, dict) and isinstance(benchmark.get("runs"), list) for benchmark in benchmarks)
     )
 
@@ -40,12 +54,11 @@ def fits(source: Source) -> bool:
 def read(source: Source) -> Parsed:
     """Read one run: the values of every benchmark, and the largest memory of its processes; warm-ups stay out."""
     root = Node(source.json)
-    common = root.maybe("metadata")
-    facts = common.facts() if common is not None else {}
+    facts = _facts(root)
     rows = Rows()
     dates: list[str] = []
     for benchmark in root["benchmarks"].elements():
-        dates.extend(_add(rows, facts, benchmark))
+        dates.extend(_add(rows, root, benchmark))
     moments = [moment for date in dates if (moment := read_moment(date)) is not None]
     run = RunReport(
         rows.table(),
@@ -57,29 +70,36 @@ def read(source: Source) -> Parsed:
     return Report(_NAME, (run,)), ()
 
 
-def _add(rows: Rows, common: dict[str, str], benchmark: Node) -> list[str]:
+def _facts(place: Node) -> dict[str, str]:
+    metadata = place.maybe("metadata")
+    return metadata.facts() if metadata is not None else {}
+
+
+def _add(rows: Rows, root: Node, benchmark: Node) -> list[str]:
     """Add the samples of ``benchmark`` and return the dates of its runs."""
-    own = benchmark.maybe("metadata")
-    facts = {**common, **(own.facts() if own is not None else {})}
+    facts = {**_facts(root), **_facts(benchmark)}
     name = facts.get("name", "")
     if not name:
         raise benchmark.refuse("the benchmark has no name", remedy="Give it one with --name, or in its metadata.")
     unit = facts.get("unit", "second")
     metric, symbol, better = _UNITS.get(unit, ("value", unit, Better.UNKNOWN))
-    samples: list[float] = []
-    memory: list[float] = []
-    dates = [date] if (date := facts.get("date")) else []
-    for run in benchmark["runs"].elements():
-        values = run.maybe("values")
-        if values is not None:
-            samples.extend(values.numbers(name))
-        metadata = run.maybe("metadata")
-        if metadata is None:
-            continue
-        dates.extend(filter(None, (metadata.words("date"),)))
-        if values is not None:
-            memory.extend(metadata[fact].number(name) for fact in _MEMORY if fact in metadata)
-    rows.add({"benchmark": name, "metric": metric}, samples, symbol, better)
+    runs = list(benchmark["runs"].elements())
+    measured = [run for run in runs if "values" in run]
+    timed, resident = {"benchmark": name, "metric": metric}, {"benchmark": name, "metric": "max_rss"}
+    with rows.failing(timed):
+        samples = [sample for run in measured for sample in run["values"].numbers(name)]
+        rows.add(timed, samples, symbol, better)
     if metric != "memory":
-        rows.add({"benchmark": name, "metric": "max_rss"}, memory, "B", Better.LOWER)
-    return dates
+        with rows.failing(resident):
+            peaks = [peak.number(name) for run in measured for peak in _peaks(run, benchmark, root)]
+            rows.add(resident, peaks, "B", Better.LOWER)
+    dates = [metadata.words("date") for run in runs if (metadata := run.maybe("metadata")) is not None]
+    return [date for date in (facts.get("date", ""), *dates) if date]
+
+
+def _peaks(*places: Node) -> list[Node]:
+    """Return the largest memory of a run: what all runs share, pyperf writes with the benchmark or with the suite."""
+    shared = [metadata for place in places if (metadata := place.maybe("metadata")) is not None]
+    found = [dict(metadata.members()) for metadata in reversed(shared)]
+    members = {name: node for metadata in found for name, node in metadata.items()}
+    return [members[fact] for fact in _MEMORY if fact in members]

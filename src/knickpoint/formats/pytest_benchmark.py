@@ -19,7 +19,7 @@ __all__ = ["fits", "read"]
 
 _NAME: Final = "pytest-benchmark"
 _STATISTICS: Final = ("min", "max", "mean")
-_SUMMARY: Final = ("stddev", "iqr", "q1", "q3", "rounds", "iterations")
+_SUMMARY: Final = {name: name for name in ("stddev", "iqr", "q1", "q3", "rounds", "iterations")}
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{6,}|^UNSERIALIZABLE")
 _LONGEST_VALUE: Final = 80
 
@@ -120,15 +120,19 @@ def _add(rows: Rows, params: dict[str, str], benchmark: Node) -> None:
     if benchmark.maybe("error") or stats is None or not stats.value or not ("data" in stats or "mean" in stats):
         rows.fail(timed, benchmark.words("error") or "no statistics: the benchmark did not run")
         return
-    summary = {key: stats[key].number(name) for key in _SUMMARY if key in stats}
+    summary = stats.finite(_SUMMARY)
     data = stats.maybe("data")
     if data is not None and data.value:
-        rows.add(timed, data.numbers(name), "s", Better.LOWER, summary=summary)
+        with rows.failing(timed):
+            rows.add(timed, data.numbers(name), "s", Better.LOWER, summary=summary)
         return
-    rows.add(timed, (stats["median"].number(name),), "s", Better.LOWER, summary=summary)
+    with rows.failing(timed):
+        rows.add(timed, (stats["median"].number(name),), "s", Better.LOWER, summary=summary)
     for statistic in _STATISTICS:
-        if statistic in stats:
-            rows.add({**timed, "stat": statistic}, (stats[statistic].number(name),), "s", Better.LOWER)
+        if stats.has(statistic):
+            named = {**timed, "stat": statistic}
+            with rows.failing(named):
+                rows.add(named, (stats[statistic].number(name),), "s", Better.LOWER)
 
 
 def _environment(root: Node) -> dict[str, str]:

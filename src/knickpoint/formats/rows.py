@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
+from knickpoint.formats.numeral import NoNumberError
 from knickpoint.model.errors import FormatError, ParamsError
 from knickpoint.model.params import MAXIMUM_KEY_BYTES, encode_key
 from knickpoint.model.report import Outcome, ResultTable
@@ -108,13 +110,16 @@ class Rows:
     ) -> None:
         """Add measured ``samples``; where ``better`` is unknown, the unit tells it.
 
+        Numbers of the summary that are not finite are left out: deviations of a single sample are not.
+
         Raises:
-            FormatError: a sample, or a number of the summary, is not finite, or the params break the rules of keys.
+            NoNumberError: a sample is not finite.
+            FormatError: the params break the rules of keys.
         """
         found = list(samples)
-        for sample in (*found, *summary.values()) if summary else found:
+        for sample in found:
             if not math.isfinite(sample):
-                raise FormatError(
+                raise NoNumberError(
                     f"{sample!r} is not a finite number",
                     where=f"benchmark {dict(params)!r}"[:200],
                     remedy="Correct the value, or leave the benchmark out.",
@@ -124,11 +129,21 @@ class Rows:
         place = self._place(self.key(params), unit.strip(), _MEASURED, better)
         self._samples[place].extend(found)
         if summary and place not in self._summaries:
-            self._summaries[place] = summary
+            kept = {name: number for name, number in summary.items() if math.isfinite(number)}
+            if kept:
+                self._summaries[place] = kept
         if message:
             self._messages[place] = message
         if links:
             self._links[place] = links
+
+    @contextmanager
+    def failing(self, params: Mapping[str, str]) -> Iterator[None]:
+        """Run the body, which adds the result ``params``; what is no number there makes a failure of that result only."""
+        try:
+            yield
+        except NoNumberError as error:
+            self.fail(params, error.reason)
 
     def fail(self, params: Mapping[str, str], message: str = "", *, outcome: Outcome = Outcome.FAILED) -> None:
         """Add a benchmark that failed, or was skipped."""

@@ -111,19 +111,16 @@ def careful_table(root: Node, common: dict[str, str]) -> ResultTable:
         measurements = result.maybe("measurements")
         if measurements is None or not measurements.value:
             unit = skia_unit(params)
-            value = result["measurement"].number(str(params))
-            rows.add(params, (value,), unit, skia_better(params, unit))
+            with rows.failing(params):
+                rows.add(params, (result["measurement"].number(str(params)),), unit, skia_better(params, unit))
             continue
         for group, singles in measurements.members():
             for single in singles.elements():
                 named = {**params, group: single["value"].text()}
                 unit = skia_unit(named, group)
                 links = single.maybe("links")
-                rows.add(
-                    named,
-                    (single["measurement"].number(str(named)),),
-                    unit,
-                    skia_better(named, unit),
-                    links=links.facts() if links is not None else None,
-                )
+                facts = links.facts() if links is not None else None
+                with rows.failing(named):
+                    value = single["measurement"].number(str(named))
+                    rows.add(named, (value,), unit, skia_better(named, unit), links=facts)
     return rows.table()

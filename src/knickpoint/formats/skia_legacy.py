@@ -19,6 +19,7 @@ __all__ = ["fits", "read"]
 _NAME: Final = "skia-legacy"
 _ENDING: Final = re.compile(r".*_(?P<unit>[a-z]+)")
 _UNITS: Final = {"mb": "MB", "kb": "kB", "bytes": "bytes"}
+_NO_METRICS: Final = ("options", "samples")
 _SAMPLED: Final = "min_ms"
 """The metric that ``samples`` belong to."""
 
@@ -66,24 +67,33 @@ def _add(rows: Rows, params: dict[str, str], metrics: Node) -> list[Problem]:
         }
     samples = metrics.maybe("samples")
     for metric, found in metrics.value.items() if isinstance(metrics.value, dict) else ():
-        if not isinstance(found, int | float) or isinstance(found, bool):
+        other = found is not None and (not isinstance(found, int | float) or isinstance(found, bool))
+        if other or metric in _NO_METRICS:
             continue
         named = {**params, "sub_result": metric}
-        value = (
-            found
-            if isinstance(found, float) and math.isfinite(found)
-            else metrics[metric].number(f"{params['test']} {params['config']}")
-        )
-        if metric == _SAMPLED and samples is not None and samples.value:
-            elements = list(samples.elements())
-            numbers = [sample.number() for sample in elements if sample.is_number()]
-            rows.add(named, numbers or (value,), "ms", summary={"value": value})
-            if len(numbers) < len(elements):
-                said = f"{len(elements) - len(numbers)} of {len(elements)} samples are no numbers and were left out"
-                problems.append(Problem(said, samples.path, "Look at the run that wrote them.", Severity.WARNING))
-        else:
-            rows.add(named, (value,), _unit(metric))
+        with rows.failing(named):
+            value = (
+                found
+                if isinstance(found, float) and math.isfinite(found)
+                else metrics[metric].number(f"{params['test']} {params['config']}")
+            )
+            sampled = samples if metric == _SAMPLED and samples is not None and samples.value else None
+            problems.extend(_add_metric(rows, named, value, sampled))
     return problems
+
+
+def _add_metric(rows: Rows, params: dict[str, str], value: float, samples: Node | None) -> list[Problem]:
+    """Add one metric, and return the warning that some of its samples are no numbers, where they are not."""
+    if samples is None:
+        rows.add(params, (value,), _unit(params["sub_result"]))
+        return []
+    elements = list(samples.elements())
+    numbers = [sample.number() for sample in elements if sample.is_number()]
+    rows.add(params, numbers or (value,), "ms", summary={"value": value})
+    if len(numbers) == len(elements):
+        return []
+    said = f"{len(elements) - len(numbers)} of {len(elements)} samples are no numbers and were left out"
+    return [Problem(said, samples.path, "Look at the run that wrote them.", Severity.WARNING)]
 
 
 @lru_cache(maxsize=4096)

@@ -14,6 +14,7 @@ from json import JSONDecodeError
 from typing import Final
 
 from knickpoint.model.errors import FormatError
+from knickpoint.model.report import Problem, Severity
 
 __all__ = ["LARGEST_CONTENT", "Source"]
 
@@ -105,20 +106,30 @@ class Source:
         """The lines of the text without their ends."""
         return tuple(line.rstrip("\r") for line in self.text.split("\n"))
 
-    def whole_lines(self) -> tuple[str, ...]:
-        """Return the lines of a format whose end is its last line end.
+    @property
+    def open_line(self) -> int:
+        """The number of the last line where it has no line end, else 0."""
+        return len(self.lines) if self.lines[-1].strip() else 0
 
-        Raises:
-            FormatError: the last line has no end, so that nobody can tell whether its last number is whole.
-        """
-        lines = self.lines
-        if lines[-1].strip():
-            raise FormatError(
-                f"the last line (line {len(lines)}) has no line end, so it may have been cut short: {lines[-1][-60:]!r}",
-                where=self.name,
-                remedy="Write the file again, or, if it is whole, add a line end after its last line.",
-            )
-        return lines[:-1]
+    def cut_short(self) -> FormatError:
+        """Return the error that refuses the file, as its last line breaks off."""
+        return FormatError(
+            f"the last line (line {len(self.lines)}) has no line end and is not whole: {self.lines[-1][-60:]!r}",
+            where=self.name,
+            remedy="The file was cut short; fetch or write it again.",
+        )
+
+    def open_line_warning(self) -> tuple[Problem, ...]:
+        """Return the warning that the number in the last line may not be whole, none where that line has its end."""
+        if not self.open_line:
+            return ()
+        warning = Problem(
+            f"the last line has no line end; if the file was cut short, its number may be too: {self.lines[-1][-60:]!r}",
+            where=f"line {self.open_line}",
+            remedy="Compare it with what was measured, or let the file end with a line end.",
+            severity=Severity.WARNING,
+        )
+        return (warning,)
 
     @cached_property
     def _parsed(self) -> tuple[object, FormatError | None]:

@@ -58,7 +58,7 @@ def read(source: Source) -> Parsed:
             for group in file["groups"].elements():
                 for benchmark in group["benchmarks"].elements():
                     params = {"benchmark": benchmark["name"].text(), "suite": group.words("fullName")}
-                    if "mean" not in benchmark and not _samples(benchmark):
+                    if not benchmark.has("mean") and not _has_samples(benchmark):
                         rows.fail(params, "Vitest has no result: the benchmark failed or was skipped")
                     else:
                         _add(rows, params, benchmark, "median")
@@ -97,21 +97,24 @@ def _short_names(paths: Sequence[str]) -> list[str]:
     return list(paths)
 
 
-def _samples(benchmark: Node) -> tuple[float, ...]:
+def _has_samples(benchmark: Node) -> bool:
     samples = benchmark.maybe("samples")
-    return samples.numbers() if samples is not None and samples.value else ()
+    return samples is not None and bool(samples.value)
 
 
 def _add(rows: Rows, params: dict[str, str], statistics: Node, median: str) -> None:
     name = params["benchmark"]
-    samples = _samples(statistics)
-    if samples:
-        rows.add(params, samples, "ms", Better.LOWER)
+    if _has_samples(statistics):
+        with rows.failing(params):
+            rows.add(params, statistics["samples"].numbers(name), "ms", Better.LOWER)
         return
-    summary = {told: statistics[member].number(name) for member, told in _SUMMARY.items() if member in statistics}
-    main = median if median in statistics else "mean"
-    rows.add(params, (statistics[main].number(name),), "ms", Better.LOWER, summary=summary)
+    summary = statistics.finite(_SUMMARY)
+    main = median if statistics.has(median) else "mean"
+    with rows.failing(params):
+        rows.add(params, (statistics[main].number(name),), "ms", Better.LOWER, summary=summary)
     others = _STATISTICS if main == "mean" else {"mean": "mean", **_STATISTICS}
     for member, stat in others.items():
-        if member in statistics:
-            rows.add({**params, "stat": stat}, (statistics[member].number(name),), "ms", Better.LOWER)
+        if statistics.has(member):
+            named = {**params, "stat": stat}
+            with rows.failing(named):
+                rows.add(named, (statistics[member].number(name),), "ms", Better.LOWER)
