@@ -1,6 +1,7 @@
 """Read commits from git, and put commits into lines: by first parent, never by date where a graph is known."""
 
 from knickpoint.history.ancestry import find_commit, newest_contained
+from knickpoint.history.checkout import Checkout, find_work_tree, is_head, read_checkout, remote_address
 from knickpoint.history.git import Git, is_url, run_git, web_address
 from knickpoint.history.lines import OrderKey, extend_line, fork_of, merge_orders, order_key
 from knickpoint.history.numbers import NumberPattern
@@ -8,18 +9,23 @@ from knickpoint.history.successors import Authorship, changed_order, match_rewri
 
 __all__ = [
     "Authorship",
+    "Checkout",
     "Git",
     "NumberPattern",
     "OrderKey",
     "changed_order",
     "extend_line",
     "find_commit",
+    "find_work_tree",
     "fork_of",
+    "is_head",
     "is_url",
     "match_rewritten",
     "merge_orders",
     "newest_contained",
     "order_key",
+    "read_checkout",
+    "remote_address",
     "run_git",
     "web_address",
 ]

@@ -6,6 +6,7 @@ import base64
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from knickpoint.formats import find_format, read_found, read_mapped, read_report
 from knickpoint.formats.format import Parsed
@@ -26,6 +27,9 @@ class Arrival:
         context: what was said beside it.
         companions: the files beside it that formats ask for, by their last name.
         found: nobody named it, it was met in a folder or a bucket; so it may be no results at all.
+        written: when the file was written, where HEAD of a work tree may stand in for a commit that it does not name;
+            None for what came from elsewhere or at another time.
+        references: whether the commit that was given beside it may be a branch or a tag: it was given just now.
     """
 
     source: str
@@ -33,6 +37,8 @@ class Arrival:
     context: Context = field(default_factory=Context)
     companions: Mapping[str, bytes] = field(default_factory=dict)
     found: bool = False
+    written: datetime | None = None
+    references: bool = False
 
     def read(self, megabytes: int) -> Parsed | None:
         """Return what the file says; None where it was found and is nobody's results.

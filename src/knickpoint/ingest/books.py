@@ -12,7 +12,7 @@ from knickpoint.ingest.results_book import ResultsBook
 from knickpoint.ingest.settings import Destination, RepositorySettings
 from knickpoint.model.errors import HistoryError, InputError
 
-__all__ = ["Books"]
+__all__ = ["Books", "repository_name"]
 
 _PLAIN: Final = "main"
 """What a repository is called that nobody named."""
@@ -36,16 +36,17 @@ class Books:
 
     destination: Destination
     _open: dict[str, GitBook | ResultsBook] = field(default_factory=dict)
+    _notes: dict[str, None] = field(default_factory=dict)
 
     def name(self, asked: str, told: str) -> str:
         """Return the name of the repository that was ``asked`` for, else of the one that results ``told``.
 
         Either is a name, or an address of a configured repository. Results that tell none, or one that is
         not configured, belong to the only one that is; where none is configured, commits are taken from the
-        results, into a repository of that name.
+        results, into a repository of that name, and results that tell none belong to the only one that is stored.
 
         Raises:
-            InputError: several are configured, and nothing says which.
+            InputError: there are several, and nothing says which.
         """
         configured = self.destination.repositories
         for text in (asked, told):
@@ -55,11 +56,11 @@ class Books:
             if matching:
                 return matching
         if asked:
-            return _short_name(asked)
+            return repository_name(asked)
         if len(configured) == 1:
             return next(iter(configured))
         if not configured:
-            return _short_name(told)
+            return repository_name(told) if told else self._only_stored()
         raise InputError(
             f"the results belong to {told!r}, which is none of the repositories here"
             if told
@@ -67,6 +68,16 @@ class Books:
             remedy="Name it with --repository, or add the address to addresses in knickpoint.toml: "
             + ", ".join(sorted(configured)),
         )
+
+    def _only_stored(self) -> str:
+        """Return the name of the only repository that earlier results made, `main` before the first."""
+        stored = [one.name for one in self.destination.store.commits.repositories()]
+        if len(stored) > 1 and _PLAIN not in stored:
+            raise InputError(
+                "the results do not say which repository they belong to",
+                remedy=f"Name it with --repository: {', '.join(stored)}.",
+            )
+        return stored[0] if len(stored) == 1 else _PLAIN
 
     def prepare(self, name: str) -> None:
         """Open the repository ``name`` if it is git's, which may take long and must not block other writers."""
@@ -84,6 +95,15 @@ class Books:
             else:
                 self._open[name] = ResultsBook.open(self.destination.store, name, settings.branch)
         return self._open[name]
+
+    def git(self, name: str) -> GitBook | None:
+        """Return the repository ``name``, open and up to date, None where its commits come from results."""
+        found = self.book(name) if self._settings(name).location else None
+        return found if isinstance(found, GitBook) else None
+
+    def note(self, line: str) -> None:
+        """Keep a line for :meth:`told`, once."""
+        self._notes[line] = None
 
     def sync(self, *, fetch: bool) -> dict[str, HistoryError]:
         """Bring every repository of git up to date, from its URL too with ``fetch``.
@@ -104,8 +124,10 @@ class Books:
         return broken
 
     def told(self) -> tuple[str, ...]:
-        """Return, once, which lines a rebase or a force-push changed."""
-        lines = [line for book in self._open.values() if isinstance(book, GitBook) for line in book.rewritten]
+        """Return, once, what was noted, and which lines a rebase or a force-push changed."""
+        lines = [*self._notes]
+        self._notes.clear()
+        lines += [line for book in self._open.values() if isinstance(book, GitBook) for line in book.rewritten]
         for book in self._open.values():
             if isinstance(book, GitBook):
                 book.rewritten.clear()
@@ -129,10 +151,10 @@ def _matching(text: str, configured: Mapping[str, RepositorySettings]) -> str:
     return ""
 
 
-def _short_name(told: str) -> str:
+def repository_name(address: str) -> str:
     """Return ``owner/project`` for a URL, the text itself for a name."""
-    if "/" not in told or _OWNED.fullmatch(told):
-        return told or _PLAIN
-    parts = _address(told).split("/")
-    original = told.rstrip("/").removesuffix(".git").replace(":", "/").split("/")
+    if "/" not in address or _OWNED.fullmatch(address):
+        return address
+    parts = _address(address).split("/")
+    original = address.rstrip("/").removesuffix(".git").replace(":", "/").split("/")
     return "/".join(original[-2:]) if len(parts) > 2 else original[-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 
@@ -74,8 +74,10 @@ class Context:
         told = Sidecar(commit=commit, format=format).over(self.told)
         return replace(self, told=told, mapping=mapping or ("" if format else self.mapping))
 
-    def complete(self, report: Report) -> list[Completed]:
+    def complete(self, report: Report, head: Callable[[RunReport], str]) -> list[Completed]:
         """Return the runs of ``report`` with commit, branch, environment and links filled in.
+
+        ``head`` gives the commit of a run for which nothing says one, or raises ``InputError``.
 
         Raises:
             InputError: nothing says the commit of a run, or one commit was given for results of several.
@@ -86,25 +88,21 @@ class Context:
                 f"the file has results of {len(revisions)} commits, but one commit was given for all",
                 remedy="Leave out --commit, or the commit in the sidecar.",
             )
-        return [self._complete(run) for run in report.runs]
+        return [self._complete(run, head) for run in report.runs]
 
-    def _complete(self, run: RunReport) -> Completed:
+    def _complete(self, run: RunReport, head: Callable[[RunReport], str]) -> Completed:
         told = self.told if self.told.commit or run.revision else self.told.over(self.fallback)
-        revision = told.commit or run.revision
-        if not revision:
-            raise InputError(
-                "the results do not say which commit they belong to" + (f" (entry {run.entry})" if run.entry else ""),
-                remedy="Name it with --commit, or in a sidecar; in a CI it is read from the usual variables.",
-            )
         completed = replace(
             run,
-            revision=revision.strip(),
+            revision=(told.commit or run.revision).strip(),
             branch=told.branch or run.branch,
             time=told.time or run.time,
             environment={**run.environment, **told.environment},
             links={**told.links, **run.links},
             revisions={**run.revisions, **told.revisions},
         )
+        if not completed.revision:
+            completed = replace(completed, revision=head(completed))
         return Completed(completed, told.run, run.results.keys)
 
 

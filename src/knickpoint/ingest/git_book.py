@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from knickpoint.history import Git, NumberPattern, extend_line, fork_of, is_url
+from knickpoint.history import (
+    Checkout,
+    Git,
+    NumberPattern,
+    extend_line,
+    find_commit,
+    fork_of,
+    is_head,
+    is_url,
+    read_checkout,
+)
 from knickpoint.ingest.line_writing import write_line
 from knickpoint.ingest.settings import RepositorySettings
 from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
@@ -109,6 +120,21 @@ class GitBook:
             found |= self._in_git(missing)
             missing = [revision for revision in missing if revision not in found]
         return found | (self._in_store(missing) if len(wanted) > _FEW else {})
+
+    @cached_property
+    def checkout(self) -> Checkout | None:
+        """What is checked out there; None for a URL, a bare repository, and before the first commit."""
+        return None if is_url(self.settings.location) else read_checkout(self.git)
+
+    def resolve(self, name: str) -> str:
+        """Return the hash of what a branch, a tag or ``HEAD~3`` stands for, "" where there is none.
+
+        A URL is fetched first, since branches move; HEAD is only what a work tree has checked out.
+        """
+        if is_head(name) and self.checkout is None:
+            return ""
+        self._refreshed()
+        return find_commit(self.git, name)
 
     def place(self, commit: SlottedCommit, branch: str) -> str:
         """Make sure that ``commit`` stands on a line; return a warning, "" where it does.

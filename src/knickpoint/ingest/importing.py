@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
+from knickpoint.history import is_head
 from knickpoint.ingest.arrival import Arrival
 from knickpoint.ingest.books import Books
 from knickpoint.ingest.ci import read_ci
@@ -20,6 +22,7 @@ from knickpoint.ingest.sidecar import Sidecar, is_sidecar, sidecar_of
 from knickpoint.ingest.writing import Writer
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import Problem
+from knickpoint.model.revision import is_placeholder
 
 __all__ = ["Progress", "import_data", "import_files", "mapping_of", "read_file", "reader"]
 
@@ -49,7 +52,7 @@ def import_files(
         destination: an instance.
         paths: files and folders; files in folders that no format fits are left alone.
         format: name of the format, or path of a mapping (``….toml``); "" to look at each file.
-        revision: commit of all results, "" where they say it.
+        revision: commit of all results, "" where they say it: hash, number, or a branch or tag of the git repository.
         branch: branch of all results.
         repository: name or URL of their repository.
         params: params to add to every result.
@@ -64,7 +67,15 @@ def import_files(
         StoreError: the store cannot be written.
     """
     name, mapping = mapping_of(format)
-    given = Sidecar(commit=revision, branch=branch, repository=repository, format=name, params=dict(params or {}))
+    if is_placeholder(revision) and revision.strip() and not is_head(revision):
+        raise InputError(
+            f"{revision!r} is a placeholder, and names no commit",
+            where="--commit",
+            remedy="Name the commit by its hash.",
+        )
+    given = Sidecar(
+        commit=revision.strip(), branch=branch, repository=repository, format=name, params=dict(params or {})
+    )
     ci = read_ci()
     limit = destination.ingest.largest_megabytes
     beside = reader(limit)
@@ -75,12 +86,13 @@ def import_files(
             progress(done, len(files))
         source = os.path.abspath(path)  # noqa: PTH100 - links stay
         try:
+            written = _written(path)
             data = read_file(path, limit)
             context = Context.of(given.over(sidecar_of(path)), ci, mapping)
         except InputError as error:
             outcomes.append(_unreadable(str(path), error))
             continue
-        arrival = Arrival(source, data, context, companions_of(source, beside))
+        arrival = Arrival(source, data, context, companions_of(source, beside), written=written, references=True)
         outcome = writer.take_found(arrival) if found else writer.take(arrival)
         if outcome is None:
             ignored.append(str(path))
@@ -195,6 +207,14 @@ def read_file(path: Path, megabytes: int) -> bytes:
             return file.read(megabytes * 1_000_000 + 1)
     except OSError as error:
         raise _cannot_read(path, error) from error
+
+
+def _written(path: Path) -> datetime | None:
+    """Return when the file was written, None where it cannot be found out."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except (OSError, ValueError, OverflowError):
+        return None
 
 
 def _cannot_read(path: Path, error: OSError) -> InputError:

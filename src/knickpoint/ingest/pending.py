@@ -123,7 +123,7 @@ def retry_refused(
         destination: an instance.
         numbers: the files' numbers, all files without any.
         format: name of the format, or path of a mapping, where it was not recognised.
-        revision: the commit, where the results do not say it.
+        revision: the commit, where the results do not say it: hash, number, or a branch or tag of the git repository.
         progress: is told (done, total).
 
     Raises:
@@ -149,7 +149,7 @@ def retry_refused(
                 continue
             arrival = Arrival.kept(entry.source, entry.payload, entry.options)
             context = arrival.context.with_told(format=name, commit=revision, mapping=mapping)
-            outcomes.append(writer.take(replace(arrival, context=context)))
+            outcomes.append(writer.take(replace(arrival, context=context, references=bool(revision))))
     return ImportSummary(tuple(outcomes))
 
 

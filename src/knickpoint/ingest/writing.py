@@ -13,6 +13,7 @@ from knickpoint.ingest.books import Books
 from knickpoint.ingest.completion import Completed
 from knickpoint.ingest.git_book import GitBook
 from knickpoint.ingest.identity import digest_run, run_identity
+from knickpoint.ingest.measured_commit import head_for, is_fixed_name, named_by_results, named_in_git
 from knickpoint.ingest.naming import Naming, volatile_params
 from knickpoint.ingest.outcome import FileOutcome, ImportState
 from knickpoint.ingest.placing import slots_from_results, slots_in_git
@@ -22,7 +23,7 @@ from knickpoint.ingest.unmeasured import count_outcomes, failure_warning, keys_w
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.params import decode_key
-from knickpoint.model.report import Problem, Report, Severity
+from knickpoint.model.report import Problem, Report, RunReport, Severity
 from knickpoint.store import FileState, Put, Receipt, RunItem, Store
 
 __all__ = ["Writer", "give_up", "keep_refused"]
@@ -64,7 +65,8 @@ class Writer:
             StoreError: the store cannot be written.
             HistoryError: a repository cannot be opened or brought up to date.
         """
-        known = self._known(arrival)
+        fixed = is_fixed_name(arrival.context.told.commit)
+        known = self._known(arrival) if fixed else None
         if known is not None:
             return known
         try:
@@ -72,7 +74,11 @@ class Writer:
             errors = [problem for problem in problems if problem.severity is Severity.ERROR]
             if errors:
                 return self._refuse(arrival, errors)
-            return self._write(arrival, report, problems)
+            name = self.books.name(arrival.context.told.repository, report.repository)
+            self.books.prepare(name)
+            named = self._with_commit(arrival, name)
+            known = None if fixed else self._known(named)
+            return known or self._write(named, report, name, problems)
         except InputError as error:
             return self._refuse(arrival, [Problem(error.message, error.where, error.remedy)])
 
@@ -82,6 +88,22 @@ class Writer:
             return self.take(replace(arrival, found=True))
         except _NobodysError:
             return None
+
+    def _with_commit(self, arrival: Arrival, name: str) -> Arrival:
+        """Return the file with the commit that was given beside it looked up in the repository ``name``."""
+        text = arrival.context.told.commit
+        if not text:
+            return arrival
+        book = self.books.git(name)
+        try:
+            commit = (
+                named_by_results(text, self.destination.store, name)
+                if book is None
+                else named_in_git(text, book, references=arrival.references)
+            )
+        except HistoryError as error:
+            raise InputError(error.message, where=error.where, remedy=error.remedy) from error
+        return replace(arrival, context=arrival.context.with_told(commit=commit))
 
     def _known(self, arrival: Arrival) -> FileOutcome | None:
         """Return what to say of content that is in already, None where it is not.
@@ -97,21 +119,25 @@ class Writer:
         return None
 
     def _digests(self, arrival: Arrival) -> tuple[str, ...]:
-        """Return the digests that the content may be known by: without and with what the CI says.
+        """Return the digests that the content may be known by: alone, and where something stands in for its commit.
 
-        Rules about names belong to them: under other rules, a file is worth reading again.
+        That is what the CI says, else HEAD: there, when the file was written belongs to it, as equal results may
+        have been measured at another commit. Rules about names belong to all: under other rules, a file is worth
+        reading again.
         """
         options = arrival.context.as_options()
         settings = self.destination.ingest
         rules = [list(settings.drop_params), [[dict(one.old), dict(one.new)] for one in settings.renames]]
         told = {"told": options["told"]} | ({"rules": rules} if any(rules) else {})
         alone = arrival.digest(told)
-        return (alone, arrival.digest(told, options)) if options["fallback"] else (alone,)
+        if options["fallback"]:
+            return alone, arrival.digest(told, options)
+        return (alone, arrival.digest(told, {"written": arrival.written})) if arrival.written else (alone,)
 
     def _digest_used(self, arrival: Arrival, report: Report) -> str:
         digests = self._digests(arrival)
-        needs_ci = not arrival.context.told.commit and any(not run.revision for run in report.runs)
-        return digests[-1] if needs_ci else digests[0]
+        stands_in = not arrival.context.told.commit and any(not run.revision for run in report.runs)
+        return digests[-1] if stands_in else digests[0]
 
     def _read(self, arrival: Arrival) -> tuple[Report, tuple[Problem, ...]]:
         read = arrival.read(self.destination.ingest.largest_megabytes)
@@ -119,11 +145,9 @@ class Writer:
             raise _NobodysError
         return read
 
-    def _write(self, arrival: Arrival, report: Report, problems: Sequence[Problem]) -> FileOutcome:
-        runs = arrival.context.complete(report)
+    def _write(self, arrival: Arrival, report: Report, name: str, problems: Sequence[Problem]) -> FileOutcome:
+        runs = arrival.context.complete(report, lambda run: self._head(arrival, run, name))
         named, warnings = self._renamed(arrival, runs)
-        name = self.books.name(arrival.context.told.repository, report.repository)
-        self.books.prepare(name)
         outcome = FileOutcome(arrival.source, ImportState.IMPORTED)
         try:
             with self.destination.store.transaction():
@@ -138,6 +162,13 @@ class Writer:
             self.books.forget()
             raise
         return outcome
+
+    def _head(self, arrival: Arrival, run: RunReport, name: str) -> str:
+        """Return HEAD of the repository ``name`` for a run without a commit. Raises ``InputError`` where it cannot be."""
+        book = self.books.git(name) if arrival.written else None
+        commit = head_for(run, book.checkout if book else None, arrival.source, arrival.written)
+        self.books.note(f"results without a commit: HEAD {commit[:12]} of {name}")
+        return commit
 
     def _end(self) -> None:
         """Undo the transaction around us if this is a dry run."""

@@ -66,7 +66,10 @@ _IGNORED = {
     help="The format, or a mapping.toml that says where in a JSON file the results stand; without it each file is looked at.",
 )
 @click.option(
-    "--commit", default="", metavar="HASH", help="The commit that was measured, where the results do not say."
+    "--commit",
+    default="",
+    metavar="COMMIT",
+    help="The commit that was measured: a hash or number, in a git repository also HEAD, a branch or a tag.",
 )
 @click.option("--branch", default="", help="The branch, where the results do not say.")
 @click.option("--repository", default="", metavar="NAME", help="The repository, where the results do not say.")

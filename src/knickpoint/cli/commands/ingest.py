@@ -127,7 +127,7 @@ def unmeasured(repository: str, instance: str | None, output: OutputFormat) -> N
 @command.command("retry")
 @click.argument("ids", nargs=-1, type=int, metavar="[ID]…")
 @click.option("--as", "format_name", default="", metavar="FORMAT", help="The format, where it was not recognised.")
-@click.option("--commit", default="", metavar="HASH", help="The commit, where the results do not say.")
+@click.option("--commit", default="", metavar="COMMIT", help="The commit that was measured, as for knick import.")
 @instance_option
 def retry(ids: tuple[int, ...], format_name: str, commit: str, instance: str | None) -> None:
     """Try again what was refused (all of it, or these IDs) and what waits for its commit."""

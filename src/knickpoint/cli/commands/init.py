@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import click
 
 from knickpoint.cli.options import read_pairs
+from knickpoint.model.errors import InputError
 
 __all__ = ["command"]
 
@@ -18,6 +20,38 @@ def _seen_from(directory: str, location: str) -> str:
     if not location or path.is_absolute() or not path.is_dir():
         return location
     return os.path.relpath(path, Path(directory).expanduser())
+
+
+def _repository_of(top: Path, place: Path) -> dict[str, str]:
+    """Return name → location of the git repository with the work tree ``top``, as an instance in ``place`` names it.
+
+    It is called owner/project after its remote, else after its directory. The location is relative to an instance
+    inside the work tree, which moves along with it.
+    """
+    from knickpoint.history import Git, is_url, remote_address
+    from knickpoint.ingest.books import repository_name
+
+    remote = remote_address(Git(top))
+    name = repository_name(remote) if is_url(remote) and not remote.startswith("file:") else top.name
+    location = os.path.relpath(top, place) if place.is_relative_to(top) else str(top)
+    return {name or "main": location}
+
+
+def _offered_repository(directory: str) -> dict[str, str]:
+    """Return name → location of the repository around the instance, {} where there is none or it is not wanted.
+
+    At a terminal, that question is asked, and the repository that we are in is offered to an instance elsewhere, too.
+    """
+    from knickpoint.history import find_work_tree
+
+    place = Path(directory).expanduser().resolve()
+    asks = sys.stdin.isatty() and sys.stdout.isatty()
+    top = find_work_tree(place) or (find_work_tree(Path.cwd()) if asks else None)
+    if top is None:
+        return {}
+    found = _repository_of(top, place)
+    question = f"Take the commits from the git repository {' '.join(found)} ({top})?"
+    return found if not asks or click.confirm(question, default=True) else {}
 
 
 @click.command("init")
@@ -35,13 +69,29 @@ def _seen_from(directory: str, location: str) -> str:
     "repositories",
     multiple=True,
     metavar="NAME=LOCATION",
-    help="A git repository, by path from here or URL; repeatable. Without one, commits are taken from the results.",
+    help="A git repository, by path from here or URL; repeatable. Without one, that of the work tree around.",
 )
-def command(directory: str, name: str, store: str, repositories: tuple[str, ...]) -> None:
-    """Make an instance in DIRECTORY: the file knickpoint.toml and an embedded store."""
+@click.option(
+    "--no-repository", is_flag=True, help="Leave out the repository around: commits are taken from the results."
+)
+def command(directory: str, name: str, store: str, repositories: tuple[str, ...], *, no_repository: bool) -> None:
+    """Make an instance in DIRECTORY: the file knickpoint.toml and an embedded store.
+
+    Inside the work tree of a git repository, commits come from that repository; at a terminal, it is offered.
+    """
     from knickpoint.instance import create_instance
 
     pairs = read_pairs(repositories, "--repository")
-    chosen = {repository: _seen_from(directory, location) for repository, location in pairs.items()}
+    if pairs and no_repository:
+        raise InputError(
+            "a repository is named and left out", where="--no-repository", remedy="Give one of the two options."
+        )
+    offered = {} if pairs or no_repository else _offered_repository(directory)
+    chosen = offered or {repository: _seen_from(directory, location) for repository, location in pairs.items()}
     with create_instance(directory, name=name, store=store, repositories=chosen) as instance:
+        for repository, location in offered.items():
+            click.echo(
+                f"Commits come from the git repository {repository} ({location}), and results without a commit take"
+                " its HEAD; --no-repository leaves it out."
+            )
         click.echo(f"Made an instance in {instance.directory}. Next: knick import PATH, knick run, knick serve.")

@@ -1,0 +1,108 @@
+"""``knick init``: the instance, and the repository around it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Knick
+from tests.repositories import GitRepository
+
+
+@pytest.fixture
+def mylib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
+    """Make a repository and go there."""
+    made = GitRepository.make(tmp_path / "mylib")
+    made.commits(2)
+    monkeypatch.chdir(made.directory)
+    return made
+
+
+def repositories(directory: Path) -> Any:
+    return tomllib.loads((directory / "knickpoint.toml").read_text()).get("repositories", {})
+
+
+def test_inside_a_work_tree_the_instance_has_its_repository(knick: Knick, mylib: GitRepository) -> None:
+    ran = knick("init")
+    assert repositories(mylib.directory) == {"mylib": {"location": "."}}
+    assert "git repository mylib" in ran.output
+
+
+def test_an_instance_below_the_top_names_it_relative_to_itself(knick: Knick, mylib: GitRepository) -> None:
+    knick("init", "bench/lab")
+    assert repositories(mylib.directory / "bench" / "lab") == {"mylib": {"location": "../.."}}
+
+
+@pytest.mark.usefixtures("mylib")
+def test_an_instance_elsewhere_has_no_repository_where_nobody_can_be_asked(knick: Knick, tmp_path: Path) -> None:
+    knick("init", tmp_path / "lab")
+    assert repositories(tmp_path / "lab") == {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "place", "expected"),
+    [
+        ("\n", ".", {"mylib": {"location": "."}}),
+        ("n\n", ".", {}),
+        ("\n", "../lab", {"mylib": {"location": "TOP"}}),
+        ("n\n", "../lab", {}),
+    ],
+)
+def test_at_a_terminal_the_repository_that_we_are_in_is_offered(
+    mylib: GitRepository, answer: str, place: str, expected: dict[str, dict[str, str]]
+) -> None:
+    ours, theirs = pty.openpty()
+    os.write(ours, answer.encode())
+    command = [sys.executable, "-m", "knickpoint.cli", "init", place]
+    subprocess.run(command, stdin=theirs, stdout=theirs, stderr=theirs, check=True, cwd=mylib.directory)
+    os.close(theirs)
+    os.close(ours)
+    found = repositories(mylib.directory / place)
+    assert found == {
+        name: {"location": facts["location"].replace("TOP", str(mylib.directory))} for name, facts in expected.items()
+    }
+
+
+def test_a_repository_with_a_remote_is_called_by_owner_and_project(knick: Knick, mylib: GitRepository) -> None:
+    mylib.git("remote", "add", "origin", "git@github.com:ada/textmill.git")
+    knick("init")
+    assert list(repositories(mylib.directory)) == ["ada/textmill"]
+
+
+def test_the_repository_around_can_be_left_out(knick: Knick, mylib: GitRepository) -> None:
+    knick("init", "--no-repository")
+    assert repositories(mylib.directory) == {}
+
+
+def test_a_repository_that_is_named_stands_alone(knick: Knick, mylib: GitRepository) -> None:
+    knick("init", "--repository", "other=https://example.org/o/r.git")
+    assert list(repositories(mylib.directory)) == ["other"]
+
+
+def test_naming_and_leaving_out_contradict_each_other(knick: Knick, mylib: GitRepository) -> None:
+    ran = knick("init", "--no-repository", "--repository", "a=.")
+    assert (ran.code, (mylib.directory / "knickpoint.toml").exists()) == (2, False)
+
+
+def test_outside_of_a_work_tree_commits_come_from_results(
+    knick: Knick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    knick("init")
+    assert repositories(tmp_path) == {}
+
+
+def test_the_four_commands_work_in_a_repository_of_ones_own(knick: Knick, mylib: GitRepository) -> None:
+    knick("init")
+    for value in (10, 11):
+        (mylib.directory / "go.txt").write_text(f"BenchmarkSort 100 {value} ns/op\n")
+        ran = knick("import", "go.txt")
+        assert (ran.code, "results without a commit: HEAD" in ran.output) == (0, True)
+        mylib.commit()
+    assert knick("run").code == 0
