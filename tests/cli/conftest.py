@@ -62,7 +62,7 @@ def example_instance(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("example") / "instance"
     with create_instance(place) as instance:
         import_files(instance, [EXAMPLE])
-        run_alerts(instance.store, instance.alerts)
+        run_alerts(instance.store, instance.alerts, as_work=True)
     return place
 
 

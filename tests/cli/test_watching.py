@@ -62,7 +62,7 @@ def test_judging_afresh_finds_nothing_else(knick: Knick, judged: Path) -> None:
 
 def test_a_canary_that_moved_and_a_benchmark_that_stopped_are_found_by_the_doctor(knick: Knick, instance: Path) -> None:
     configure('[canaries.machine]\nquery = "benchmark=canary"\n')
-    knick("import", series(instance / "series.csv", canary=1.5, factor=1.5, stopped=20))
+    knick("import", "--as-work", series(instance / "series.csv", canary=1.5, factor=1.5, stopped=20))
     knick("run")
     found = {row["about"]: row["observed"] for row in doctor(knick)}
     assert "canary machine" in found["canary in main"]

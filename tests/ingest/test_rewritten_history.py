@@ -233,3 +233,48 @@ def test_a_branch_follows_its_base_when_that_is_rewritten(story: Story) -> None:
     line, base = commits.line(repository, "feature"), commits.line(repository)
     assert (line.merge_base, story.lab.line("lib", "feature")) == (3, [*story.hashes[:9], own])
     assert line.slots[:4] == base.slots[:4]
+
+
+def test_history_stays_history_over_a_rebase_below_it(story: Story) -> None:
+    hashes = story.insert_below(4)
+    story.measure(hashes, slower_from(7))
+    summary = story.run()
+    assert [point.history for point in story.points] == [True]
+    assert (boundary_of(story), summary.new_regressions) == (hashes[12], ())
+
+
+def test_what_comes_after_a_rebased_boundary_is_work(story: Story) -> None:
+    hashes = [*story.insert_below(4), *story.git.commits(6)]
+    story.measure(hashes, lambda place: 10.0 if place < 7 else 20.0 if place < 15 else 40.0)
+    story.run()
+    assert [point.history for point in story.points] == [True, False]
+
+
+def test_a_boundary_whose_commit_was_dropped_moves_to_the_last_one_before_it(story: Story) -> None:
+    story.git.git("reset", "--quiet", "--hard", story.hashes[9])
+    others = [story.git.commit(f"Something else {number}") for number in range(4)]
+    story.measure([*story.hashes[:10], *others], lambda place: 10.0 if place < 6 else 20.0 if place < 12 else 40.0)
+    story.run()
+    assert boundary_of(story) == story.hashes[9]
+    assert [point.history for point in story.points] == [True, False]
+
+
+def test_the_boundary_is_back_when_the_former_commits_are(story: Story) -> None:
+    tip = story.hashes[-1]
+    story.git.git("reset", "--quiet", "--hard", story.hashes[7])
+    story.git.commit("Something else")
+    retry_waiting(story.lab.instance)
+    assert boundary_of(story) == story.hashes[7]
+    story.git.git("reset", "--quiet", "--hard", tip)
+    retry_waiting(story.lab.instance)
+    assert boundary_of(story) == tip
+
+
+def boundary_of(story: Story) -> str:
+    """Return the hash of the last commit of the line that is history."""
+    store = story.lab.instance.store
+    repository = store.commits.repository("lib")
+    boundary = store.boundaries.get(repository)
+    line = store.commits.line(repository)
+    assert boundary is not None
+    return story.hash_of(line.slots[boundary.position(line)])

@@ -18,7 +18,9 @@ CANARY = '[canaries.machine]\nquery = "benchmark=canary"\n'
 def place(tmp_path: Path) -> Path:
     """Make an instance that takes in the folder ``results``."""
     create_instance(tmp_path).close()
-    (tmp_path / CONFIG_FILE).write_text('[ingest.sources.here]\nlocation = "results"\n' + CANARY, encoding="utf-8")
+    (tmp_path / CONFIG_FILE).write_text(
+        '[history]\nas_work = true\n[ingest.sources.here]\nlocation = "results"\n' + CANARY, encoding="utf-8"
+    )
     (tmp_path / "results").mkdir()
     return tmp_path
 

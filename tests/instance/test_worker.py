@@ -41,7 +41,9 @@ class Hurried:
 @pytest.fixture
 def instance(tmp_path: Path) -> Iterator[Instance]:
     create_instance(tmp_path).close()
-    (tmp_path / CONFIG_FILE).write_text('[ingest.sources.here]\nlocation = "results"\n', encoding="utf-8")
+    (tmp_path / CONFIG_FILE).write_text(
+        '[history]\nas_work = true\n[ingest.sources.here]\nlocation = "results"\n', encoding="utf-8"
+    )
     (tmp_path / "results").mkdir()
     with open_instance(tmp_path) as opened:
         yield opened

@@ -113,4 +113,4 @@ def make_instance(directory: Path, *, with_findings: bool = True) -> None:
         told = Sidecar(repository=REPOSITORY)
         summary = import_data(instance, history(), source="history", told=told)
         assert not summary.failed, summary.lines()
-        run_alerts(instance.store, instance.alerts)
+        run_alerts(instance.store, instance.alerts, as_work=True)

@@ -73,3 +73,25 @@ def test_an_older_finding_with_equal_medians_changed_nothing(empty_location: str
 def test_an_older_finding_that_came_from_nothing_is_infinite(empty_location: str) -> None:
     found = upgraded(empty_location, before_median=0.0)
     assert (found.relative_size, found.direction) == (math.inf, Direction.REGRESSION)
+
+
+def test_what_an_older_store_found_or_looked_at_stays_work(empty_location: str) -> None:
+    database = Database(empty_location)
+    migrate(database, "0007")
+    for number, name in enumerate(["found", "quiet", "later"], 1):
+        write_old(
+            database,
+            repository={"id": number, "name": name, "default_line": "main", "next_slot": 1},
+            run={"id": number, "repository_id": number, "created": 100.0 * number},
+        )
+    write_old(
+        database,
+        alert_run={"id": 1, "alert": "a", "complete": 1, "started": 250.0},
+        change_point=old_point(repository_id=1, regression_id=1),
+        regression={"id": 1, "repository_id": 1, "traces": 1},
+    )
+    database.close()
+    with open_store(empty_location) as store:
+        boundaries = [store.boundaries.get(repository) for repository in store.commits.repositories()]
+        assert [known and known.slots for known in boundaries] == [frozenset(), None, frozenset()]
+        assert [point.history for point in store.findings.points([1])] == [False]

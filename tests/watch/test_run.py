@@ -238,7 +238,7 @@ def test_a_window_keeps_what_was_found_before_it(world: World) -> None:
 
 def test_a_change_is_announced_by_one_event_and_no_change_by_none(world: World) -> None:
     world.measure({"parse": levels((10, 20.0), (10, 25.0))})
-    world.run()
+    run_alerts(world.store, world.alerts, as_work=True)
     (event,) = world.store.outbox.claim([EVENT], "worker", 60, 10)
     (regression,) = world.store.findings.regressions(world.repository)
     assert event.payload["new_regressions"] == [regression.id]

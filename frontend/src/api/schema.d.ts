@@ -168,6 +168,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get History
+         * @description List up to which commit the findings of each repository are history, or of one, and how many are on either side.
+         */
+        get: operations["get_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/lines": {
         parameters: {
             query?: never;
@@ -277,7 +297,9 @@ export interface paths {
         };
         /**
          * Get Regressions
-         * @description List regressions, processed or not, each with its commit, its hazard level and its traces.
+         * @description List regressions, unprocessed or processed, history or gone, each with its commit, its hazard level and its traces.
+         *
+         *     What was found up to the first run over its repository is history; the unprocessed ones are work only.
          */
         get: operations["get_regressions"];
         put?: never;
@@ -1058,6 +1080,11 @@ export interface components {
              * @description The hazard level of largest magnitude among the members.
              */
             hazard: number | null;
+            /**
+             * History
+             * @description Whether it lies at or before the boundary of its repository's history: no work.
+             */
+            history: boolean;
             /** Id */
             id: number;
             /**
@@ -1112,6 +1139,45 @@ export interface components {
             troubles: string[];
             /** Workers */
             workers: components["schemas"]["WorkerAnswer"][];
+        };
+        /**
+         * HistoryAnswer
+         * @description Up to which commit the findings of a repository are history, and how many lie on either side.
+         */
+        HistoryAnswer: {
+            /**
+             * Changed
+             * @description When the boundary was set; null before the first run.
+             */
+            changed: string | null;
+            /** @description The last commit that is history; null where nothing is. */
+            commit: components["schemas"]["CommitAnswer"] | null;
+            /**
+             * History
+             * @description Number of findings, traces at places, that are history.
+             */
+            history: number;
+            /** History Regressions */
+            history_regressions: number;
+            /**
+             * Line
+             * @description The default line; on other lines the boundary may lie elsewhere.
+             */
+            line: string;
+            /** Repository */
+            repository: string;
+            /**
+             * Who
+             * @description Who moved it; empty where the first run set it.
+             */
+            who: string;
+            /**
+             * Work
+             * @description Number of findings that are work.
+             */
+            work: number;
+            /** Work Regressions */
+            work_regressions: number;
         };
         /**
          * ImportState
@@ -1186,6 +1252,11 @@ export interface components {
              * @description log(mean before / mean after); null where a mean is not positive.
              */
             hazard: number | null;
+            /**
+             * History
+             * @description Whether its regression lies at or before the boundary of history: no work.
+             */
+            history: boolean;
             /** Id */
             id: number;
             /**
@@ -1366,6 +1437,11 @@ export interface components {
              * @description Number of groups that match the filter.
              */
             groups_total: number;
+            /**
+             * History
+             * @description Number of groups with unprocessed findings of history that match the filter.
+             */
+            history: number;
             /** Page */
             page: number;
             /** Pages */
@@ -1377,7 +1453,7 @@ export interface components {
             processed: number;
             /**
              * Unprocessed
-             * @description Number of groups with unprocessed findings that match the filter.
+             * @description Number of groups with unprocessed findings that match the filter, those that are history apart.
              */
             unprocessed: number;
         };
@@ -2266,6 +2342,65 @@ export interface operations {
             };
         };
     };
+    get_history: {
+        parameters: {
+            query?: {
+                /** @description Name of the repository; may be left out where there is only one. */
+                repository?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HistoryAnswer"][];
+                };
+            };
+            /** @description What was given cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store, or a service that is needed, cannot be used just now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     get_lines: {
         parameters: {
             query?: {
@@ -2562,8 +2697,10 @@ export interface operations {
                 repository?: string;
                 /** @description Those that were dealt with, or those that were not. */
                 processed?: boolean;
-                /** @description Instead, those that later data no longer show: history, nothing to decide. */
+                /** @description Instead, those that later data no longer show: nothing to decide. */
                 gone?: boolean;
+                /** @description Instead, those that nobody dealt with and that are history: no work. */
+                history?: boolean;
                 /** @description Words that all occur in trace key, commit hash, author or subject. */
                 filter?: string;
                 /** @description Only this direction. */

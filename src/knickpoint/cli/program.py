@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "alerts": ("alerts", "Compare the alerts of the configuration with those in force, and change them."),
     "regressions": ("regressions", "List regressions and improvements."),
     "triage": ("triage", "Decide about findings."),
+    "history": ("history", "Show up to which commits findings are history, and move that boundary."),
     "tickets": ("tickets", "Take over tickets of an issue tracker."),
     "explain": ("explain", "Say why there is, or is not, a finding."),
     "check": ("check", "Judge new results against history."),

@@ -102,7 +102,7 @@ def tell(directory: Path, *, rounds: int, say: Callable[[str], object], progress
     _benchmark(directory / "results", repository, revisions, rounds=rounds, progress=progress)
     say(f"Benchmarked {len(benchmarked)} of them, {rounds} processes each, in turn and beside a reference.")
     with create_instance(
-        directory, name="Demonstration", repositories={_REPOSITORY: str(repository.resolve())}
+        directory, name="Demonstration", repositories={_REPOSITORY: str(repository.resolve())}, as_work=True
     ) as instance:
         with progress("Importing") as advance:
             summary = import_files(instance, [directory / "results"], progress=advance)
@@ -110,6 +110,9 @@ def tell(directory: Path, *, rounds: int, say: Callable[[str], object], progress
             raise KnickpointError("the import failed", where=str(directory), remedy="\n".join(summary.lines()))
         say(f"Imported {len(summary.files)} results files: {summary.new_traces} traces.")
         with progress("Looking at traces") as advance:
-            run = run_alerts(instance.store, instance.alerts, progress=advance)
-        say(f"Ran the alerts: {run.new} change points in {len(run.new_regressions)} regressions.")
+            run = run_alerts(instance.store, instance.alerts, progress=advance, as_work=instance.config.history.as_work)
+        say(
+            f"Ran the alerts: {run.new} change points in {len(run.new_regressions)} regressions,"
+            " all of them work: the instance is one of `knick init --as-work`."
+        )
         return Story(directory, compare(_found(instance, hashes), benchmarked))

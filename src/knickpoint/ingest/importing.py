@@ -40,6 +40,7 @@ def import_files(
     repository: str = "",
     params: Mapping[str, str] | None = None,
     dry_run: bool = False,
+    as_work: bool = False,
     progress: Progress | None = None,
 ) -> ImportSummary:
     """Take results files, and all those in folders, into the store, each exactly once.
@@ -57,6 +58,7 @@ def import_files(
         repository: name or URL of their repository.
         params: params to add to every result.
         dry_run: do everything, then undo it.
+        as_work: nothing of the repositories that files come into is history: what runs find there is work.
         progress: is told (done, total).
 
     Returns:
@@ -79,7 +81,7 @@ def import_files(
     ci = read_ci()
     limit = destination.ingest.largest_megabytes
     beside = reader(limit)
-    writer = Writer(destination, Books(destination), dry_run)
+    writer = Writer(destination, Books(destination), dry_run, as_work)
     files, outcomes, ignored = _listed(paths)
     for done, (path, found) in enumerate(files.items()):
         if progress is not None:
@@ -98,6 +100,7 @@ def import_files(
             ignored.append(str(path))
         else:
             outcomes.append(_renamed(outcome, source, str(path)))
+    writer.finish()
     if progress is not None:
         progress(len(files), len(files))
     return ImportSummary(tuple(outcomes), tuple(ignored), dry_run, writer.books.told())

@@ -30,7 +30,7 @@ def write_line(
     """Set the order of ``line``, which is as it was before, to ``slots``, all in one transaction.
 
     Where commits left it and others came (a rebase, an inserted commit, a force-push), those that are the same
-    are recognised, and findings move along. Traces with results at commits that left, came, or changed places are
+    are recognised, and findings and the boundary of history move along. Traces with results at commits that left, came, or changed places are
     announced at once. Returns a line for people where history was rewritten, "" otherwise.
 
     Args:
@@ -48,6 +48,7 @@ def write_line(
         changed = changed_order(line.slots, slots)
         gone, fresh = changed.difference(slots), changed.difference(line.slots)
         left, joined = ([slot for slot in line.slots if slot in gone], [slot for slot in slots if slot in fresh])
+        successors: dict[int, int] = {}
         if left and joined and author_times is not None:
             successors = _successors(store, repository, left, joined, author_times)
             store.rewrites.record(repository, line.name, successors, joined=joined)
@@ -55,7 +56,10 @@ def write_line(
                 f"history of {repository.name}, branch {line.name}, was rewritten: {_commits(len(left))} left it,"
                 f" {len(successors):,} of them recognised under new hashes; findings there moved along"
             )
+        if left:
+            store.boundaries.follow(repository, line, slots, successors)
         if changed:
+            store.boundaries.mark(repository)
             store.rewrites.announce(repository, changed)
     return told
 

@@ -85,6 +85,7 @@ class Watched:
         for known in (self._seen, self._failed):
             for name in known.keys() - versions.keys():
                 del known[name]
+        writer.finish()
         return ImportSummary(tuple(outcomes), notes=writer.books.told())
 
     def _is_news(self, name: str, version: str, outcome: FileOutcome) -> bool:

@@ -52,11 +52,16 @@ class _NobodysError(Exception):
 
 @dataclass
 class Writer:
-    """Takes files in, one transaction each; files of one import share the repositories that they opened."""
+    """Takes files in, one transaction each; files of one import share the repositories that they opened.
+
+    With ``as_work``, nothing of the repositories that files come into is history any more.
+    """
 
     destination: Destination
     books: Books
     dry_run: bool = False
+    as_work: bool = False
+    _first: dict[str, bool] = field(default_factory=dict, init=False)
 
     def take(self, arrival: Arrival) -> FileOutcome:
         """Take a file in, keep it waiting, or put it into quarantine; what was stored before is never lost.
@@ -81,6 +86,16 @@ class Writer:
             return known or self._write(named, report, name, problems)
         except InputError as error:
             return self._refuse(arrival, [Problem(error.message, error.where, error.remedy)])
+
+    def finish(self) -> None:
+        """End an import: of repositories that had no results before it, all that it brought belongs together.
+
+        A worker may have run alerts between two of its files; what it took for the newest commit was not.
+        """
+        store = self.destination.store
+        for repository in store.commits.repositories():
+            if self._first.get(repository.name) and not self.dry_run:
+                store.boundaries.extend(repository)
 
     def take_found(self, arrival: Arrival) -> FileOutcome | None:
         """Take a file in that nobody named, as :meth:`take` does; None where it is nobody's results."""
@@ -184,6 +199,9 @@ class Writer:
         else:
             slots, notes = slots_from_results(book, report, runs)
         waiting = [one for one in runs if one.run.revision not in slots]
+        self._first.setdefault(book.repository.name, not self.destination.store.runs.has_any(book.repository))
+        if self.as_work:
+            self.destination.store.boundaries.clear(book.repository)
         counts = self._put(arrival, book, [one for one in runs if one.run.revision in slots], slots)
         unknown = tuple(dict.fromkeys(one.run.revision for one in waiting))
         self._record(arrival, report, book.repository, unknown)

@@ -18,6 +18,7 @@ __all__ = [
     "CONFIG_FILE",
     "CanarySettings",
     "Config",
+    "HistorySettings",
     "MissingSettings",
     "NatsSettings",
     "RetentionSettings",
@@ -107,6 +108,18 @@ class WorkerSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class HistorySettings:
+    """Say what becomes of what the first run over a repository finds; ``[history]``.
+
+    Attributes:
+        as_work: whether it is work as well. Without it, what lies at or before the newest commit that the repository
+            then has is history: listed, and never announced. It counts for repositories that come from now on.
+    """
+
+    as_work: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RetentionSettings:
     """Say what of old results is forgotten, in each repository; ``[retention]``.
 
@@ -183,6 +196,7 @@ class Config:
         worker: how the worker goes about its work.
         nats: where events are passed on and files are announced.
         retention: what of old results is forgotten.
+        history: what becomes of what the first run over a repository finds.
     """
 
     name: str = "Knickpoint"
@@ -197,6 +211,7 @@ class Config:
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     nats: NatsSettings = field(default_factory=NatsSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
+    history: HistorySettings = field(default_factory=HistorySettings)
 
 
 def read_config(path: Path) -> Config:

@@ -63,6 +63,7 @@ def _hashes(instance: Instance, repository: Repository, slots: set[int]) -> dict
 
 
 def _canaries(instance: Instance, repository: Repository) -> Iterator[Notice]:
+    from knickpoint.store.findings import Selection
     from knickpoint.watch.canaries import canary_warnings, in_doubt
 
     store = instance.store
@@ -73,7 +74,7 @@ def _canaries(instance: Instance, repository: Repository) -> Iterator[Notice]:
         warnings = canary_warnings(store, repository, canary.query)
         if not warnings:
             continue
-        listed = store.findings.regressions(repository, processed=False)
+        listed = store.findings.regressions(repository, processed=False, selection=Selection(history=False))
         doubts = in_doubt(store, repository, listed, warnings)
         hashes = _hashes(instance, repository, {warning.slot for warning in warnings})
         for warning in warnings:

@@ -23,11 +23,15 @@ _TEMPLATE: Final = """\
 {name}
 [store]
 location = {location}
-{repositories}
+{history}{repositories}
 # [alerts.everything]          # without any alert, all traces are watched in both directions
 # query = "arch=x86"
 # direction = "worse"
 # minimum_effect = 0.02
+"""
+_AS_WORK: Final = """
+[history]
+as_work = true                 # what the first run over a repository finds is to be triaged
 """
 _REPOSITORY_EXAMPLE: Final = """
 # [repositories.mylib]         # without one, commits are taken from the results
@@ -112,6 +116,7 @@ def create_instance(
     name: str = "",
     store: str = "knickpoint.db",
     repositories: Mapping[str, str] | None = None,
+    as_work: bool = False,
 ) -> Instance:
     """Make an instance in ``directory``, which is created where missing, and open it.
 
@@ -120,6 +125,7 @@ def create_instance(
         name: what the instance is called; its directory's name without it.
         store: path of an SQLite file, relative to the instance, or ``postgresql://…``.
         repositories: repository → path or URL, "" to take its commits from results.
+        as_work: whether what the first run over a repository finds is work, not history.
 
     Raises:
         ConfigError: there is one already, or the directory cannot be written.
@@ -131,7 +137,7 @@ def create_instance(
         raise ConfigError(
             "there is an instance already", where=str(place), remedy="Use it, or choose another directory."
         )
-    text = _template(name or place.name or "Knickpoint", store, repositories or {})
+    text = _template(name or place.name or "Knickpoint", store, repositories or {}, as_work=as_work)
     draft = place / f"{CONFIG_FILE}.new"
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -177,11 +183,14 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _template(name: str, store: str, repositories: Mapping[str, str]) -> str:
+def _template(name: str, store: str, repositories: Mapping[str, str], *, as_work: bool) -> str:
     sections = "".join(
         f"\n[repositories.{_quoted(repository)}]\n{f'location = {_quoted(location)}' if location else ''}\n"
         for repository, location in repositories.items()
     )
     return _TEMPLATE.format(
-        name=f"name = {_quoted(name)}\n", location=_quoted(store), repositories=sections or _REPOSITORY_EXAMPLE
+        name=f"name = {_quoted(name)}\n",
+        location=_quoted(store),
+        history=_AS_WORK if as_work else "",
+        repositories=sections or _REPOSITORY_EXAMPLE,
     )

@@ -284,7 +284,13 @@ class Worker:
     def _run_alerts(self, traces: NDArray[np.int64] | None, progress: Callable[[int, int], None] | None) -> bool:
         from knickpoint.watch.run import run_alerts
 
-        summary = run_alerts(self.instance.store, self.instance.alerts, traces=traces, progress=progress)
+        summary = run_alerts(
+            self.instance.store,
+            self.instance.alerts,
+            traces=traces,
+            progress=progress,
+            as_work=self.instance.config.history.as_work,
+        )
         for name, reason in summary.failures.items():
             if self._alert_failures.get(name) != reason:
                 self.announce(f"alert {name!r} could not run: {reason}")
@@ -294,6 +300,7 @@ class Worker:
         found = len(summary.new_regressions)
         self.announce(
             f"looked at {summary.traces:,} traces: {summary.new:,} new change points, {found:,} new regressions"
+            + (f", and {summary.history_regressions:,} that are history" if summary.history_regressions else "")
         )
         return True
 

@@ -143,6 +143,7 @@ class ChangePoint:
     The numbers are those of a :class:`Sighting`. ``alerts`` are the names of those that found it, sorted; the
     numbers are those of the first. ``matched_ticket`` is a ticket that covers this trace and place without
     anybody having said so.
+    ``history`` says that its regression lies at or before the boundary of its repository's history.
     """
 
     id: int
@@ -174,6 +175,7 @@ class ChangePoint:
     interval: int = 0
     matched_ticket: str = ""
     found: datetime | None = None
+    history: bool = False
 
     @property
     def processed(self) -> bool:
@@ -269,6 +271,7 @@ class Regression:
 
     ``members`` are those that were asked for, by :attr:`ChangePoint.rank`, while ``counts`` (by effective status),
     ``conditions`` and ``unprocessed`` are of the whole. ``found`` is when the first member was found.
+    ``history`` says that the place lies at or before the boundary of the repository's history: it is no work.
     """
 
     id: int
@@ -279,6 +282,7 @@ class Regression:
     conditions: Mapping[Condition, int] = field(default_factory=dict)
     unprocessed: int = 0
     found: datetime | None = None
+    history: bool = False
 
     @property
     def hazard(self) -> float:

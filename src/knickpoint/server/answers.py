@@ -31,6 +31,7 @@ __all__ = [
     "FormulaAnswer",
     "FormulaTraceAnswer",
     "GroupAnswer",
+    "HistoryAnswer",
     "LevelAnswer",
     "LineAnswer",
     "MemberAnswer",
@@ -218,6 +219,7 @@ class MemberAnswer(Answer):
     method: str
     alerts: list[str]
     condition: Condition
+    history: bool = Field(description="Whether its regression lies at or before the boundary of history: no work.")
     status: Status = Field(description="What was decided; `ticket` where nothing was and a matching ticket covers it.")
     note: str
     ticket: str
@@ -233,6 +235,7 @@ class GroupAnswer(Answer):
     repository: str
     place: PlaceAnswer = Field(description="The suspect range that the members share.")
     commit: CommitAnswer
+    history: bool = Field(description="Whether it lies at or before the boundary of its repository's history: no work.")
     hazard: float | None = Field(description="The hazard level of largest magnitude among the members.")
     lead: int = Field(
         description="Id of the member that speaks for all, the first: the unprocessed one that got worse most; where "
@@ -254,9 +257,26 @@ class RegressionsAnswer(Answer):
     pages: int
     gone: int = Field(description="Number of groups with findings that later data no longer show.")
     groups_total: int = Field(description="Number of groups that match the filter.")
-    unprocessed: int = Field(description="Number of groups with unprocessed findings that match the filter.")
+    unprocessed: int = Field(
+        description="Number of groups with unprocessed findings that match the filter, those that are history apart."
+    )
+    history: int = Field(description="Number of groups with unprocessed findings of history that match the filter.")
     processed: int = Field(description="Number of groups with processed findings that match the filter.")
     groups: list[GroupAnswer]
+
+
+class HistoryAnswer(Answer):
+    """Up to which commit the findings of a repository are history, and how many lie on either side."""
+
+    repository: str
+    line: str = Field(description="The default line; on other lines the boundary may lie elsewhere.")
+    commit: CommitAnswer | None = Field(description="The last commit that is history; null where nothing is.")
+    changed: datetime | None = Field(description="When the boundary was set; null before the first run.")
+    who: str = Field(description="Who moved it; empty where the first run set it.")
+    history: int = Field(description="Number of findings, traces at places, that are history.")
+    work: int = Field(description="Number of findings that are work.")
+    history_regressions: int
+    work_regressions: int
 
 
 class TriageRequest(Answer):

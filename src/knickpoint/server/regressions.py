@@ -14,6 +14,7 @@ from knickpoint.model.step import Movement, StableRegion
 from knickpoint.server.answers import (
     CommitAnswer,
     GroupAnswer,
+    HistoryAnswer,
     LevelAnswer,
     MemberAnswer,
     PlaceAnswer,
@@ -26,11 +27,21 @@ from knickpoint.server.sparklines import sparklines
 from knickpoint.server.traces import trace_answer
 from knickpoint.store import Store
 from knickpoint.store.findings import Selection, Sort
+from knickpoint.watch.boundary import read_extent
 from knickpoint.watch.lines import Lines
 
-__all__ = ["Listing", "Ordering", "list_regressions", "member_answers"]
+__all__ = ["Listing", "Ordering", "Tab", "history_answer", "list_regressions", "member_answers"]
 
 _UNKNOWN: Final = "(unknown commit)"
+
+
+class Tab(Enum):
+    """One of the lists that each regression's members are divided among."""
+
+    UNPROCESSED = "unprocessed"
+    HISTORY = "history"
+    PROCESSED = "processed"
+    GONE = "gone"
 
 
 class Ordering(Enum):
@@ -58,13 +69,10 @@ _SORTS: Final[Mapping[Ordering, Sort]] = {
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Which page of which list: what is wanted, in which order, how many groups, how many members of each.
-
-    ``processed`` is None for what is gone, whatever was decided about it.
-    """
+    """Which page of which list: what is wanted, in which order, how many groups, how many members of each."""
 
     selection: Selection
-    processed: bool | None
+    tab: Tab
     ordering: Ordering
     descending: bool
     page: int
@@ -72,10 +80,13 @@ class Listing:
     members: int
 
 
-def _selected(selection: Selection, processed: bool | None) -> Selection:  # noqa: FBT001
-    if processed is None:
+def _selected(selection: Selection, tab: Tab) -> Selection:
+    """Restrict ``selection`` to a list; what is gone is on that one, whatever was decided about it."""
+    if tab is Tab.GONE:
         return replace(selection, processed=None, conditions=frozenset({Condition.GONE}))
-    return replace(selection, processed=processed)
+    if tab is Tab.PROCESSED:
+        return replace(selection, processed=True)
+    return replace(selection, processed=False, history=tab is Tab.HISTORY)
 
 
 class _Places:
@@ -120,13 +131,12 @@ class _Places:
 def list_regressions(store: Store, repositories: Sequence[Repository], listing: Listing) -> RegressionsAnswer:
     """List one page of the regressions of ``repositories``, with values to draw."""
     counts = {
-        processed: [
-            store.findings.count(repository, selection=_selected(listing.selection, processed))
-            for repository in repositories
-        ]
-        for processed in (False, True, None)
+        tab: sum(
+            store.findings.count(repository, selection=_selected(listing.selection, tab)) for repository in repositories
+        )
+        for tab in Tab
     }
-    total = sum(counts[listing.processed])
+    total = counts[listing.tab]
     pages = max(1, -(-total // listing.size))
     page = min(listing.page, pages)
     begin = (page - 1) * listing.size
@@ -143,9 +153,10 @@ def list_regressions(store: Store, repositories: Sequence[Repository], listing: 
         page=page,
         pages=pages,
         groups_total=total,
-        unprocessed=sum(counts[False]),
-        processed=sum(counts[True]),
-        gone=sum(counts[None]),
+        unprocessed=counts[Tab.UNPROCESSED],
+        history=counts[Tab.HISTORY],
+        processed=counts[Tab.PROCESSED],
+        gone=counts[Tab.GONE],
         groups=_groups(store, found, listing.members),
     )
 
@@ -153,7 +164,7 @@ def list_regressions(store: Store, repositories: Sequence[Repository], listing: 
 def _read(store: Store, repository: Repository, listing: Listing, offset: int, limit: int) -> list[Regression]:
     return store.findings.regressions(
         repository,
-        selection=_selected(listing.selection, listing.processed),
+        selection=_selected(listing.selection, listing.tab),
         sort=_SORTS[listing.ordering],
         descending=listing.descending,
         offset=offset,
@@ -209,6 +220,7 @@ def _group(places: _Places, regression: Regression, members: int, told: Mapping[
         repository=regression.repository,
         place=places.place(regression.place),
         commit=places.commit(regression.place),
+        history=regression.history,
         hazard=finite(regression.hazard),
         lead=points[0].id,
         traces=len(points),
@@ -216,6 +228,23 @@ def _group(places: _Places, regression: Regression, members: int, told: Mapping[
         statuses=dict(regression.counts or Regression.count(points)),
         members=[told[point.id] for point in points[:members]],
         ids=[point.id for point in points],
+    )
+
+
+def history_answer(store: Store, repository: Repository) -> HistoryAnswer:
+    """Say where the history of a repository ends, and what lies on either side."""
+    extent = read_extent(store, repository)
+    boundary, sides = extent.boundary, extent.sides
+    return HistoryAnswer(
+        repository=repository.name,
+        line=extent.line,
+        commit=commit_answer(extent.commit, extent.position) if extent.commit else None,
+        changed=boundary.changed if boundary else None,
+        who=boundary.who if boundary else "",
+        history=sides.history,
+        work=sides.work,
+        history_regressions=sides.history_regressions,
+        work_regressions=sides.work_regressions,
     )
 
 
@@ -254,6 +283,7 @@ def _members(store: Store, places: _Places, points: Sequence[ChangePoint]) -> li
             method=point.method,
             alerts=list(point.alerts),
             condition=point.condition,
+            history=point.history,
             status=point.effective_status,
             note=point.note,
             ticket=point.ticket,

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from knickpoint.instance import Instance, NoticeKind, notices_of
 from knickpoint.server.answers import Answer
-from knickpoint.store.findings import AlertRun
+from knickpoint.store.findings import AlertRun, Selection
 from knickpoint.watch.checking import reason_against
 
 __all__ = [
@@ -25,6 +25,8 @@ __all__ = [
     "render_metrics",
 ]
 
+_WORK: Final = Selection(history=False)
+_HISTORY: Final = Selection(history=True)
 _PATIENCE: Final = timedelta(minutes=10)
 """A worker that nobody saw for longer is lost."""
 
@@ -198,8 +200,13 @@ def render_metrics(instance: Instance) -> str:
     )
     page.add(
         "regressions_unprocessed",
-        "Regressions and improvements that nobody has dealt with.",
-        [(labels, store.findings.count(own, processed=False)) for labels, own in named],
+        "Regressions and improvements that nobody has dealt with, history apart.",
+        [(labels, store.findings.count(own, processed=False, selection=_WORK)) for labels, own in named],
+    )
+    page.add(
+        "regressions_history",
+        "Regressions and improvements of history that nobody has dealt with.",
+        [(labels, store.findings.count(own, processed=False, selection=_HISTORY)) for labels, own in named],
     )
     page.add(
         "events_waiting",

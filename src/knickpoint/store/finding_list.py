@@ -40,8 +40,9 @@ class Selection:
 
     Attributes:
         processed: False for those that nobody has dealt with, True for the others, None for both.
+        history: True for those that are history, False for those that are work, None for both.
         statuses: only these effective ones; none given means all.
-        conditions: only these; what is gone is history and must be asked for.
+        conditions: only these; what is gone must be asked for.
         directions: only these; none given means all.
         text: words that all occur in trace key, commit hash, author or subject, whatever their case.
         slot: only regressions that begin at this commit.
@@ -53,6 +54,7 @@ class Selection:
     """
 
     processed: bool | None = None
+    history: bool | None = None
     statuses: frozenset[Status] = frozenset()
     conditions: frozenset[Condition] = field(default=frozenset({Condition.PRESENT, Condition.RECOVERED}))
     directions: frozenset[Direction] = frozenset()
@@ -90,15 +92,22 @@ def _is_live() -> Any:
     return change_point.c.condition != Condition.GONE.value
 
 
-def _where(repository_id: int, selection: Selection) -> list[Any]:
-    point, commit = change_point.c, commit_tables.commit.c
+def _in_state(selection: Selection) -> list[Any]:
+    """Return the conditions about what the data say today, what was decided, and whether it is history."""
     new = _is_new()
-    clauses: list[Any] = [point.repository_id == repository_id]
-    clauses.append(point.condition.in_([condition.value for condition in selection.conditions]))
+    clauses: list[Any] = [change_point.c.condition.in_([condition.value for condition in selection.conditions])]
     if selection.processed is not None:
         clauses.append(~new if selection.processed else new)
+    if selection.history is not None:
+        clauses.append(regression.c.history == int(selection.history))
     if selection.statuses:
         clauses.append(_effective_status().in_([status.value for status in selection.statuses]))
+    return clauses
+
+
+def _where(repository_id: int, selection: Selection) -> list[Any]:
+    point, commit = change_point.c, commit_tables.commit.c
+    clauses: list[Any] = [point.repository_id == repository_id, *_in_state(selection)]
     if selection.directions:
         clauses.append(point.direction.in_([direction.value for direction in selection.directions]))
     if selection.slot is not None:
@@ -192,7 +201,7 @@ def members_of(
     order = (last, point.severity.desc(), point.trace_key, point.id)
     rank = func.row_number().over(partition_by=point.regression_id, order_by=order)
     wanted = (
-        select(change_point, rank.label("rank"))
+        select(change_point, regression.c.history, rank.label("rank"))
         .select_from(_joined())
         .where(*_where(repository_id, selection), change_point.c.regression_id.in_(select(numbers.c.value)))
         .subquery()
@@ -277,6 +286,7 @@ def list_regressions(
             conditions=conditions[key],
             unprocessed=facts[key].unprocessed,
             found=moment(facts[key].found),
+            history=bool(facts[key].history),
         )
         for key in page
     ]

@@ -135,7 +135,7 @@ def names_of(text: str) -> tuple[str, ...]:
 
 
 def change_point_of(row: Values) -> ChangePoint:
-    """Read a row of ``change_point``."""
+    """Read a row of ``change_point`` with ``history``, the mark of its regression."""
     return ChangePoint(
         id=row["id"],
         trace_id=row["trace_id"],
@@ -166,6 +166,7 @@ def change_point_of(row: Values) -> ChangePoint:
         interval=row["interval"],
         matched_ticket=row["matched_ticket"],
         found=moment(row["found"]),
+        history=bool(row["history"]),
     )
 
 

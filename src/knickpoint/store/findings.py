@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, Select, func, select, update
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import HistoryError, InputError
@@ -39,6 +39,10 @@ from knickpoint.store.triage_log import Wish, decide, log, undo
 __all__ = ["AlertBook", "AlertRun", "Findings", "Membership", "Selection", "Sort", "Ticket", "TicketBook"]
 
 _ALL = frozenset(Condition)
+_MARKED: Final = select(change_point, func.coalesce(regression.c.history, 0).label("history")).outerjoin(
+    regression, change_point.c.regression_id == regression.c.id
+)
+"""Change points, each with the mark of its regression: 1 for history."""
 
 
 class Findings:
@@ -118,8 +122,8 @@ class Findings:
         return found[0]
 
     def change_points(self, trace_id: int, *, gone: bool = False) -> list[ChangePoint]:
-        """Return the change points of a trace in the order of their line; ``gone`` includes what is history."""
-        query = select(change_point).where(change_point.c.trace_id == trace_id).order_by(change_point.c.id)
+        """Return the change points of a trace in the order of their line; ``gone`` includes what later data no longer show."""
+        query = _MARKED.where(change_point.c.trace_id == trace_id).order_by(change_point.c.id)
         if not gone:
             query = query.where(change_point.c.condition != Condition.GONE.value)
         with self._database.reading() as connection:
@@ -133,13 +137,13 @@ class Findings:
 
     def points(self, ids: Collection[int]) -> list[ChangePoint]:
         """Return change points by id, in ascending order; ids that do not exist are left out."""
-        rows = self._rows(change_point, change_point.c.id, ids, change_point.c.id)
+        rows = self._rows(_MARKED, change_point.c.id, ids, change_point.c.id)
         return [change_point_of(row) for row in rows]
 
     def of_traces(self, trace_ids: Collection[int]) -> dict[int, list[ChangePoint]]:
         """Return the live change points of many traces, by trace and slot."""
         found: dict[int, list[ChangePoint]] = {}
-        for row in self._rows(change_point, change_point.c.trace_id, trace_ids, change_point.c.slot):
+        for row in self._rows(_MARKED, change_point.c.trace_id, trace_ids, change_point.c.slot):
             if row["condition"] != Condition.GONE.value:
                 found.setdefault(row["trace_id"], []).append(change_point_of(row))
         return found
@@ -147,14 +151,14 @@ class Findings:
     def known(self, trace_ids: Collection[int]) -> dict[int, list[KnownPoint]]:
         """Return what the identity rule needs to know of traces, points that are gone included."""
         found: dict[int, list[KnownPoint]] = {}
-        for row in self._rows(change_point, change_point.c.trace_id, trace_ids, change_point.c.id):
+        for row in self._rows(select(change_point), change_point.c.trace_id, trace_ids, change_point.c.id):
             found.setdefault(row["trace_id"], []).append(known_point_of(row))
         return found
 
     def sightings(self, trace_ids: Collection[int]) -> dict[int, list[Sighting]]:
         """Return what the alerts saw of traces at their last look, by alert name and slot."""
         found: dict[int, list[Sighting]] = {}
-        for row in self._rows(sighting, sighting.c.trace_id, trace_ids, sighting.c.alert, sighting.c.slot):
+        for row in self._rows(select(sighting), sighting.c.trace_id, trace_ids, sighting.c.alert, sighting.c.slot):
             found.setdefault(row["trace_id"], []).append(sighting_of(row))
         return found
 
@@ -269,13 +273,13 @@ class Findings:
 
     def repositories_of(self, ids: Collection[int]) -> list[Repository]:
         """Return the repositories that the change points ``ids`` belong to, by name."""
-        rows = self._rows(change_point, change_point.c.id, ids, change_point.c.id)
+        rows = self._rows(select(change_point), change_point.c.id, ids, change_point.c.id)
         keys = {row["repository_id"] for row in rows}
         return [repository for repository in self._commits.repositories() if repository.id in keys]
 
     def live_members(self, regression_id: int) -> list[ChangePoint]:
         """Return the members of a regression that are not gone, by id."""
-        rows = self._rows(change_point, change_point.c.regression_id, [regression_id], change_point.c.id)
+        rows = self._rows(_MARKED, change_point.c.regression_id, [regression_id], change_point.c.id)
         return [change_point_of(row) for row in rows if row["condition"] != Condition.GONE.value]
 
     def set_matched_tickets(self, matches: Mapping[int, str]) -> None:
@@ -324,9 +328,9 @@ class Findings:
         wanted = selection or Selection()
         return wanted if processed is None else replace(wanted, processed=processed)
 
-    def _rows(self, table: Any, column: Any, ids: Collection[int], *order: Any) -> list[Any]:
+    def _rows(self, rows: Select[Any], column: Any, ids: Collection[int], *order: Any) -> list[Any]:
         numbers = self._database.numbers("ids")
-        query = select(table).where(column.in_(select(numbers.c.value))).order_by(*order)
+        query = rows.where(column.in_(select(numbers.c.value))).order_by(*order)
         with self._database.reading() as connection:
             return list(connection.execute(query, {"ids": self._database.listed(sorted(ids))}).mappings())
 

@@ -292,6 +292,12 @@ class Runs:
                 found.append(RunPoint(run, trace_id, piece.outcome, piece.value, unit, piece.samples, piece.message))
         return found
 
+    def has_any(self, repository: Repository) -> bool:
+        """Say whether ``repository`` has results."""
+        query = select(tables.run.c.id).where(tables.run.c.repository_id == repository.id).limit(1)
+        with self._database.reading() as connection:
+            return connection.execute(query).first() is not None
+
     def get(self, repository: Repository, identity: str) -> Run | None:
         """Return a run by its identity."""
         table = tables.run

@@ -15,6 +15,7 @@ from knickpoint.model.errors import StoreError
 from knickpoint.store import schema
 from knickpoint.store.backup import backup
 from knickpoint.store.backup import restore as restore_backup
+from knickpoint.store.boundaries import Boundaries
 from knickpoint.store.commits import Commits
 from knickpoint.store.database import Database
 from knickpoint.store.findings import Findings
@@ -44,6 +45,7 @@ class Store:
         outbox: events for workers.
         shortcuts: sets of keys and formulas under a short id.
         findings: change points, regressions, decisions.
+        boundaries: up to which commits findings are history.
         rewrites: commits that others took the place of, and lines that changed.
         workers: which there are, and how they do.
     """
@@ -58,6 +60,7 @@ class Store:
         self.ledger = Ledger(database)
         self.shortcuts = Shortcuts(database)
         self.findings = Findings(database)
+        self.boundaries = Boundaries(database)
         self.rewrites = Rewrites(database, self.outbox)
         self.workers = WorkerBook(database)
 

@@ -168,5 +168,6 @@ def regroup(
         ids = store.findings.set_groups(repository, changed, left=left - {0}) if changed else []
         if touched:
             store.findings.refresh(touched)
+        store.boundaries.mark(repository)
     fresh = [key for key, group in zip(ids, changed, strict=True) if not group.id]
     return Regrouped(tuple(sorted(fresh)), tuple(sorted(set(ids) - set(fresh))))

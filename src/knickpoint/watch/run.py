@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.alert import Alert
+from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Change, Place
 from knickpoint.store import Store
@@ -50,7 +51,8 @@ class RunSummary:
 
     ``new``, ``moved``, ``gone``, ``returned`` and ``recovered`` count change points; ``traces`` those looked
     at, once for each alert, and ``judged`` those of them that had changed since the alert's last look.
-    ``new_regressions`` and ``changed_regressions`` are ids. ``failures`` says which alerts could not run, and why.
+    ``new_regressions`` and ``changed_regressions`` are ids of those that are work; ``history_regressions`` counts the
+    new ones that are history. ``failures`` says which alerts could not run, and why.
     """
 
     alerts: tuple[AlertRun, ...] = ()
@@ -64,11 +66,13 @@ class RunSummary:
     failures: Mapping[str, str] = field(default_factory=dict)
     new_regressions: tuple[int, ...] = ()
     changed_regressions: tuple[int, ...] = ()
+    history_regressions: int = 0
 
     @property
     def nothing_new(self) -> bool:
         """Whether everything was known already."""
-        return not (self.new or self.moved or self.gone or self.returned or self.recovered or self.new_regressions)
+        found = self.new_regressions or self.history_regressions
+        return not (self.new or self.moved or self.gone or self.returned or self.recovered or found)
 
 
 @dataclass(slots=True)
@@ -141,6 +145,7 @@ def run_alerts(
     traces: Sequence[int] | NDArray[np.int64] | None = None,
     runner: Runner | None = None,
     afresh: bool = False,
+    as_work: bool = False,
 ) -> RunSummary:
     """Run ``alerts``, or those called ``names``, and write what they find.
 
@@ -151,6 +156,9 @@ def run_alerts(
     data finds nothing new. What changed is announced by one event :data:`EVENT` a repository, in the transaction of
     the change.
 
+    The first run over a repository sets the boundary of its history at the newest commits with results; with
+    ``as_work`` nothing of it becomes history. What is history is never announced as new.
+
     An alert that cannot run is told in ``failures`` of the answer, keeps what it saw before, and stops no other.
 
     Raises:
@@ -160,6 +168,8 @@ def run_alerts(
     chosen = _chosen(alerts, names)
     touched = None if traces is None else np.unique(np.asarray(traces, dtype=np.int64))
     known = [Lines(store, repository) for repository in store.commits.repositories()]
+    # Results that arrive from here on are newer than what the first run over a repository finds.
+    unbounded = {own.repository.id: _newest_measured(store, own.repository) for own in known}
     repositories = [lines.repository.name for lines in known]
     failures = {alert.name: reason for alert in chosen if (reason := reason_against(alert, repositories))}
     plans: list[tuple[Lines, list[Job]]] = []
@@ -190,8 +200,33 @@ def run_alerts(
             job.seconds += time.perf_counter() - begun
         if touched is None and not names:
             retire(store, {alert.name for alert in alerts}, lines, fresh)
-        summary = _finished(store, lines, jobs, fresh, tally=tally, summary=summary)
+        first = _First(unbounded[lines.repository.id], as_work) if _looked(jobs) else None
+        summary = _finished(store, lines, jobs, fresh, tally=tally, summary=summary, first=first)
     return summary
+
+
+def _newest_measured(store: Store, repository: Repository) -> frozenset[int]:
+    """Return the newest commits with results where no run has set a boundary yet, none elsewhere."""
+    if store.boundaries.get(repository) is not None:
+        return frozenset()
+    return store.boundaries.newest_measured(repository)
+
+
+@dataclass(frozen=True, slots=True)
+class _First:
+    """Where a run sets the boundary of a repository that has none: at ``slots``, or before all with ``as_work``."""
+
+    slots: frozenset[int]
+    as_work: bool
+
+    def begin(self, store: Store, repository: Repository) -> None:
+        if self.slots:
+            store.boundaries.begin(repository, () if self.as_work else self.slots)
+
+
+def _looked(jobs: Sequence[Job]) -> bool:
+    """Say whether a run was about a repository: over everything in it, or over some of its traces."""
+    return any(job.complete or job.ids.size for job in jobs)
 
 
 def _unable(alert: Alert, reason: str, lines: Lines) -> Job:
@@ -213,10 +248,19 @@ class _Steps:
 
 
 def _finished(
-    store: Store, lines: Lines, jobs: Sequence[Job], fresh: dict[int, Fresh], *, tally: _Tally, summary: RunSummary
+    store: Store,
+    lines: Lines,
+    jobs: Sequence[Job],
+    fresh: dict[int, Fresh],
+    *,
+    tally: _Tally,
+    summary: RunSummary,
+    first: _First | None,
 ) -> RunSummary:
     """Write the rest of a repository, its regressions, the record of the run and the event; add it all up."""
     with store.transaction():
+        if first is not None:
+            first.begin(store, lines.repository)
         tally.settle(store, jobs, fresh, lines)
         loose = store.findings.has_loose_points(lines.repository)
         changed = Regrouped()
@@ -226,6 +270,7 @@ def _finished(
                 match_tickets(store, lines.repository, among=None if whole else tally.touched)
             moves = None if whole else Moves(frozenset(tally.others), frozenset(tally.places))
             changed = regroup(store, lines.repository, touched=tally.touched, moves=moves)
+        changed, history = _sides(store, changed)
         for job in jobs:
             job.remember(store, tally.doubtful)
         records = [job.record() for job in jobs]
@@ -242,18 +287,27 @@ def _finished(
             failures={**summary.failures, **{job.alert.name: job.failure for job in jobs if job.failure}},
             new_regressions=(*summary.new_regressions, *changed.new),
             changed_regressions=(*summary.changed_regressions, *changed.changed),
+            history_regressions=summary.history_regressions + history,
         )
-        if tally.touched or changed.new or changed.changed:
-            store.outbox.publish(EVENT, _payload(lines.repository.name, run, tally, changed))
+        if tally.touched or changed.new or changed.changed or history:
+            store.outbox.publish(EVENT, _payload(lines.repository.name, run, tally, changed, history))
     return result
 
 
-def _payload(repository: str, run: int, tally: _Tally, changed: Regrouped) -> dict[str, object]:
+def _sides(store: Store, changed: Regrouped) -> tuple[Regrouped, int]:
+    """Return what of ``changed`` is work, and how many of its new regressions are history."""
+    history = store.boundaries.history_among([*changed.new, *changed.changed])
+    new, other = ([key for key in keys if key not in history] for keys in (changed.new, changed.changed))
+    return Regrouped(tuple(new), tuple(other)), len(changed.new) - len(new)
+
+
+def _payload(repository: str, run: int, tally: _Tally, changed: Regrouped, history: int) -> dict[str, object]:
     return {
         "repository": repository,
         "run": run,
         "new_regressions": list(changed.new[:_LISTED]),
         "changed_regressions": list(changed.changed[:_LISTED]),
+        "history_regressions": history,
         "truncated": len(changed.new) > _LISTED or len(changed.changed) > _LISTED,
         "new": tally.new,
         "moved": tally.moved,

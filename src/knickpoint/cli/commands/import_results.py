@@ -76,6 +76,11 @@ _IGNORED = {
 @click.option(
     "--param", "params", multiple=True, metavar="NAME=VALUE", help="A param to add to every result; repeatable."
 )
+@click.option(
+    "--as-work",
+    is_flag=True,
+    help="What runs find in these results is work, and nothing of their repository is history.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
 @click.option("--list", "list_formats", is_flag=True, help="List the formats.")
 @instance_option
@@ -90,6 +95,7 @@ def command(
     params: tuple[str, ...],
     instance: str | None,
     dry_run: bool,
+    as_work: bool,
     list_formats: bool,
     output: OutputFormat,
 ) -> None:
@@ -106,7 +112,7 @@ def command(
         raise InputError(
             "no results are named", where="PATH", remedy="Name files or folders, or see knick import --list."
         )
-    from knickpoint.ingest import import_files
+    from knickpoint.ingest import ImportState, import_files
 
     with open_chosen_instance(instance) as opened:
         with Progress("Importing") as progress:
@@ -119,9 +125,12 @@ def command(
                 repository=repository,
                 params=read_pairs(params, "--param"),
                 dry_run=dry_run,
+                as_work=as_work,
                 progress=progress,
             )
         _tell(summary, output)
+        if as_work and all(file.state is ImportState.UNCHANGED for file in summary.files):
+            click.echo("knick: nothing came in, so --as-work changes nothing; knick history take does.", err=True)
         if not dry_run:
             opened.store.seal()
     if summary.failed:

@@ -74,7 +74,10 @@ def _offered_repository(directory: str) -> dict[str, str]:
 @click.option(
     "--no-repository", is_flag=True, help="Leave out the repository around: commits are taken from the results."
 )
-def command(directory: str, name: str, store: str, repositories: tuple[str, ...], *, no_repository: bool) -> None:
+@click.option("--as-work", is_flag=True, help="What the first run over a repository finds is work, not history.")
+def command(
+    directory: str, name: str, store: str, repositories: tuple[str, ...], *, no_repository: bool, as_work: bool
+) -> None:
     """Make an instance in DIRECTORY: the file knickpoint.toml and an embedded store.
 
     Inside the work tree of a git repository, commits come from that repository; at a terminal, it is offered.
@@ -88,7 +91,7 @@ def command(directory: str, name: str, store: str, repositories: tuple[str, ...]
         )
     offered = {} if pairs or no_repository else _offered_repository(directory)
     chosen = offered or {repository: _seen_from(directory, location) for repository, location in pairs.items()}
-    with create_instance(directory, name=name, store=store, repositories=chosen) as instance:
+    with create_instance(directory, name=name, store=store, repositories=chosen, as_work=as_work) as instance:
         for repository, location in offered.items():
             click.echo(
                 f"Commits come from the git repository {repository} ({location}), and results without a commit take"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,6 +31,7 @@ _COLUMNS = (
     Column("hazard", text=lambda hazard: "–" if math.isnan(hazard) else f"{hazard:+.3f}", right=True),
     Column("status"),
     Column("condition"),
+    Column("history", text=lambda history: "history" if history else ""),
 )
 
 _DETAILS = (
@@ -72,6 +74,7 @@ def _rows(
                 "alerts": point.alerts,
                 "status": point.effective_status.value,
                 "condition": point.condition.value,
+                "history": point.history,
                 "ticket": point.ticket or point.matched_ticket,
                 "note": point.note,
                 "assignee": point.assignee,
@@ -98,6 +101,8 @@ def _commits_of(store: Store, repository: Repository, regressions: list[Regressi
     show_default=True,
     help="Unprocessed: what nobody has decided about.",
 )
+@click.option("--work", is_flag=True, help="Only what is work.")
+@click.option("--history", is_flag=True, help="Only what is history: found up to the first run over the repository.")
 @click.option("--match", default="", metavar="WORDS", help="Words that trace, commit, author or subject contain.")
 @click.option(
     "--direction",
@@ -109,9 +114,17 @@ def _commits_of(store: Store, repository: Repository, regressions: list[Regressi
 @instance_option
 @format_option
 def command(
-    status: str, match: str, direction: str | None, instance: str | None, *, gone: bool, output: OutputFormat
+    status: str,
+    match: str,
+    direction: str | None,
+    instance: str | None,
+    *,
+    work: bool,
+    history: bool,
+    gone: bool,
+    output: OutputFormat,
 ) -> None:
-    """List what was found, the largest hazard level first; one row a change point.
+    """List what was found, work before history, the largest hazard level first; one row a change point.
 
     `knick triage` takes both ids: R for a whole regression, P for the finding in one of its traces.
     """
@@ -127,8 +140,11 @@ def command(
     processed = {"unprocessed": False, "processed": True, "all": None}[status]
     rows: list[dict[str, Any]] = []
     with open_chosen_instance(instance) as opened:
-        for repository in opened.store.commits.repositories():
-            found = opened.store.findings.regressions(repository, processed=processed, selection=selection)
-            rows.extend(_rows(repository, found, _commits_of(opened.store, repository, found)))
+        # Work comes first, of all repositories, then their history; both flags mean both, as none does.
+        for side, wanted in ((False, work or not history), (True, history or not work)):
+            for repository in opened.store.commits.repositories() if wanted else ():
+                chosen = replace(selection, history=side)
+                found = opened.store.findings.regressions(repository, processed=processed, selection=chosen)
+                rows.extend(_rows(repository, found, _commits_of(opened.store, repository, found)))
     columns = _COLUMNS if output is OutputFormat.TEXT else _COLUMNS + _DETAILS
     show(columns, rows, output, empty="Nothing to triage. New results are judged by `knick run`.")

@@ -38,6 +38,13 @@ def summary_lines(summary: RunSummary) -> list[str]:
         lines.append(
             f"{found:,} new regression{'' if found == 1 else 's'} to triage: `knick regressions` or `knick serve`."
         )
+    if summary.history_regressions:
+        found = summary.history_regressions
+        are = "is" if found == 1 else "are"
+        lines.append(
+            f"{found:,} new regression{'' if found == 1 else 's'} {are} history, found up to the first run:"
+            " `knick regressions --history`, or `knick history take` to make work of it."
+        )
     return lines
 
 
@@ -55,7 +62,14 @@ def command(*, names: tuple[str, ...], afresh: bool, instance: str | None, outpu
     from knickpoint.watch.run import run_alerts
 
     with open_chosen_instance(instance) as opened, Progress("Looking at traces") as progress:
-        summary = run_alerts(opened.store, opened.alerts, names=names, progress=progress, afresh=afresh)
+        summary = run_alerts(
+            opened.store,
+            opened.alerts,
+            names=names,
+            progress=progress,
+            afresh=afresh,
+            as_work=opened.config.history.as_work,
+        )
         forget_events(opened)
     for name, reason in summary.failures.items():
         click.echo(f"knick: alert {name!r} could not run: {reason}", err=True)
@@ -63,6 +77,9 @@ def command(*, names: tuple[str, ...], afresh: bool, instance: str | None, outpu
         for line in summary_lines(summary):
             click.echo(line)
         raise click.exceptions.Exit(FAILED if summary.failures else 0)
-    row = {name: getattr(summary, name) for name in _COUNTS} | {"new_regressions": len(summary.new_regressions)}
+    row = {name: getattr(summary, name) for name in _COUNTS} | {
+        "new_regressions": len(summary.new_regressions),
+        "history_regressions": summary.history_regressions,
+    }
     show([Column(name) for name in row], [row], output)
     raise click.exceptions.Exit(FAILED if summary.failures else 0)

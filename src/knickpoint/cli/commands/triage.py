@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 from typing import TYPE_CHECKING
 
 import click
 
-from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.options import instance_option, open_chosen_instance, signature
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Action, Decision, Status
@@ -55,10 +53,6 @@ def _at_commit(store: Store, revision: str) -> list[str]:
             remedy="See knick regressions --status all.",
         )
     return found
-
-
-def _signature(who: str) -> str:
-    return who or os.environ.get("KNICKPOINT_USER", "") or getpass.getuser()
 
 
 def _chosen_action(status: str | None, **flags: bool) -> Action:
@@ -133,7 +127,7 @@ def command(
     with open_chosen_instance(instance) as opened:
         store = opened.store
         targets = triage.read_targets([*ids, *(_at_commit(store, commit) if commit else [])])
-        by = _signature(who)
+        by = signature(who)
         if action is Action.SPLIT:
             done = triage.split(store, targets, who=by, note=note)
         elif action is Action.MERGE:

@@ -10,6 +10,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Direction, Status
 from knickpoint.server.answers import (
     DecisionAnswer,
+    HistoryAnswer,
     RegressionsAnswer,
     RegroupRequest,
     TriageAnswer,
@@ -17,8 +18,8 @@ from knickpoint.server.answers import (
     UndoRequest,
 )
 from knickpoint.server.commits import choose_repository
-from knickpoint.server.regressions import Listing, Ordering, list_regressions
-from knickpoint.server.routes.needs import MOST, StoreNeed
+from knickpoint.server.regressions import Listing, Ordering, Tab, history_answer, list_regressions
+from knickpoint.server.routes.needs import MOST, RepositoryName, StoreNeed
 from knickpoint.server.triage import list_decisions, merge, split, triage, undo
 from knickpoint.store.findings import Selection
 
@@ -45,7 +46,10 @@ def get_regressions(
     repository: Annotated[str, Query(description="Name of the repository; all of them without it.")] = "",
     processed: Annotated[bool, Query(description="Those that were dealt with, or those that were not.")] = False,
     gone: Annotated[
-        bool, Query(description="Instead, those that later data no longer show: history, nothing to decide.")
+        bool, Query(description="Instead, those that later data no longer show: nothing to decide.")
+    ] = False,
+    history: Annotated[
+        bool, Query(description="Instead, those that nobody dealt with and that are history: no work.")
     ] = False,
     filter: Annotated[  # noqa: A002
         str, Query(max_length=1000, description="Words that all occur in trace key, commit hash, author or subject.")
@@ -69,7 +73,10 @@ def get_regressions(
     size: Annotated[int, Query(ge=1, le=500, description="Groups on a page.")] = 50,
     members: Annotated[int, Query(ge=1, le=10_000, description="Members of a group that are told in full.")] = 20,
 ) -> RegressionsAnswer:
-    """List regressions, processed or not, each with its commit, its hazard level and its traces."""
+    """List regressions, unprocessed or processed, history or gone, each with its commit, its hazard level and its traces.
+
+    What was found up to the first run over its repository is history; the unprocessed ones are work only.
+    """
     ordering, descending = _ordering(sort)
     repositories = [choose_repository(store, repository)] if repository else store.commits.repositories()
     selection = Selection(
@@ -82,8 +89,16 @@ def get_regressions(
         minimum_hazard=minimum_hazard,
         minimum_effect=minimum_effect,
     )
-    listing = Listing(selection, None if gone else processed, ordering, descending, page, size, members)
+    tab = Tab.GONE if gone else Tab.HISTORY if history else Tab.PROCESSED if processed else Tab.UNPROCESSED
+    listing = Listing(selection, tab, ordering, descending, page, size, members)
     return list_regressions(store, repositories, listing)
+
+
+@router.get("/history")
+def get_history(store: StoreNeed, repository: RepositoryName = "") -> list[HistoryAnswer]:
+    """List up to which commit the findings of each repository are history, or of one, and how many are on either side."""
+    repositories = [choose_repository(store, repository)] if repository else store.commits.repositories()
+    return [history_answer(store, own) for own in repositories]
 
 
 @router.post("/triage")

@@ -11,7 +11,7 @@ from sqlalchemy import DOUBLE_PRECISION, Column, Float, Index, PrimaryKeyConstra
 
 from knickpoint.store.tables.base import Blob, Code, Number, Time, exact_text, metadata
 
-__all__ = ["alert", "alert_run", "change_point", "decision", "judged", "regression", "sighting", "ticket"]
+__all__ = ["alert", "alert_run", "boundary", "change_point", "decision", "judged", "regression", "sighting", "ticket"]
 
 Real = Float(53).with_variant(DOUBLE_PRECISION(), "postgresql")
 """A double; what is not a number is NULL on both databases."""
@@ -111,11 +111,26 @@ regression = Table(
     Column("hazard", Real, nullable=False),
     Column("traces", Code, nullable=False),
     Column("unprocessed", Code, nullable=False),
+    Column("history", Code, nullable=False, server_default="0"),
     Column("found", Time, nullable=False),
     Column("changed", Time, nullable=False),
     Index("ix_regression_unprocessed", "repository_id", "unprocessed"),
 )
-"""``traces`` and ``unprocessed`` count live members; one without any is history."""
+"""``traces`` and ``unprocessed`` count live members; one without any is gone.
+
+``history`` is 1 where the place lies at or before the boundary, as the boundary and the lines say.
+"""
+
+boundary = Table(
+    "history_boundary",
+    metadata,
+    Column("repository_id", Number, nullable=False),
+    Column("slot", Code, nullable=False),
+    Column("who", exact_text, nullable=False),
+    Column("changed", Time, nullable=False),
+    PrimaryKeyConstraint("repository_id", "slot"),
+)
+"""The last commits of a repository that are history, one row each; the slot -1 alone where nothing is."""
 
 decision = Table(
     "decision",
