@@ -7,11 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.formats.files import FILES, HERE, made
+from tests.formats.files import COMPANIONS, FILES, HERE, made
 
-from knickpoint.formats import companion_of, read_mapped, read_report, sniff
+from knickpoint.formats import companion_of, read_found, read_mapped, read_report, sniff
 from knickpoint.formats.moment import read_moment
 from knickpoint.formats.rows import Rows
+from knickpoint.formats.source import Source
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome
 
@@ -47,9 +48,68 @@ def test_invalid_json_says_what_is_wrong_and_where() -> None:
         read_report(b'{"a": 1,\n"b": nope, "c": [1, 2, 3, 4]}')
 
 
-def test_two_documents_in_one_file_are_refused() -> None:
+def test_what_is_no_json_after_a_document_is_refused() -> None:
     with pytest.raises(FormatError, match="more follows after the end"):
-        read_report(b'{"benchmarks": []} {"benchmarks": []}', format="pytest-benchmark")
+        read_report(b'{"benchmarks": []} and more', format="pytest-benchmark")
+
+
+def _bencher(**values: float) -> str:
+    return json.dumps({name: {"latency": {"value": value}} for name, value in values.items()}, indent=1)
+
+
+@pytest.mark.parametrize("format_name", ["", "bencher"])
+@pytest.mark.parametrize("between", ["\n", "", "\r\n\r\n", " "])
+def test_several_documents_in_one_file_are_runs_in_their_order(between: str, format_name: str) -> None:
+    text = between.join([_bencher(a=1), _bencher(a=2, b=3), _bencher(a=4)])
+    report, problems = read_report(text.encode(), format=format_name)
+    assert [[result.samples for result in run.results] for run in report.runs] == [[(1.0,)], [(2.0,), (3.0,)], [(4.0,)]]
+    assert problems == ()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_json_file_twice_in_one_has_every_run_twice(path: Path) -> None:
+    once, _ = read_report(path.read_bytes(), name=path.name, companions=COMPANIONS)
+    if not isinstance(Source(path.read_bytes()).document, dict | list):
+        return
+    twice, _ = read_report(path.read_bytes().strip() * 2, name=path.name, companions=COMPANIONS)
+    values = [list(map(tuple, (result.samples for result in run.results))) for run in once.runs]
+    assert [list(map(tuple, (result.samples for result in run.results))) for run in twice.runs] == values * 2
+
+
+@pytest.mark.parametrize("name", ["github-action-benchmark-custom.json", "nyrkio.json", "jmh.json"])
+def test_json_lines_of_the_entries_of_a_list_are_that_list(name: str) -> None:
+    data = (HERE / "made" / name).read_bytes()
+    lines = "\n".join(json.dumps(entry) for entry in json.loads(data))
+    assert _values(lines.encode()) == _values(data)
+
+
+def _values(data: bytes) -> list[list[tuple[str, tuple[float, ...]]]]:
+    report, _ = read_report(data)
+    return [[(str(result.params), result.samples) for result in run.results] for run in report.runs]
+
+
+def test_documents_of_two_formats_in_one_file_are_refused_with_the_line_of_the_first_that_differs() -> None:
+    other = json.dumps({"results": [{"command": "a", "mean": 1, "times": [1]}]})
+    with pytest.raises(FormatError, match=r"r.json, line 16: document 3 is not in the format of the first, Bencher"):
+        read_report("\n".join([_bencher(a=1), _bencher(b=1), "", other]).encode(), name="r.json")
+
+
+def test_a_last_document_that_breaks_off_refuses_the_file_with_the_place() -> None:
+    text = _bencher(a=1) + "\n" + _bencher(a=2)[:-4]
+    with pytest.raises(FormatError, match=r"r.json: the JSON ends too early: what begins at line \d+"):
+        read_report(text.encode(), name="r.json")
+
+
+def test_an_error_in_one_of_several_documents_names_document_and_line() -> None:
+    with pytest.raises(FormatError, match=r"r.json, document 2 \(line 8\), a.latency.value"):
+        read_report((_bencher(a=1) + "\n" + '{"a": {"latency": {"value": []}}}').encode(), name="r.json")
+
+
+def test_json_lines_that_are_no_results_are_left_alone_in_folders_and_refused_by_name() -> None:
+    lines = b'{"level": "info"}\n{"level": "warn"}\n'
+    assert read_found(lines) is None
+    with pytest.raises(FormatError, match="no format fits this file"):
+        read_report(lines)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "[" * 100_000 + "]" * 100_000])

@@ -106,11 +106,49 @@ def test_a_truncated_file_imports_nothing_and_says_where_it_ends(lab: Lab) -> No
     assert lab.instance.store.commits.repositories() == []
 
 
-@pytest.mark.parametrize("value", ['"fast"', "NaN", "1e400", "null", "true", "[1]"])
-def test_a_history_with_one_wrong_value_imports_nothing(lab: Lab, value: str) -> None:
+@pytest.mark.parametrize("value", ['"fast"', "NaN", "1e400", "null", "true"])
+def test_a_history_with_one_odd_value_comes_in_with_a_failure_there(lab: Lab, value: str) -> None:
     text = history((A, 1, 10), (B, 2, 987654321))
-    summary = lab.take(lab.write("data.js", text.replace("987654321", value)))
+    (outcome,) = lab.take(lab.write("data.js", text.replace("987654321", value))).files
+    assert (outcome.state, outcome.new, outcome.failed) == (ImportState.IMPORTED, 2, 1)
+    assert lab.values(repository="o/r") == {A: {"sort": 10}, B: {}}
+    (warning,) = [problem for problem in outcome.problems if "failed" in problem.message]
+    assert warning.message.startswith("1 result failed: benchmark=")
+    assert "entries." in warning.message
+
+
+def test_a_history_with_a_list_in_place_of_a_value_imports_nothing(lab: Lab) -> None:
+    text = history((A, 1, 10), (B, 2, 987654321))
+    summary = lab.take(lab.write("data.js", text.replace("987654321", "[1]")))
     assert summary.files[0].state is ImportState.REFUSED
+    assert lab.instance.store.commits.repositories() == []
+
+
+def _times(*seconds: float) -> str:
+    """Write what hyperfine exported, one document after the other: a time each."""
+    import json
+
+    results = [{"command": "sort", "mean": second, "times": [second]} for second in seconds]
+    return "\n".join(json.dumps({"results": [result]}, indent=2) for result in results) + "\n"
+
+
+def test_documents_appended_to_one_file_are_runs_of_their_own(lab: Lab) -> None:
+    (outcome,) = lab.take(lab.write("runs.json", _times(1, 2, 6)), revision=A).files
+    assert (outcome.new, outcome.rerun) == (1, 2)
+    assert lab.values() == {A: {"sort": 2}}
+
+
+def test_a_document_appended_later_adds_its_run_and_leaves_the_others(lab: Lab) -> None:
+    lab.take(lab.write("runs.json", _times(1)), revision=A)
+    (outcome,) = lab.take(lab.write("runs.json", _times(1, 3)), revision=A).files
+    assert (outcome.same, outcome.rerun, outcome.corrected) == (1, 1, 0)
+    assert lab.values() == {A: {"sort": 2}}
+
+
+def test_a_document_that_breaks_off_keeps_the_whole_file_out(lab: Lab) -> None:
+    (outcome,) = lab.take(lab.write("runs.json", _times(1, 2)[:-9]), revision=A).files
+    assert outcome.state is ImportState.REFUSED
+    assert "ends too early" in outcome.lines()[0]
     assert lab.instance.store.commits.repositories() == []
 
 

@@ -288,6 +288,7 @@ def test_an_event_in_quarantine_brings_its_file_in_once_its_source_is_known(lab:
     ("name", "pattern", "expected"),
     [
         ("a.json", "**/*", True),
+        ("a.jsonl", "**/*", True),
         ("x/y/a.json.gz", "**/*", True),
         ("x/.hidden/a.json", "**/*", False),
         ("a.json.sidecar.json", "**/*", False),

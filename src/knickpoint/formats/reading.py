@@ -9,6 +9,7 @@ from typing import Final
 
 from knickpoint.formats.collector import held_back
 from knickpoint.formats.companion import companion_of
+from knickpoint.formats.documents import read_documents
 from knickpoint.formats.format import Format, Parsed
 from knickpoint.formats.placeholders import without_placeholders
 from knickpoint.formats.registry import FORMATS
@@ -80,6 +81,12 @@ def read_found(data: bytes, *, name: str = "", companions: Mapping[str, bytes] |
     source = Source(data, name, companions or {})
     with held_back() if len(data) > _LARGE else nullcontext():
         broken = source.data.lstrip()[:1] in (b"", b"{", b"[", b"\x1f") and source.fault is not None
+        if source.several and not _fitting(source):
+            try:
+                parsed = read_documents(source, _fitting, None)
+            except FormatError as error:
+                raise _placed(error, name) from error
+            return parsed and _checked(source, parsed)
         if not broken and (companion_of(source) or not _fitting(source)):
             return None
         return _read(source, "")
@@ -93,11 +100,27 @@ def _read(source: Source, wanted: str) -> Parsed:
             where=name,
             remedy="The benchmark run probably failed before it wrote results; look at its log, then run it again.",
         )
-    chosen = find_format(wanted) if wanted else _only(source)
     try:
-        report, problems = chosen.read(source)
+        parsed = _parsed(source, find_format(wanted) if wanted else None)
     except FormatError as error:
         raise _placed(error, name) from error
+    return _checked(source, parsed)
+
+
+def _parsed(source: Source, wanted: Format | None) -> Parsed:
+    """Return what the one document of ``source`` says, or all of several."""
+    whole = wanted.fits(source) if wanted is not None else bool(_fitting(source))
+    if source.several and not whole:
+        parsed = read_documents(source, _fitting, wanted)
+        if parsed is not None:
+            return parsed
+    chosen = wanted or _only(source)
+    return chosen.read(source)
+
+
+def _checked(source: Source, parsed: Parsed) -> Parsed:
+    """Return ``parsed`` with texts that can be kept, places that name the file, and a warning where it is empty."""
+    name, (report, problems) = source.name, parsed
     if may_need_tidying(source):
         report = keepable(report)
     report = without_placeholders(report)
@@ -105,7 +128,7 @@ def _read(source: Source, wanted: str) -> Parsed:
         problems = (
             *problems,
             Problem(
-                f"the file holds no results ({chosen.title})",
+                f"the file holds no results ({find_format(report.format).title})",
                 where=name,
                 remedy="Look whether the run was filtered to nothing.",
                 severity=Severity.WARNING,
@@ -138,7 +161,7 @@ def _only(source: Source) -> Format:
             remedy="Import the results; it is read along where it is of use.",
         )
     start = source.text.lstrip()[:1]
-    if start in ("{", "[") and source.fault is not None:
+    if start in ("{", "[") and source.fault is not None and not source.several:
         raise source.fault
     raise FormatError(
         "no format fits this file",

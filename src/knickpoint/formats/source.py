@@ -16,7 +16,7 @@ from typing import Final
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Severity
 
-__all__ = ["LARGEST_CONTENT", "Source"]
+__all__ = ["LARGEST_CONTENT", "Document", "Source"]
 
 LARGEST_CONTENT: Final = 1 << 30
 """Bytes that a compressed file may unpack to; more is taken for an attack or an accident."""
@@ -26,8 +26,23 @@ _BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_GAP: Final = re.compile("[\ufeff \t\r\n]*")
+_DECODER: Final = json.JSONDecoder()
 _CUT: Final = re.compile(r'[\w.+-]{0,9}|"[^"]*', re.DOTALL)
 """What may stand last in a JSON text that was cut: the start of a word, a number or a string."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One of several JSON documents in a file: its number, counted from 1, its first line, and its text."""
+
+    number: int
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        """Name it for messages."""
+        return f"document {self.number} (line {self.line})"
 
 
 @dataclass(frozen=True)
@@ -148,6 +163,41 @@ class Source:
         """What is wrong with the JSON, None where nothing is."""
         return self._parsed[1]
 
+    @cached_property
+    def several(self) -> bool:
+        """Whether a whole JSON document is followed by what begins as another one does."""
+        text = self.readable
+        start = _GAP.match(text).end()  # type: ignore[union-attr]
+        if text[start : start + 1] not in ("{", "[") or self.fault is None:
+            return False
+        try:
+            _, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            return False
+        after = _GAP.match(text, end).end()  # type: ignore[union-attr]
+        return text[after : after + 1] in ("{", "[")
+
+    @cached_property
+    def documents(self) -> tuple[Document, ...]:
+        """The JSON documents of a file that has :attr:`several`. Raises ``FormatError`` where one breaks off."""
+        text = self.text
+        found: list[Document] = []
+        position, line, counted = 0, 1, 0
+        while (position := _GAP.match(text, position).end()) < len(text):  # type: ignore[union-attr]
+            line += text.count("\n", counted, position)
+            counted = position
+            try:
+                _, end = _DECODER.raw_decode(text, position)
+            except JSONDecodeError as error:
+                raise self._json_fault(text, error, 1) from error
+            except RecursionError as error:
+                raise self._too_deep() from error
+            except ValueError as error:
+                raise self._too_many_digits(error) from error
+            found.append(Document(len(found) + 1, line, text[position:end]))
+            position = end
+        return tuple(found)
+
     @property
     def json(self) -> object:
         """The JSON document. Raises ``FormatError`` saying where it breaks off."""
@@ -192,11 +242,14 @@ class Source:
         except RecursionError as error:
             raise self._too_deep() from error
         except ValueError as error:
-            raise FormatError(
-                f"a number in the JSON has too many digits ({error})",
-                where=self.name,
-                remedy="Write numbers as the tools do, with at most 17 significant digits.",
-            ) from error
+            raise self._too_many_digits(error) from error
+
+    def _too_many_digits(self, error: ValueError) -> FormatError:
+        return FormatError(
+            f"a number in the JSON has too many digits ({error})",
+            where=self.name,
+            remedy="Write numbers as the tools do, with at most 17 significant digits.",
+        )
 
     def _too_deep(self) -> FormatError:
         return FormatError(
@@ -211,7 +264,7 @@ class Source:
             return FormatError(
                 f"more follows after the end of the JSON document at {place}",
                 where=self.name,
-                remedy="Give each JSON document in a file of its own.",
+                remedy="Take out what is no JSON.",
             )
         if (
             error.msg.startswith("Unterminated string")

@@ -32,7 +32,7 @@ def takes_name(name: str, pattern: str = "**/*") -> bool:
     if not (fnmatchcase(name, pattern) or fnmatchcase(name, pattern.removeprefix("**/"))):
         return False
     plain = parts[-1].lower().removesuffix(".gz")
-    suffixes = {suffix for known in FORMATS for suffix in known.suffixes} | {".json", ".csv"}
+    suffixes = {suffix for known in FORMATS for suffix in known.suffixes} | {".json", ".jsonl", ".ndjson", ".csv"}
     return plain.endswith(tuple(suffixes)) and Path(plain).suffix not in _NEVER_RESULTS
 
 

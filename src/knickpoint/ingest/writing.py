@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -255,14 +256,7 @@ class Writer:
         self, arrival: Arrival, book: GitBook | ResultsBook, runs: Sequence[Completed], slots: dict[str, int]
     ) -> _Counts:
         apart = keys_without_trace(self.destination.store, book.repository, [one.run for one in runs])
-        items = [self._item(arrival, one, slots[one.run.revision], apart) for one in runs]
-        identities = {item.identity for item in items}
-        if len(identities) < len(items):
-            raise InputError(
-                "two runs of this file cannot be told apart",
-                where=arrival.source,
-                remedy="Give every run of the file its own id.",
-            )
+        items = _numbered([self._item(arrival, one, slots[one.run.revision], apart) for one in runs])
         counts = _Counts()
         receipts = self.destination.store.runs.put_many(book.repository, items)
         for one, item, receipt in zip(runs, items, receipts, strict=True):
@@ -348,6 +342,17 @@ class Writer:
             options=arrival.as_options(),
         )
         return outcome
+
+
+def _numbered(items: Sequence[RunItem]) -> list[RunItem]:
+    """Return ``items`` with numbers at those that nothing else tells apart, as documents appended to one file."""
+    seen: Counter[str] = Counter()
+    numbered = []
+    for item in items:
+        seen[item.identity] += 1
+        count = seen[item.identity]
+        numbered.append(replace(item, identity=f"{item.identity}~{count}") if count > 1 else item)
+    return numbered
 
 
 def keep_refused(

@@ -1,0 +1,92 @@
+"""Documents: read files that hold several JSON documents, one a line or one after the other.
+
+CI jobs append the output of each run to one file, and services write JSON Lines. Each document is read as a file of
+its own; where each is one entry of what a format has as a list, all together are that list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from knickpoint.formats.format import Format, Parsed
+from knickpoint.formats.source import Document, Source
+from knickpoint.model.commit import Commit
+from knickpoint.model.errors import FormatError
+from knickpoint.model.report import Problem, Report, RunReport
+
+__all__ = ["read_documents"]
+
+Fitting = Callable[[Source], tuple[Format, ...]]
+"""Return the formats that a source looks like."""
+
+
+def read_documents(source: Source, fitting: Fitting, wanted: Format | None) -> Parsed | None:
+    """Return what the documents of ``source`` say, as runs in their order; None where they are in no format.
+
+    Args:
+        source: a file with several documents.
+        fitting: tells the formats of a source.
+        wanted: the format that was named, None to find it by looking.
+
+    Raises:
+        FormatError: a document breaks off, is not in the format of the first, or has an error; nothing of the file is
+            to be kept.
+    """
+    documents = source.documents
+    joined = _joined(source, documents)
+    if joined is not None:
+        chosen = (wanted,) if wanted is not None and wanted.fits(joined) else () if wanted else fitting(joined)
+        if len(chosen) == 1:
+            return chosen[0].read(joined)
+    parts = [replace(source, data=document.text.encode(errors="surrogatepass")) for document in documents]
+    found = (wanted,) if wanted is not None else fitting(parts[0])
+    if len(found) != 1:
+        return None
+    _check(parts, documents, found[0])
+    return _merged(found[0], [_read(found[0], part, document) for part, document in zip(parts, documents, strict=True)])
+
+
+def _joined(source: Source, documents: Sequence[Document]) -> Source | None:
+    """Return the documents as one list, None where one of them is a list itself."""
+    if any(document.text.startswith("[") for document in documents):
+        return None
+    text = ",\n".join(document.text for document in documents)
+    return replace(source, data=f"[{text}]".encode(errors="surrogatepass"))
+
+
+def _check(parts: Sequence[Source], documents: Sequence[Document], found: Format) -> None:
+    """Refuse the file where a document does not look like the format ``found``, that of the first."""
+    for part, document in zip(parts, documents, strict=True):
+        if not found.fits(part):
+            raise FormatError(
+                f"document {document.number} is not in the format of the first, {found.title}",
+                where=f"line {document.line}",
+                remedy="Put results of one format into one file.",
+            )
+
+
+def _read(known: Format, part: Source, document: Document) -> Parsed:
+    try:
+        report, problems = known.read(part)
+    except FormatError as error:
+        where = f"{document}, {error.where}" if error.where else str(document)
+        raise FormatError(error.message, where=where, remedy=error.remedy) from error
+    return report, tuple(replace(problem, where=f"{document}, {problem.where}") for problem in problems)
+
+
+def _merged(known: Format, read: Sequence[Parsed]) -> Parsed:
+    reports = [report for report, _ in read]
+    repositories = list(dict.fromkeys(report.repository for report in reports if report.repository))
+    if len(repositories) > 1:
+        raise FormatError(
+            f"the documents belong to {len(repositories)} repositories: {', '.join(repositories)}",
+            remedy="Split the file, one a repository.",
+        )
+    runs: tuple[RunReport, ...] = tuple(run for report in reports for run in report.runs)
+    commits: dict[str, Commit] = {}
+    for report in reports:
+        for commit in report.commits:
+            commits.setdefault(commit.hash, commit)
+    problems: tuple[Problem, ...] = tuple(problem for _, told in read for problem in told)
+    return Report(known.name, runs, tuple(commits.values()), next(iter(repositories), "")), problems
