@@ -77,9 +77,18 @@ def test_a_canary_that_moved_is_told_by_check_and_fails_nothing(
     configure('[canaries.machine]\nquery = "benchmark=canary"\n')
     knick("import", series(instance / "series.csv"))
     new = instance / "new.csv"
-    new.write_text(f"benchmark,unit,value\nsort,ms,{20 * factor}\ncanary,ms,15\n", encoding="utf-8")
+    new.write_text(f"benchmark,unit,value\nsort,ms,{20 * factor}\nfind,ms,5\ncanary,ms,15\n", encoding="utf-8")
     ran = knick("check", new)
     assert (ran.code, "the canary" in ran.errors, "in doubt" in ran.errors) == (code, True, True)
+
+
+def test_a_canary_that_vanished_is_named_by_check_and_fails_nothing(knick: Knick, instance: Path) -> None:
+    configure('[canaries.machine]\nquery = "benchmark=canary"\n')
+    knick("import", series(instance / "series.csv"))
+    new = instance / "new.csv"
+    new.write_text("benchmark,unit,value\nsort,ms,20\nfind,ms,5\n", encoding="utf-8")
+    ran = knick("check", new)
+    assert (ran.code, "the canary ,benchmark=canary, has no value (vanished" in ran.errors) == (0, True)
 
 
 @pytest.mark.usefixtures("instance")

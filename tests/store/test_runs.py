@@ -141,3 +141,31 @@ def test_a_run_publishes_one_event(bench: Bench) -> None:
     bench.put(0, report({"a": 1.0}), "r")
     (event,) = bench.store.outbox.claim(["traces-changed"], "worker", 60, 10)
     assert (event.payload["repository"], event.payload["slots"], event.payload["count"]) == ("main", [0], 1)
+
+
+def _failed(*names: str) -> ResultTable:
+    return ResultTable.of([Result({"name": name}, outcome=Outcome.FAILED) for name in names])
+
+
+def test_the_failures_of_a_commit_are_those_of_all_its_runs_with_and_without_a_trace(bench: Bench) -> None:
+    bench.put(3, report({"a": 1.0, "b": 1.0, "c": 1.0}), "measured")
+    bench.put(7, RunReport(_failed("a")), "one")
+    never = Result({"name": "never"}, outcome=Outcome.FAILED)
+    skipped = Result({"name": "skipped"}, outcome=Outcome.SKIPPED)
+    bench.put(7, RunReport(_failed("b"), unmeasured=(never, skipped)), "other")
+    failures = bench.store.runs.failures(bench.repository, [3, 7, 9])
+    assert failures == {3: set(), 7: {",name=a,", ",name=b,", ",name=never,"}, 9: set()}
+
+
+def test_the_failures_of_a_large_run_are_found(bench: Bench) -> None:
+    many = {f"t{number}": 1.0 for number in range(5_000)}
+    bench.put(1, report(many), "measured")
+    bench.put(2, RunReport(_failed(*many)), "failed")
+    assert len(bench.store.runs.failures(bench.repository, [2])[2]) == 5_000
+
+
+def test_the_slots_with_a_run_are_known(bench: Bench) -> None:
+    bench.put(3, report({"a": 1.0}), "one")
+    bench.put(3, report({"b": 1.0}), "two")
+    bench.put(7, RunReport(_failed("a")), "three")
+    assert bench.store.runs.slots(bench.repository) == {3, 7}

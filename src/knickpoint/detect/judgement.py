@@ -120,27 +120,6 @@ def _rare(runs: int) -> float:
     return RARE + 1 / runs if runs < 1 / RARE else RARE
 
 
-def _nothing(reason: str, region: StableRegion | None, samples: int, evidence: tuple[Check, ...]) -> Judgement:
-    unknown = math.nan
-    return Judgement(
-        verdict=Verdict.NO_DATA,
-        conditional=False,
-        reason=reason,
-        region=region,
-        samples=samples,
-        level=unknown,
-        centre=unknown,
-        size=unknown,
-        relative_size=unknown,
-        low=unknown,
-        high=unknown,
-        detectable=unknown,
-        detectable_relative=unknown,
-        p_value=unknown,
-        evidence=evidence,
-    )
-
-
 def _relative(size: float, centre: float) -> float:
     return size / abs(centre) if centre else math.copysign(math.inf, size) if size else 0.0
 
@@ -225,7 +204,9 @@ def judge(
     )
     if region is None or not all(check.passed for check in evidence):
         reason = f"the region has fewer than {FEWEST} values" if fresh.size else "no new sample was given"
-        return _nothing(reason, region, int(fresh.size), evidence)
+        return Judgement.without_numbers(
+            Verdict.NO_DATA, reason, region=region, samples=int(fresh.size), evidence=evidence
+        )
     part = past[region.first : region.last + 1]
     measured = part[~np.isnan(part)][-NEWEST:]
     unit = power_of_two(measured)

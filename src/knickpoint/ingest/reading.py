@@ -8,6 +8,7 @@ from pathlib import Path
 
 from knickpoint.ingest.arrival import Arrival
 from knickpoint.ingest.books import Books
+from knickpoint.ingest.ci import CiFacts, read_ci
 from knickpoint.ingest.companions import companions_of
 from knickpoint.ingest.completion import Context
 from knickpoint.ingest.importing import mapping_of, read_file, reader
@@ -39,6 +40,8 @@ def read_results(
 ) -> ReadResults:
     """Read results files with the naming rules of ``destination``; runs need not say their commit.
 
+    What a run leaves open of commit and branch is taken from sidecars, then from the variables of the CI.
+
     ``format`` names a format, or the path of a mapping (``….toml``).
 
     Raises:
@@ -47,6 +50,7 @@ def read_results(
     name, mapping = mapping_of(format)
     books = Books(destination)
     settings = destination.ingest
+    ci = read_ci()
     runs: list[RunReport] = []
     warnings: list[Problem] = []
     names: dict[str, None] = {}
@@ -65,7 +69,7 @@ def read_results(
         naming = Naming(told.params, settings.drop_params, settings.refuse_params, settings.renames)
         for run in report.runs:
             table, _notes = naming.apply(run.results, where=str(path))
-            runs.append(replace(run, results=table, revision=told.commit or run.revision))
+            runs.append(_placed(replace(run, results=table), told, ci))
     if len(names) > 1:
         raise FormatError(
             f"the results belong to several repositories: {', '.join(names)}",
@@ -73,3 +77,11 @@ def read_results(
             remedy="Name one with --repository, or judge them one by one.",
         )
     return ReadResults(next(iter(names), ""), tuple(runs), tuple(warnings))
+
+
+def _placed(run: RunReport, told: Sidecar, ci: CiFacts | None) -> RunReport:
+    """Return a run with its commit and branch, as far as sidecars, the file itself or the CI say them."""
+    if told.commit or run.revision or ci is None:
+        return replace(run, revision=told.commit or run.revision, branch=told.branch or run.branch)
+    revisions = {**run.revisions, **ci.revisions}
+    return replace(run, revision=ci.revision, branch=told.branch or run.branch or ci.branch, revisions=revisions)

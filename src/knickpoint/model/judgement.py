@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Self
 
 from knickpoint.model.step import Check, StableRegion, Verdict
 
@@ -36,3 +38,33 @@ class Judgement:
     detectable_relative: float
     p_value: float
     evidence: tuple[Check, ...]
+
+    @classmethod
+    def without_numbers(
+        cls,
+        verdict: Verdict,
+        reason: str,
+        *,
+        region: StableRegion | None = None,
+        samples: int = 0,
+        evidence: tuple[Check, ...] = (),
+    ) -> Self:
+        """Return a verdict that rests on no comparison of levels: all of its numbers are ``nan``."""
+        unknown = math.nan
+        return cls(
+            verdict=verdict,
+            conditional=False,
+            reason=reason,
+            region=region,
+            samples=samples,
+            level=unknown,
+            centre=unknown,
+            size=unknown,
+            relative_size=unknown,
+            low=unknown,
+            high=unknown,
+            detectable=unknown,
+            detectable_relative=unknown,
+            p_value=unknown,
+            evidence=evidence,
+        )

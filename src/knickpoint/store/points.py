@@ -199,6 +199,19 @@ class Points:
                     found.append((int(row.run_id), piece))
         return found
 
+    def failed(
+        self, connection: Connection, repository_id: int, slots: Sequence[int]
+    ) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Yield slot and ids of the traces that failed in a run there, a pair for each part with failures."""
+        own = select(chunk_table.c.id).where(chunk_table.c.repository_id == repository_id)
+        query = select(table.c.slot, table.c.chunk, table.c.data).where(self._database.among(table.c.slot))
+        query = query.where(or_(table.c.chunk == -repository_id, table.c.chunk.in_(own)))
+        query = query.order_by(table.c.slot, table.c.chunk, table.c.run_id)
+        for slot, chunk, data in connection.execute(query, {"numbers": self._database.listed(slots)}):
+            failed = Part.unpack(data).failed
+            if len(failed):
+                yield int(slot), failed + max(chunk, 0) * CHUNK
+
     def _rows(self, connection: Connection, repository_id: int, slot: int, chunks: NDArray[np.int64]) -> list[_Row]:
         """Return the parts at ``slot`` that may hold traces of ``chunks``."""
         low, high = (int(chunks[0]), int(chunks[-1])) if len(chunks) else (0, -1)

@@ -315,6 +315,22 @@ class Runs:
             rows = connection.execute(query, {"numbers": self._database.listed(slots)}).all()
             return [self._run_of(connection, row) for row in rows]
 
+    def slots(self, repository: Repository) -> set[int]:
+        """Return the slots of the commits that have a run."""
+        query = select(tables.run.c.slot).where(tables.run.c.repository_id == repository.id).distinct()
+        with self._database.reading() as connection:
+            return set(connection.execute(query).scalars())
+
+    def failures(self, repository: Repository, slots: Sequence[int]) -> dict[int, set[str]]:
+        """Return slot → keys of the benchmarks that failed in a run there, measured ones of other runs included."""
+        found: dict[int, set[str]] = {slot: set() for slot in slots}
+        with self._database.reading() as connection:
+            for slot, ids in self._points.failed(connection, repository.id, slots):
+                found[slot] |= {trace.key for trace in self._traces.get(ids)}
+        for run in self.at(repository, slots):
+            found[run.slot] |= {encode_key(one.params) for one in run.unmeasured if one.outcome is Outcome.FAILED}
+        return found
+
     def never_measured(self, repository: Repository, *, limit: int = 1000) -> list[Run]:
         """Return the newest runs with results that made no trace, as nobody ever measured them; newest first."""
         table = tables.run

@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from knickpoint.detect import judge
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import HistoryError
 from knickpoint.model.frame import Trace
 from knickpoint.model.judgement import Judgement
+from knickpoint.model.params import decode_key
 from knickpoint.model.report import Outcome, RunReport
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit import Better, convert, read_unit
 from knickpoint.store import Store
+from knickpoint.watch.presence import failed_positions, find_vanished
 
 __all__ = ["CheckReport", "CheckedTrace", "check_results"]
+
+_LONGEST_MESSAGE: Final = 200
+"""Characters that a reason takes over of what a failed benchmark printed."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedTrace:
     """The verdict on one trace.
 
-    ``values`` has one value a run, in ``unit``, the unit of the history where there is one. ``trace`` is None
-    where the history does not know the key. ``failed`` holds what failed runs said.
+    ``values`` has one value a run, in ``unit``, the unit of the history where there is one; none where the benchmark
+    failed, was skipped or vanished. ``trace`` is None where the history does not know the key. ``failed`` holds what
+    failed runs said.
     """
 
     key: str
@@ -39,15 +48,19 @@ class CheckedTrace:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The verdicts on all traces of the new results, by key.
+    """The verdicts on all traces of the new results, and on those that vanished, by key.
 
-    ``base`` is the slot of the last commit that counted as history, None where there is no history at all.
+    ``base`` is the slot of the last commit that counted as history, None where there is no history at all. ``measured``
+    counts the commits of that history at which a benchmark of the new results was measured, and ``newest`` is the slot
+    of the last one, None without any.
     """
 
     line: str
     base: int | None
     traces: tuple[CheckedTrace, ...]
     counts: Mapping[Verdict, int] = field(default_factory=dict)
+    measured: int = 0
+    newest: int | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -58,12 +71,121 @@ class CheckReport:
 
 @dataclass(slots=True)
 class _Given:
-    """What the new results say about one key."""
+    """What the new results say about one key: by dimension, a value and its unit for each run."""
 
-    units: list[str] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
+    measured: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
     better: Better = Better.UNKNOWN
     failed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+    @property
+    def runs(self) -> int:
+        """The number of runs that measured it, or failed."""
+        return max((len(values) for values in self.measured.values()), default=0) + len(self.failed)
+
+
+@dataclass(frozen=True)
+class _History:
+    """What the store has of some keys on a line up to and including a position.
+
+    ``traces`` are those of the keys, sorted by id, and ``values`` their traces x positions.
+    """
+
+    store: Store
+    line: Line
+    last: int
+    traces: tuple[Trace, ...]
+    values: NDArray[np.float64]
+
+    @classmethod
+    def read(cls, store: Store, line: Line, last: int, keys: Iterable[str]) -> _History:
+        ids = sorted(number for own in store.traces.find_ids(line.repository, keys).values() for number in own)
+        values = np.empty((len(ids), 0))
+        if ids and last >= 0:
+            values = np.asarray(store.frames.values(line, ids, last=last), dtype=np.float64)
+        return cls(store, line, last, tuple(store.traces.get(ids)), values)
+
+    @cached_property
+    def measured(self) -> NDArray[np.int64]:
+        """The positions at which any of the traces was measured."""
+        return np.flatnonzero((~np.isnan(self.values)).any(axis=0))
+
+    @cached_property
+    def newest(self) -> list[int]:
+        """The last position at which each trace was measured, -1 for never."""
+        return [int(np.flatnonzero(~np.isnan(row)).max(initial=-1)) for row in self.values]
+
+    @cached_property
+    def rows(self) -> dict[str, list[int]]:
+        """Key → rows of its traces, one for each dimension."""
+        found: dict[str, list[int]] = {}
+        for row, trace in enumerate(self.traces):
+            found.setdefault(trace.key, []).append(row)
+        return found
+
+    @cached_property
+    def failures(self) -> Mapping[str, int]:
+        """Key → the newest position at which it failed."""
+        return failed_positions(self.store, self.line, self.last) if self.last >= 0 else {}
+
+    def of(self, key: str) -> dict[str, int]:
+        """Return dimension → row of the traces of a key that were measured, the last measured one first."""
+        rows = [row for row in self.rows.get(key, []) if self.newest[row] >= 0]
+        rows.sort(key=lambda row: -self.newest[row])
+        return {self.traces[row].dimension: row for row in rows}
+
+    def name(self, position: int) -> str:
+        """Return the short hash of the commit at a position."""
+        return self.name_of(self.line.slots[position])
+
+    def name_of(self, slot: int) -> str:
+        """Return the short hash of the commit at a slot."""
+        return self.store.commits.get(self.line.repository, [slot])[0].commit.hash[:12]
+
+
+def check_results(
+    store: Store,
+    repository: Repository | None,
+    runs: Sequence[RunReport],
+    *,
+    base: int | None = None,
+    line: str = "",
+    partial: bool = False,
+    alpha: float = 0.01,
+    minimum_effect: float = 0.0,
+) -> CheckReport:
+    """Judge the results of ``runs`` against the history of ``line`` up to and including ``base`` (a slot).
+
+    Several runs of one benchmark are several samples; the samples within a run are one value, their median,
+    because that is what the history consists of. Without a ``repository`` or a ``base`` there is no history. Nothing is
+    written. Beside what :func:`knickpoint.detect.judge` finds, these are *regressed*, with the reason:
+
+    - what failed, in any of the runs, unless it failed at the base, too: then there are no data;
+    - what vanished, unless ``partial``: the base has it (:func:`knickpoint.watch.presence.find_vanished`) with the
+      params that all new results share, and the new results lack it;
+    - what has another unit now, into which that of the history does not convert.
+
+    Raises:
+        HistoryError: no such line, or the base is not on it.
+        InputError: ``alpha`` or ``minimum_effect`` cannot be.
+    """
+    given = _collect(runs)
+    history = None
+    if repository is not None:
+        own = store.commits.line(repository, line)
+        history = _History.read(store, own, _position(own, base), given)
+    checked: list[CheckedTrace] = []
+    for key, one in given.items():
+        checked += _checked(key, one, history, alpha, minimum_effect)
+    if history is not None and history.last >= 0 and given and not partial:
+        checked += _vanished(history, given, {one.trace.id for one in checked if one.trace})
+    checked.sort(key=lambda one: (one.key, one.unit))
+    counts = Counter(one.judgement.verdict for one in checked)
+    if history is None:
+        return CheckReport(line, None, tuple(checked), counts)
+    measured = history.measured
+    newest = history.line.slots[int(measured[-1])] if measured.size else None
+    return CheckReport(history.line.name, base, tuple(checked), counts, int(measured.size), newest)
 
 
 def _collect(runs: Sequence[RunReport]) -> dict[str, _Given]:
@@ -74,102 +196,124 @@ def _collect(runs: Sequence[RunReport]) -> dict[str, _Given]:
         for number, result in enumerate(run.results):
             given = found.setdefault(run.results.keys[number], _Given())
             if result.outcome is Outcome.FAILED:
-                given.failed.append(result.message or "failed")
+                given.failed.append(result.message)
+            if result.outcome is Outcome.SKIPPED:
+                given.skipped.append(result.message)
             if result.samples:
                 samples.setdefault((run.results.keys[number], result.unit), []).extend(result.samples)
                 given.better = result.better if given.better is Better.UNKNOWN else given.better
         for (key, unit), own in samples.items():
-            found[key].units.append(unit)
-            found[key].values.append(float(np.median(own)))
+            values = found[key].measured.setdefault(read_unit(unit).dimension, [])
+            values.append((float(np.median(own)), unit))
     return found
 
 
-def _trace_of(candidates: Sequence[Trace], unit: str) -> Trace | None:
-    """Return the trace whose unit ``unit`` converts into."""
-    dimension = read_unit(unit).dimension
-    return next((trace for trace in candidates if read_unit(trace.unit).dimension == dimension), None)
+def _position(line: Line, base: int | None) -> int:
+    """Return the position of the base on the line, -1 for none."""
+    if base is None:
+        return -1
+    if base not in line.positions:
+        raise HistoryError(
+            f"the base commit (slot {base}) is not on the line {line.name!r}",
+            where=line.repository.name,
+            remedy="Name a commit of that line, such as the merge base.",
+        )
+    return line.positions[base]
 
 
-def _base(store: Store, line: Line, runs: Sequence[RunReport], base: int | None) -> int:
-    """Return the position of the last commit that counts as history, -1 for none.
+def _checked(
+    key: str, given: _Given, history: _History | None, alpha: float, minimum_effect: float
+) -> list[CheckedTrace]:
+    """Return the verdicts on what the new results say about one key: one, or one for each dimension."""
+    rows = history.of(key) if history else {}
+    if given.failed or not given.measured:
+        verdict, reason = _without_value(key, given, history, next(iter(rows.values()), None))
+        judgement = Judgement.without_numbers(verdict, reason)
+        trace = next((history.traces[row] for row in history.rows.get(key, [])), None) if history else None
+        return [CheckedTrace(key, trace, trace.unit if trace else "", (), judgement, tuple(given.failed))]
+    found = []
+    for dimension, measured in given.measured.items():
+        row = rows.get(dimension)
+        # The unit changed where another one was measured later, and is measured no more.
+        gone = next((other for name, other in rows.items() if name not in given.measured), None)
+        if history and gone is not None and (row is None or history.newest[gone] > history.newest[row]):
+            found.append(_of_another_unit(key, measured, history.traces[gone]))
+            continue
+        trace = history.traces[row] if history and row is not None else None
+        past = history.values[row] if history and row is not None else np.empty(0)
+        better = trace.better if trace and trace.better is not Better.UNKNOWN else given.better
+        unit = trace.unit if trace else measured[0][1]
+        values = tuple(convert(value, read_unit(own), read_unit(unit)) for value, own in measured)
+        judgement = judge(past, values, better=better, alpha=alpha, minimum_effect=minimum_effect)
+        found.append(CheckedTrace(key, trace, unit, values, judgement))
+    return found
 
-    Without ``base`` that is the commit before the first one of the new results that is on the line, else
-    the newest one: new results are never their own history.
+
+def _of_another_unit(key: str, measured: Sequence[tuple[float, str]], trace: Trace) -> CheckedTrace:
+    """Return the verdict on values whose unit does not convert into that of ``trace``, the history of the key."""
+    unit = measured[0][1]
+    reason = f"the unit changed from {trace.unit or 'none'} to {unit or 'none'}"
+    judgement = Judgement.without_numbers(Verdict.REGRESSED, reason, samples=len(measured))
+    values = tuple(convert(value, read_unit(own), read_unit(unit)) for value, own in measured)
+    return CheckedTrace(key, trace, unit, values, judgement)
+
+
+def _without_value(key: str, given: _Given, history: _History | None, row: int | None) -> tuple[Verdict, str]:
+    """Return verdict and reason of a benchmark that failed or was skipped; ``row`` is its trace measured last."""
+    if not given.failed:
+        return Verdict.NO_DATA, _said("skipped", given.skipped)
+    some = f"failed in {len(given.failed)} of {given.runs} runs" if given.measured else "failed"
+    reason = _said(some, given.failed)
+    newest = history.newest[row] if history and row is not None else -1
+    broken = history.failures.get(key, -1) if history else -1
+    if history and broken > newest:
+        return Verdict.NO_DATA, f"{reason}; it failed at {history.name(broken)}, too"
+    return Verdict.REGRESSED, reason if newest >= 0 else f"{reason}; it was never measured before"
+
+
+def _said(what: str, messages: Sequence[str]) -> str:
+    """Return what happened with the first line of the first message that says anything."""
+    lines = (line.strip() for message in messages for line in message.splitlines())
+    first = next((line for line in lines if line), "")
+    return f"{what}: {first[:_LONGEST_MESSAGE]}" if first else what
+
+
+def _vanished(history: _History, given: Mapping[str, _Given], judged: Collection[int]) -> list[CheckedTrace]:
+    """Return a row for each trace that the base has with the shared params, and that the new results lack.
+
+    ``judged`` are the ids of traces that have a row already. A benchmark that failed or was skipped has one for all of
+    its traces.
     """
-    if base is not None:
-        if base not in line.positions:
-            raise HistoryError(
-                f"the base commit (slot {base}) is not on the line {line.name!r}",
-                where=line.repository.name,
-                remedy="Name a commit of that line, such as the merge base.",
-            )
-        return line.positions[base]
-    positions = []
-    for revision in {run.revision for run in runs if run.revision}:
-        commit = store.commits.find(line.repository, revision)
-        if commit and commit.slot in line.positions:
-            positions.append(line.positions[commit.slot])
-    return min(positions) - 1 if positions else len(line.slots) - 1
-
-
-def check_results(
-    store: Store,
-    repository: Repository | None,
-    runs: Sequence[RunReport],
-    *,
-    base: int | None = None,
-    line: str = "",
-    alpha: float = 0.01,
-    minimum_effect: float = 0.0,
-) -> CheckReport:
-    """Judge the results of ``runs`` against the history of ``line`` up to and including ``base`` (a slot).
-
-    Several runs of one benchmark are several samples; the samples within a run are one value, their median,
-    because that is what the history consists of. Without a ``repository`` there is no history. Nothing is written.
-
-    Raises:
-        HistoryError: no such line, or the base is not on it.
-        InputError: ``alpha`` or ``minimum_effect`` cannot be.
-    """
-    given = _collect(runs)
-    if repository is None:
-        unknown = [
-            _judged(key, given[key], None, np.empty(0), alpha=alpha, minimum_effect=0.0) for key in sorted(given)
-        ]
-        return CheckReport(line, None, tuple(unknown), Counter(one.judgement.verdict for one in unknown))
-    own = store.commits.line(repository, line)
-    position = _base(store, own, runs, base)
-    names = store.traces.find_ids(repository, given)
-    known = {trace.id: trace for trace in store.traces.get([number for ids in names.values() for number in ids])}
-    chosen: dict[str, Trace] = {}
-    for key, one in given.items():
-        candidates = [known[number] for number in names.get(key, [])]
-        found = _trace_of(candidates, one.units[0]) if one.units else next(iter(candidates), None)
-        if found:
-            chosen[key] = found
-    ids = np.array(sorted(trace.id for trace in chosen.values()), dtype=np.int64)
-    history = np.empty((0, 0))
-    if ids.size and position >= 0:
-        history = np.asarray(store.frames.values(own, ids, last=position), dtype=np.float64)
-    checked = []
-    for key in sorted(given):
-        trace = chosen.get(key)
-        past = history[np.searchsorted(ids, trace.id)] if trace and history.size else np.empty(0)
-        checked.append(_judged(key, given[key], trace, past, alpha=alpha, minimum_effect=minimum_effect))
-    counts = Counter(one.judgement.verdict for one in checked)
-    return CheckReport(own.name, own.slots[position] if position >= 0 else None, tuple(checked), counts)
-
-
-def _judged(
-    key: str, given: _Given, trace: Trace | None, past: np.ndarray, *, alpha: float, minimum_effect: float
-) -> CheckedTrace:
-    unit = trace.unit if trace else (given.units[0] if given.units else "")
-    target = read_unit(unit)
-    values = tuple(
-        convert(value, read_unit(own), target)
-        for value, own in zip(given.values, given.units, strict=True)
-        if read_unit(own).dimension == target.dimension
+    whole = {key for key, one in given.items() if one.failed or not one.measured}
+    accounted = {trace.id for trace in history.traces if trace.key in whole}
+    found = find_vanished(
+        history.store,
+        history.line,
+        history.last,
+        shared=_shared(given),
+        submitted={*judged, *accounted},
+        measured=history.measured,
     )
-    better = trace.better if trace and trace.better is not Better.UNKNOWN else given.better
-    judgement = judge(past, values, better=better, alpha=alpha, minimum_effect=minimum_effect)
-    return CheckedTrace(key, trace, unit, values, judgement, tuple(given.failed))
+    names = {slot: history.name_of(slot) for slot in {one.slot for one in found}}
+    return [
+        CheckedTrace(
+            one.trace.key,
+            one.trace,
+            one.trace.unit,
+            (),
+            Judgement.without_numbers(Verdict.REGRESSED, f"vanished: last measured at {names[one.slot]}"),
+        )
+        for one in found
+    ]
+
+
+def _shared(keys: Iterable[str]) -> dict[str, str]:
+    """Return the params that all keys have with the same value."""
+    rest = iter(keys)
+    shared = dict(decode_key(next(rest)))
+    for key in rest:
+        params = decode_key(key)
+        shared = {name: value for name, value in shared.items() if params.get(name) == value}
+        if not shared:
+            break
+    return shared

@@ -8,7 +8,7 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs
 from knickpoint.cli.output import Column, OutputFormat, format_option, percent, show
-from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.errors import InputError
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_query
 from knickpoint.model.step import Verdict
@@ -16,13 +16,16 @@ from knickpoint.model.step import Verdict
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from knickpoint.instance import CanarySettings
+    from knickpoint.ingest.base import Base
+    from knickpoint.instance import CanarySettings, Instance
+    from knickpoint.model.commit import Repository
     from knickpoint.watch.check import CheckedTrace, CheckReport
 
 __all__ = ["command"]
 
 _REGRESSED: Final = 1
 _NO_DATA: Final = 3
+_NO_HISTORY: Final = "there is no history yet"
 _MOVED: Final = frozenset({Verdict.REGRESSED, Verdict.IMPROVED})
 
 _COLUMNS = (
@@ -36,6 +39,30 @@ _COLUMNS = (
 _DETAILS = tuple(
     Column(name) for name in ("unit", "level", "centre", "low", "high", "detectable", "p_value", "conditional")
 )
+_BASE = tuple(Column(name) for name in ("base", "base_time", "base_subject", "base_reason", "base_commits"))
+
+
+def _base_fields(base: Base | None, report: CheckReport) -> dict[str, Any]:
+    """Return what the rows say of the base; ``base_commits`` are the measured commits of the history up to it."""
+    commit = base.commit.commit if base and base.commit else None
+    return {
+        "base": commit.hash if commit else None,
+        "base_time": commit.time.isoformat() if commit else None,
+        "base_subject": commit.subject if commit else None,
+        "base_reason": base.reason if base else _NO_HISTORY,
+        "base_commits": report.measured,
+    }
+
+
+def _base_line(base: Base | None, report: CheckReport, newest: str) -> str:
+    """Return the line for people that says what the results were compared with; ``newest`` is the last measured hash."""
+    if base is None or base.commit is None:
+        return f"Base: none, {base.reason if base else _NO_HISTORY}."
+    commit = base.commit.commit
+    subject = f" {commit.subject!r}" if commit.subject else ""
+    count = "1 measured commit" if report.measured == 1 else f"{report.measured:,} measured commits"
+    history = f"{count}, the newest {newest[:12]}" if report.measured else "no results of these benchmarks"
+    return f"Base: {commit.hash[:12]}{subject} of {commit.time:%Y-%m-%d %H:%M} UTC, {base.reason}. History: {history}."
 
 
 def _rows(report: CheckReport) -> list[dict[str, Any]]:
@@ -50,6 +77,18 @@ def _rows(report: CheckReport) -> list[dict[str, Any]]:
         }
         for one in report.traces
     ]
+
+
+def _repository(opened: Instance, name: str, where: str) -> Repository | None:
+    """Return the repository of the results, None where there is no history at all, or none of a configured one yet."""
+    known = {one.name: one for one in opened.store.commits.repositories()}
+    if name not in known and known and name not in opened.repositories:
+        raise InputError(
+            f"there is no history of the repository {name!r}",
+            where=where,
+            remedy=f"Import results first, or name one with --repository: {', '.join(sorted(known))}.",
+        )
+    return known.get(name)
 
 
 def _canaries(settings: Iterable[CanarySettings], repository: str, report: CheckReport) -> list[CheckedTrace]:
@@ -69,9 +108,23 @@ def _exit_code(report: CheckReport, fail_on: tuple[str, ...], canaries: Collecti
     return 0 if verdicts else _NO_DATA
 
 
+def _doubt(canary: CheckedTrace) -> str:
+    """Return what is in doubt as a canary moved, failed or vanished."""
+    if canary.values:
+        moved = f"{canary.judgement.verdict.value}: the machine is another than in the history"
+    else:
+        moved = f"has no value ({canary.judgement.reason}): nothing shows whether the machine is that of the history"
+    return f"the canary {canary.key} {moved}, and the other verdicts are in doubt"
+
+
 @click.command("check")
 @click.argument("results", nargs=-1, required=True)
-@click.option("--base", default="", metavar="COMMIT", help="The last commit of the history to compare with.")
+@click.option(
+    "--base",
+    default="",
+    metavar="REF",
+    help="The last commit of the history to compare with: a branch, a tag, a hash, HEAD~3. Default: the merge base.",
+)
 @click.option("--line", default="", help="The line (branch) to compare with. Default: the repository's.")
 @click.option(
     "--as", "format_name", default="", metavar="FORMAT", help="The format; without it each file is looked at."
@@ -91,6 +144,7 @@ def _exit_code(report: CheckReport, fail_on: tuple[str, ...], canaries: Collecti
     show_default=True,
     help="Verdicts that end with exit code 1; repeatable.",
 )
+@click.option("--partial", is_flag=True, help="The results are a part only: do not ask for benchmarks that they lack.")
 @instance_option
 @format_option
 def command(
@@ -103,15 +157,18 @@ def command(
     params: tuple[str, ...],
     minimum_effect: float,
     fail_on: tuple[str, ...],
+    partial: bool,
     instance: str | None,
     output: OutputFormat,
 ) -> None:
-    """Judge new RESULTS against history, and keep nothing of them.
+    """Judge new RESULTS against history up to where their commit left the line, and keep nothing of them.
 
-    The exit code is 0 when nothing is worse, 1 when something regressed (or is what --fail-on says), 2 when the
-    command could not do its work, and 3 when there are no data to judge by. Canaries do not count; one that moved
-    is told on standard error.
+    What failed, vanished or changed its unit counts as regressed; a benchmark vanished where the history has it at the
+    base, with the params that all RESULTS share, and RESULTS do not. The exit code is 0 when nothing is worse, 1 when
+    something regressed (or is what --fail-on says), 2 when the command could not do its work, and 3 when there are no
+    data to judge by. Canaries do not count; those that moved are named on standard error.
     """
+    from knickpoint.ingest.base import find_base
     from knickpoint.ingest.reading import read_results
     from knickpoint.watch.check import check_results
 
@@ -120,31 +177,20 @@ def command(
             opened, results, format=format_name, repository=repository, params=read_pairs(params, "--param")
         )
         store = opened.store
-        known = {one.name: one for one in store.commits.repositories()}
-        own = known.get(read.repository)
-        if own is None and known and read.repository not in opened.repositories:
-            raise InputError(
-                f"there is no history of the repository {read.repository!r}",
-                where=results[0],
-                remedy=f"Import results first, or name one with --repository: {', '.join(sorted(known))}.",
-            )
-        slot = None
-        if base:
-            found = store.commits.find(own, base) if own else None
-            if found is None:
-                raise HistoryError(
-                    f"the repository {read.repository!r} has no commit {base!r}", where="--base", remedy="Correct it."
-                )
-            slot = found.slot
-        report = check_results(store, own, read.runs, base=slot, line=line, minimum_effect=minimum_effect)
+        own = _repository(opened, read.repository, results[0])
+        found = find_base(opened, own, read.runs, asked=base, line=line) if own else None
+        slot = found.commit.slot if found and found.commit else None
+        report = check_results(
+            store, own, read.runs, base=slot, line=line, partial=partial, minimum_effect=minimum_effect
+        )
+        newest = store.commits.get(own, [report.newest])[0].commit.hash if own and report.newest is not None else ""
         canaries = _canaries(opened.config.canaries.values(), read.repository, report)
-    columns = _COLUMNS if output is OutputFormat.TEXT else _COLUMNS + _DETAILS
-    show(columns, _rows(report), output, empty="The results hold no measurements.")
+    if output is OutputFormat.TEXT:
+        click.echo(_base_line(found, report, newest))
+    columns = _COLUMNS if output is OutputFormat.TEXT else _COLUMNS + _DETAILS + _BASE
+    fields = _base_fields(found, report)
+    show(columns, [row | fields for row in _rows(report)], output, empty="The results hold no measurements.")
     for one in canaries:
         if one.judgement.verdict in _MOVED:
-            click.echo(
-                f"knick: the canary {one.key} {one.judgement.verdict.value}: the machine is another than in the history,"
-                " and the other verdicts are in doubt",
-                err=True,
-            )
+            click.echo(f"knick: {_doubt(one)}", err=True)
     raise click.exceptions.Exit(_exit_code(report, fail_on, canaries))

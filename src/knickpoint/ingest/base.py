@@ -1,0 +1,243 @@
+"""Find the base of new results: the last commit of a line whose results count as their history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from knickpoint.history import Git, find_commit, is_url, newest_contained
+from knickpoint.ingest.git_book import open_git
+from knickpoint.ingest.settings import Destination, RepositorySettings
+from knickpoint.model.errors import HistoryError
+
+if TYPE_CHECKING:
+    from knickpoint.model.commit import Line, Repository, SlottedCommit
+    from knickpoint.model.report import RunReport
+
+__all__ = ["Base", "find_base"]
+
+_BLOCK: Final = 500
+"""Commits of a line that are looked up together; the base is nearly always among the newest."""
+
+_CHOOSE: Final = "Name a commit to compare with by --base."
+
+_DEEPEN: Final = (
+    "Fetch the whole history, with fetch-depth: 0 (actions/checkout), GIT_DEPTH: 0 (GitLab) or git fetch --unshallow."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The last commit of ``line`` that counts as history, and in words why it is that one.
+
+    ``commit`` is None where no commit counts: the line is empty, or begins with what was measured.
+    """
+
+    line: Line
+    commit: SlottedCommit | None
+    reason: str
+
+
+def find_base(
+    destination: Destination, repository: Repository, runs: Sequence[RunReport], *, asked: str = "", line: str = ""
+) -> Base:
+    """Return the base of the results ``runs`` on a line of ``repository``.
+
+    That is the commit that was ``asked`` for, or where it left the line; else where the measured commits left the line,
+    of several the oldest base. A commit of the line itself has the one before it as its base: results are never their
+    own history. Without a git repository, the line of a branch says where it left; else the newest commit of the line
+    is the base. Nothing is written to the store.
+
+    Args:
+        destination: the instance.
+        repository: whose history it is.
+        runs: the new results, with what sidecars and the CI say of their commits.
+        asked: a branch, a tag, a hash or anything else that git takes for a commit; "" to find the base.
+        line: the line to compare with, "" for the default one.
+
+    Raises:
+        HistoryError: there is no such line or commit, or the clone is shallow and lacks the place.
+        ConfigError: the pattern of commit numbers cannot be used.
+    """
+    found = destination.store.commits.line(repository, line)
+    if not found.slots:
+        return Base(found, None, "there is no history yet")
+    search = _Search(destination, repository, found)
+    if asked:
+        return search.asked(asked)
+    bases = [search.of_run(revision, branch) for revision, branch in search.measured(runs)]
+    if not bases:
+        return search.newest("nothing says which commit the results belong to")
+    return min(bases, key=lambda base: found.positions[base.commit.slot] if base.commit else -1)
+
+
+@dataclass(frozen=True)
+class _Search:
+    """Look for the base of results of ``repository`` on ``line``."""
+
+    destination: Destination
+    repository: Repository
+    line: Line
+
+    @cached_property
+    def settings(self) -> RepositorySettings:
+        return self.destination.repositories.get(self.repository.name, RepositorySettings())
+
+    @cached_property
+    def git(self) -> Git | None:
+        """The repository of git, opened when it is first needed; None where commits come from results."""
+        if not self.settings.location:
+            return None
+        return open_git(self.repository.name, self.settings, self.destination.directory)
+
+    def measured(self, runs: Sequence[RunReport]) -> list[tuple[str, str]]:
+        """Return the distinct commits that were measured, as revision and branch.
+
+        Of a pull request, the CI checks out a merge with the target branch: where that merge is what is checked out
+        here, it was measured, and not the head of the pull request that the variables name.
+        """
+        found: dict[tuple[str, str], None] = {}
+        for run in runs:
+            merge = run.revisions.get("merge", "")
+            is_merge = bool(merge) and self.git is not None and find_commit(self.git, "HEAD") == merge
+            revision = merge if is_merge else run.revision
+            if revision:
+                found[revision.strip(), run.branch] = None
+        return list(found)
+
+    def newest(self, reason: str) -> Base:
+        """Return the newest commit of the line as the base."""
+        return self._at(len(self.line.slots) - 1, f"the newest commit of {self._name}: {reason}")
+
+    def asked(self, reference: str) -> Base:
+        """Return the commit that was asked for where it is on the line, else where it left the line."""
+        commit = self._known(reference) if reference.isdecimal() else None
+        full = commit.commit.hash if commit else self._in_git(reference, names=True)
+        if not full:
+            commit = self._known(reference)
+            full = commit.commit.hash if commit else ""
+        if not full and reference in self.destination.store.commits.lines(self.repository):
+            slots = self.destination.store.commits.line(self.repository, reference).slots
+            full = self._hashes(slots[-1:])[0] if slots else ""
+        if not full:
+            raise HistoryError(
+                f"the repository {self.repository.name!r} has no commit {reference!r}",
+                where="--base",
+                remedy=f"{self._shallow} {_DEEPEN}"
+                if self._shallow
+                else "Name a branch, a tag, a hash or a number that it has.",
+            )
+        on_line = self._on_line(full)
+        if on_line is not None:
+            return self._at(on_line, f"--base {reference}")
+        position = self._left_at(full)
+        if position is None:
+            raise self._apart(full)
+        return self._at(position, f"the newest commit of {self._name} that --base {reference} contains")
+
+    def of_run(self, revision: str, branch: str) -> Base:
+        """Return the base of the results of one commit."""
+        commit = self._known(revision)
+        full = commit.commit.hash if commit else self._in_git(revision, names=False)
+        on_line = self._on_line(full)
+        if on_line is not None:
+            return self._at(on_line - 1, f"the commit before {full[:12]} on {self._name}")
+        position = self._left_at(full) if full else None
+        if position is None and not full:
+            position = self._line_left_at(branch)
+        if position is not None:
+            return self._at(position, f"the merge base of {(full or revision)[:12]} with {self._name}")
+        if self.git is None:
+            return self.newest(f"without a git repository, nothing says where {revision[:12]} left it")
+        if full:
+            raise self._apart(full)
+        raise HistoryError(
+            f"the repository {self.repository.name!r} has no commit {revision!r}, which the results name",
+            where=str(self.git.directory),
+            remedy=f"{self._shallow} {_DEEPEN}" if self._shallow else f"Fetch it. {_CHOOSE}",
+        )
+
+    def _left_at(self, commit: str) -> int | None:
+        """Return the newest position of the line that ``commit``, which is not on it, contains; None for none."""
+        if self.git is not None and self.git.resolve([commit]):
+            name = newest_contained(self.git, self._blocks(), commit)
+            position = self._on_line(name) if name else None
+            if position is not None:
+                return position
+        known = self._known(commit)
+        names = self.destination.store.commits.lines(self.repository) if known else ()
+        for name in names:
+            if known and self.destination.store.commits.on_line(self.repository, name, [known.slot]):
+                position = self._line_left_at(name)
+                if position is not None:
+                    return position
+        return None
+
+    def _line_left_at(self, branch: str) -> int | None:
+        """Return the last position that the line of ``branch`` shares with this one, None where it is no branch of it."""
+        if (
+            not branch
+            or branch == self.line.name
+            or branch not in self.destination.store.commits.lines(self.repository)
+        ):
+            return None
+        line = self.destination.store.commits.line(self.repository, branch)
+        return line.merge_base if line.base == self.line.name and line.merge_base >= 0 else None
+
+    def _known(self, revision: str) -> SlottedCommit | None:
+        return self.destination.store.commits.find(self.repository, revision)
+
+    def _in_git(self, text: str, *, names: bool) -> str:
+        """Return the full hash that ``text`` means, a hash or with ``names`` any reference; "" for none.
+
+        A clone of ours is fetched where it has none.
+        """
+        if self.git is None:
+            return ""
+        found = _named(self.git, text, names=names)
+        if found or not is_url(self.settings.location):
+            return found
+        self.git.fetch()
+        return _named(Git(self.git.directory, self.git.numbers, self.git.web), text, names=names)
+
+    def _on_line(self, full: str) -> int | None:
+        known = self._known(full) if full else None
+        return self.line.positions.get(known.slot) if known else None
+
+    def _blocks(self) -> Iterator[list[str]]:
+        """Yield the hashes of the line, newest first."""
+        for end in range(len(self.line.slots), 0, -_BLOCK):
+            yield self._hashes(self.line.slots[max(0, end - _BLOCK) : end])[::-1]
+
+    def _hashes(self, slots: Sequence[int]) -> list[str]:
+        return [one.commit.hash for one in self.destination.store.commits.get(self.repository, slots)]
+
+    def _at(self, position: int, reason: str) -> Base:
+        if position < 0:
+            return Base(self.line, None, f"{self._name} has no commit before what was measured")
+        (commit,) = self.destination.store.commits.get(self.repository, [self.line.slots[position]])
+        return Base(self.line, commit, reason)
+
+    def _apart(self, commit: str) -> HistoryError:
+        """Return the error that nothing is known of where ``commit`` left the line."""
+        where = str(self.git.directory) if self.git is not None else self.repository.name
+        if self._shallow:
+            message = f"the clone is shallow and does not hold where {commit[:12]} left {self._name}"
+            return HistoryError(message, where=where, remedy=_DEEPEN)
+        message = f"{commit[:12]} and {self._name} have no commit in common"
+        return HistoryError(message, where=where, remedy=_CHOOSE)
+
+    @property
+    def _shallow(self) -> str:
+        """A sentence that says so where the clone is shallow, "" where it is not."""
+        return "The clone is shallow." if self.git is not None and self.git.shallow else ""
+
+    @property
+    def _name(self) -> str:
+        return self.line.name or "the history"
+
+
+def _named(git: Git, text: str, *, names: bool) -> str:
+    return find_commit(git, text) if names else git.resolve([text]).get(text, "")

@@ -1,0 +1,151 @@
+"""``knick check`` as a job of a CI uses it: a branch, a history that moved on, and an exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Knick
+from tests.repositories import GitRepository
+
+from knickpoint.ingest.ci import _SERVICES
+
+_NAMES = tuple(f"b{number}" for number in range(10))
+
+
+@dataclass(frozen=True)
+class Project:
+    """A repository whose main became 400 times faster after the branch ``patch`` had left it."""
+
+    repository: GitRepository
+    base: str
+    patch: str
+
+    def write(self, name: str, commit: str, values: Mapping[str, float]) -> Path:
+        """Write results: benchmark → milliseconds."""
+        rows = [f"{commit},s,{key},ms,{value}" for key, value in values.items()]
+        path = self.repository.directory / name
+        path.write_text("\n".join(["commit,suite,benchmark,unit,value", *rows, ""]), encoding="utf-8")
+        return path
+
+
+def values(level: float, number: int = 0) -> dict[str, float]:
+    wobble = (0.0, 0.3, -0.2, 0.1, -0.3, 0.2, -0.1)
+    return {name: level * (1 + 0.01 * wobble[(number + place) % 7]) for place, name in enumerate(_NAMES)}
+
+
+@pytest.fixture
+def project(knick: Knick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Make the repository with its instance and go there, outside of any CI."""
+    for service in _SERVICES:
+        monkeypatch.delenv(service.sign, raising=False)
+    repository = GitRepository.make(tmp_path / "project")
+    monkeypatch.chdir(repository.directory)
+    assert knick("init", ".knickpoint", "--repository", "project=.").code == 0
+    monkeypatch.setenv("KNICKPOINT_INSTANCE", ".knickpoint")
+    made = Project(repository, "", "")
+    old = repository.commits(8)
+    new = repository.commits(8)
+    paths = [made.write(f"{place}.csv", name, values(400.0, place)) for place, name in enumerate(old)]
+    paths += [made.write(f"{place + 8}.csv", name, values(1.0, place)) for place, name in enumerate(new)]
+    assert knick("import", *paths).code == 0
+    repository.git("switch", "--quiet", "--create", "patch", old[-1])
+    return Project(repository, old[-1], repository.commit("Change what is slow"))
+
+
+def rows(knick: Knick, *arguments: str | Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(knick("check", *arguments, "--format", "json").output)
+    return found
+
+
+def test_an_unchanged_patch_passes_although_main_moved_on(knick: Knick, project: Project) -> None:
+    ran = knick("check", project.write("new.csv", project.patch, values(400.0)))
+    assert (ran.code, ran.output.count("unchanged")) == (0, 10)
+
+
+def test_the_base_is_named_with_its_subject_and_the_length_of_the_history(knick: Knick, project: Project) -> None:
+    new = project.write("new.csv", project.patch, values(400.0))
+    first = knick("check", new).output.splitlines()[0]
+    assert first == (
+        f"Base: {project.base[:12]} 'Change number 8' of 2023-11-14 22:21 UTC, the merge base of"
+        f" {project.patch[:12]} with main. History: 8 measured commits, the newest {project.base[:12]}."
+    )
+    row = rows(knick, new)[0]
+    assert {name: value for name, value in row.items() if name.startswith("base")} == {
+        "base": project.base,
+        "base_time": "2023-11-14T22:21:20+00:00",
+        "base_subject": "Change number 8",
+        "base_reason": f"the merge base of {project.patch[:12]} with main",
+        "base_commits": 8,
+    }
+
+
+def test_a_slower_patch_fails(knick: Knick, project: Project) -> None:
+    assert knick("check", project.write("new.csv", project.patch, values(480.0))).code == 1
+
+
+def test_another_base_is_taken_by_name(knick: Knick, project: Project) -> None:
+    new = project.write("new.csv", project.patch, values(400.0))
+    assert (knick("check", new, "--base", "main").code, knick("check", new, "--base", "HEAD~1").code) == (1, 0)
+    ran = knick("check", new, "--base", "nothing")
+    assert (ran.code, ran.output, "'nothing'" in ran.errors) == (2, "", True)
+
+
+def test_eight_of_ten_benchmarks_that_vanished_fail_with_a_row_each(knick: Knick, project: Project) -> None:
+    some = {name: value for name, value in values(400.0).items() if name in {"b0", "b1"}}
+    new = project.write("new.csv", project.patch, some)
+    found = [row for row in rows(knick, new) if row["verdict"] == "regressed"]
+    assert {row["reason"] for row in found} == {f"vanished: last measured at {project.base[:12]}"}
+    assert (len(found), knick("check", new).code, knick("check", new, "--partial").code) == (8, 1, 0)
+
+
+def junit(path: Path, *failed: str) -> Path:
+    """Write results of JUnit in which all benchmarks are measured but for those that ``failed``."""
+    cases = [
+        f'<testcase classname="unit" name="{name}" time="0.4">'
+        + ("<error message='out of memory'>at line 7</error>" if name in failed else "")
+        + "</testcase>"
+        for name in _NAMES
+    ]
+    path.write_text(f'<testsuite name="unit" tests="10">{"".join(cases)}</testsuite>', encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def tested(knick: Knick, project: Project) -> Project:
+    """Import results of JUnit at the newest commits before the branch."""
+    commits = project.repository.git("rev-list", "--max-count=6", project.base).split()
+    for name in commits:
+        assert knick("import", junit(Path(f"{name}.xml")), "--commit", name).code == 0
+    return project
+
+
+def check_tests(knick: Knick, project: Project, *failed: str) -> tuple[int, list[str]]:
+    new = junit(Path("new.xml"), *failed)
+    Path("new.xml.sidecar.json").write_text(json.dumps({"commit": project.patch}), encoding="utf-8")
+    return knick("check", new).code, [row["reason"] for row in rows(knick, new) if row["verdict"] == "regressed"]
+
+
+def test_one_crashed_benchmark_fails(knick: Knick, tested: Project) -> None:
+    assert check_tests(knick, tested) == (0, [])
+    assert check_tests(knick, tested, "b3") == (1, ["failed: out of memory"])
+
+
+def test_where_all_benchmarks_crashed_the_job_fails(knick: Knick, tested: Project) -> None:
+    assert check_tests(knick, tested, *_NAMES) == (1, ["failed: out of memory"] * 10)
+
+
+def test_a_shallow_clone_is_an_error_and_no_comparison_with_the_tip(
+    knick: Knick, project: Project, tmp_path: Path
+) -> None:
+    new = project.write("new.csv", project.patch, values(400.0))
+    clone = tmp_path / "clone"
+    project.repository.git("clone", "--quiet", "--depth=1", project.repository.directory.as_uri(), str(clone))
+    config = Path(".knickpoint/knickpoint.toml")
+    config.write_text(config.read_text(encoding="utf-8").replace('".."', f'"{clone}"'), encoding="utf-8")
+    ran = knick("check", new)
+    assert (ran.code, ran.output, "fetch-depth: 0" in ran.errors) == (2, "", True)
