@@ -76,8 +76,8 @@ def test_what_another_alert_sees_too_outlives_a_removed_one(world: World) -> Non
         (Alert("a", method="default", parameters={"preset": "magic"}), "preset"),
         (Alert("a", method="cluster", parameters={"edges": 3}), "edges"),
         *((Alert("a", method="cluster", window=width), f"in windows of {width} measured") for width in (2, 7, 19)),
-        (Alert("a", method="cluster", parameters={"edge": 20}), "in windows of 50 measured"),
-        (Alert("a", method="t_test", window=20), "in a window of 20 measured commits the method t_test finds nothing"),
+        (Alert("a", method="cluster", window=50, parameters={"edge": 20}), "in windows of 50 measured"),
+        (Alert("a", method="t_test", window=10), "in a window of 10 measured commits the method t_test finds nothing"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

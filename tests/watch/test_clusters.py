@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knickpoint.detect import cluster
 from knickpoint.model.alert import Alert
-from knickpoint.watch.clusters import windows
+from knickpoint.watch.clusters import widths, windows
 from knickpoint.watch.run import run_alerts
 
-from .conftest import World, levels
+from .conftest import World, levels, make_world
 
 TOGETHER = Alert("together", method="cluster", parameters={"k": 2})
 
@@ -51,8 +55,37 @@ def test_an_event_takes_in_the_whole_group(world: World) -> None:
 def test_a_long_history_has_steps_in_several_windows(world: World) -> None:
     parts = ((20, 20.0), (30, 26.0), (30, 20.0))
     world.measure({f"b{k}": levels(*((count, level + k) for count, level in parts)) for k in range(4)})
-    world.run(Alert("together", method="cluster", window=30, parameters={"k": 1}))
+    world.run(Alert("together", method="cluster", parameters={"k": 1}))
     assert sorted({one.place.slot for one in world.store.findings.regressions(world.repository)}) == [20, 50]
+
+
+def test_without_a_window_all_commits_are_looked_at_together(tmp_path: Path) -> None:
+    drawn = np.random.default_rng(17)
+    rows = [100 + np.r_[drawn.normal(0, 1, 100), drawn.normal(1.6, 1, 100)] for _ in range(13)]
+    rows += [100 + drawn.normal(0, 1, 200) for _ in range(13)]
+    for whole, _ in windows(200, 50):
+        assert not any(one.interesting for one in cluster([row[whole.start : whole.stop] for row in rows], k=4))
+    world = make_world(tmp_path / "store.db", commits=200)
+    with world.store:
+        world.measure({f"b{number}": row.tolist() for number, row in enumerate(rows)})
+        world.run(Alert("together", method="cluster", parameters={"k": 4}))
+        assert [number for number in range(26) if world.places(f"b{number}")] == list(range(13))
+
+
+def test_a_window_of_a_cluster_alert_is_the_newest_commits(world: World) -> None:
+    parts = ((20, 20.0), (30, 26.0), (30, 20.0))
+    world.measure({f"b{k}": levels(*((count, level + k) for count, level in parts)) for k in range(4)})
+    alert = Alert("together", method="cluster", window=40, parameters={"k": 1})
+    world.run(alert)
+    assert sorted({one.place.slot for one in world.store.findings.regressions(world.repository)}) == [50]
+    assert world.run(alert).judged == 0
+
+
+@given(st.integers(0, 5000), st.integers(4, 80))
+def test_the_widest_window_holds_every_commit(count: int, least: int) -> None:
+    found = widths(count, least)
+    assert found[-1] >= count
+    assert found == sorted(set(found))
 
 
 def test_a_member_without_a_value_at_the_step_begins_at_its_next_one(world: World) -> None:

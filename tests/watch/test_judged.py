@@ -27,6 +27,7 @@ ALERTS = (
     Alert("pairs", method="threshold", group_by=("kind",), minimum_traces=2),
     Alert("recent", method="threshold", window=4, direction=AlertDirection.UP),
     Alert("topic", method="threshold", line="topic", query="benchmark=p*"),
+    Alert("shapes", method="cluster", window=6, parameters={"edge": 1, "k": 1, "interesting": 1.0}),
 )
 
 Step = tuple[str, str, int, float]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from hypothesis import given, settings
@@ -164,6 +164,34 @@ def test_a_neighbour_that_nobody_decided_about_does_not_inherit() -> None:
 def test_alerts_that_see_one_step_at_neighbouring_commits_share_a_point() -> None:
     points = merge_sightings([seen(11, alert="b"), seen(10, alert="a"), seen(30, alert="b")], RULER)
     assert [[(one.alert, one.place.slot) for one in point] for point in points] == [[("a", 10), ("b", 11)], [("b", 30)]]
+
+
+def level(count: int, mean: float, variance: float = 1.0) -> StableRegion:
+    return replace(REGION, count=count, mean=mean, variance=variance)
+
+
+def leading(*sightings: Sighting) -> str:
+    (point,) = merge_sightings(sightings, RULER)
+    return point[0].alert
+
+
+def test_an_alert_that_judged_the_trace_itself_gives_the_numbers_before_one_that_judged_a_group() -> None:
+    group = replace(seen(10, alert="a"), method="cluster", before=level(30, 10.0), after=level(30, 20.0), size=10.0)
+    alone = replace(seen(10, alert="b"), before=level(5, 10.0), after=level(5, 20.0), size=10.0)
+    assert leading(group, alone) == "b"
+
+
+def test_the_clearer_of_two_levels_gives_the_numbers() -> None:
+    mixed = replace(seen(10, alert="a"), before=level(40, 10.0, 30.0), after=level(10, 20.0), size=10.0)
+    pure = replace(seen(10, alert="b"), before=level(20, 13.0), after=level(10, 20.0), size=7.0)
+    assert leading(mixed, pure) == "b"
+
+
+def test_among_levels_as_clear_more_values_give_the_numbers_and_then_the_first_name() -> None:
+    few = replace(seen(10, alert="a"), before=level(5, 10.0, 0.0), after=level(5, 20.0, 0.0), size=10.0)
+    many = replace(seen(10, alert="b"), before=level(9, 10.0, 0.0), after=level(5, 20.0, 0.0), size=10.0)
+    assert leading(few, many) == "b"
+    assert leading(replace(many, alert="c"), many) == "b"
 
 
 def test_a_sighting_off_the_line_is_left_out() -> None:

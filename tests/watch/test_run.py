@@ -299,7 +299,7 @@ def test_two_alerts_of_one_name_are_refused(world: World) -> None:
         (Alert("b", method="guess"), "there is no method 'guess'"),
         (Alert("b", method="threshold", parameters={"percent": -1}), "percent"),
         (Alert("b", method="cluster", parameters={"edge": 0}), "edge 0"),
-        (Alert("b", window=5), "in a window of 5 measured commits"),
+        (Alert("b", window=3), "in a window of 3 measured commits"),
     ],
     ids=["repository", "line", "query", "method", "parameter", "cluster", "window"],
 )

@@ -35,7 +35,7 @@ class Alert:
         direction: which movements to report.
         minimum_effect: smallest |relative size| to report (0.02 is 2 %).
         minimum_traces: smallest number of traces that must move together.
-        window: how many of the last measured commits of each trace to look at, 0 for all.
+        window: report changes in so many of the last measured commits of each trace, 0 for all.
     """
 
     name: str

@@ -141,7 +141,7 @@ class ChangePoint:
 
     ``id`` never changes while the point lives on under the identity rule (trace, direction, place).
     The numbers are those of a :class:`Sighting`. ``alerts`` are the names of those that found it, sorted; the
-    numbers are those of the first. ``matched_ticket`` is a ticket that covers this trace and place without
+    numbers are those of one of them, by the rule of :mod:`knickpoint.watch.reconcile`. ``matched_ticket`` is a ticket that covers this trace and place without
     anybody having said so.
     ``history`` says that its regression lies at or before the boundary of its repository's history.
     """
@@ -229,8 +229,8 @@ class KnownPoint:
 class PointChange:
     """What became of one change point, and what is to be kept of it.
 
-    ``id`` is 0 for a new one. ``sightings`` are by alert name, the first gives the numbers; there are none
-    for one that is gone. ``carried`` says that the decision moves along to the new place, because its own
+    ``id`` is 0 for a new one. The first of ``sightings`` gives the numbers; there are none for one that is
+    gone. ``carried`` says that the decision moves along to the new place, because its own
     place is out of reach.
     """
 

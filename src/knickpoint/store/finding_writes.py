@@ -40,7 +40,7 @@ def _update(connection: Connection, table: Any, rows: Sequence[Mapping[str, Any]
 
 
 def _live_values(change: PointChange, seconds: float) -> dict[str, Any]:
-    names = tuple(sighting.alert for sighting in change.sightings)
+    names = sorted(sighting.alert for sighting in change.sightings)
     first = change.sightings[0]
     severity = severity_of(first.direction, first.relative_size)
     return {**step_values(first), "severity": severity, "alerts": text_of_names(names), "changed": seconds}

@@ -169,6 +169,20 @@ class Findings:
         with self._database.reading() as connection:
             return int(connection.execute(query, {"ids": self._database.listed(list(trace_ids))}).scalar_one())
 
+    def slots_seen_by(self, alert: str, trace_ids: Collection[int]) -> dict[int, list[int]]:
+        """Return the slots at which ``alert`` saw something at its last look, ascending, for traces that have any."""
+        query = select(sighting.c.trace_id, sighting.c.slot).where(
+            sighting.c.alert == alert, self._database.among(sighting.c.trace_id, "ids")
+        )
+        found: dict[int, list[int]] = {}
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                query.order_by(sighting.c.trace_id, sighting.c.slot), {"ids": self._database.listed(list(trace_ids))}
+            )
+            for row in rows:
+                found.setdefault(row.trace_id, []).append(row.slot)
+        return found
+
     def traces_seen_by(self, alert: str, repository: Repository) -> list[int]:
         """Return the traces in which ``alert`` saw something at its last look, ascending."""
         own = (sighting.c.alert == alert) & (sighting.c.repository_id == repository.id)

@@ -14,7 +14,7 @@ from knickpoint.detect import METHODS, cluster, find_steps, parameters_of, prese
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.query import parse_query
-from knickpoint.watch.clusters import WINDOW
+from knickpoint.watch.clusters import narrowest
 
 __all__ = ["check_alert", "reason_against"]
 
@@ -78,7 +78,9 @@ def _probe(method: str, parameters: str, window: int) -> tuple[str, str]:
     """Return what is wrong with the parameters or the window, and the remedy; two empty texts for nothing."""
     try:
         if method == _TOGETHER:
-            return _probe_together(json.loads(parameters), window or WINDOW)
+            own = json.loads(parameters)
+            width = narrowest(own)
+            return _probe_together(own, min(window, width) if window else width)
         return _probe_alone(method, json.loads(parameters), window)
     except InputError as error:
         return error.message, error.remedy
@@ -89,9 +91,13 @@ def _level(length: int, step: int) -> NDArray[np.float64]:
 
 
 def _probe_alone(method: str, parameters: Mapping[str, Any], window: int) -> tuple[str, str]:
-    length = min(window or _LENGTH, _LENGTH)
-    found = [find_steps(_level(length, step), method=method, **parameters) for step in (length // 2, -(-length // 2))]
-    if not 0 < window <= _LENGTH or any(found):
+    if not 0 < window <= _LENGTH:
+        find_steps(_level(_LENGTH, _LENGTH // 2), method=method, **parameters)
+        return "", ""
+    # An alert looks at as many values before its window as in it; probe the first step that it may report, which is
+    # followed by most values, and one in the middle of the window.
+    probes = (_level(2 * window, step) for step in (window + 1, window + window // 2))
+    if any(find_steps(probe, method=method, **parameters) for probe in probes):
         return "", ""
     return (
         f"in a window of {window} measured commits the method {method} finds nothing, however large the step",

@@ -1,14 +1,15 @@
 """Look at traces together: clusters of one shape whose centroid steps, window by window.
 
-A centroid has one step, so long histories are cut into windows that overlap by half. Their places depend on
+A centroid has one step, so a history is cut into windows that overlap by half, of several widths: narrow ones tell
+steps that are near each other apart, wide ones see small steps between long stable regions. Their places depend on
 the number of measured commits alone: what arrives later does not shift the windows of the past.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -23,19 +24,42 @@ from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.step import Step
 from knickpoint.store import Store
 from knickpoint.watch.seeing import group_key
+from knickpoint.watch.span import Spans, known_columns, spans_of, within
 
-__all__ = ["WINDOW", "Grouped", "look_together", "windows"]
+__all__ = ["Grouped", "look_together", "narrowest", "widths", "windows"]
 
-WINDOW: Final = 50
-"""Measured commits that are clustered at a time, unless the alert says otherwise."""
+_NARROWEST: Final = 50
+"""Measured commits that the narrowest windows have."""
+
+_EDGE: Final = 5
+"""Commits on either side of a window in which :func:`knickpoint.detect.cluster` looks for no step, by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """The steps of each trace of one group: ``steps[row]`` are columns of ``frame``."""
+    """The steps of each trace of one group: ``steps[row]`` are columns of ``frame``.
+
+    ``spans`` says where the traces are looked at, and ``anchor`` is the column of the change point that the group is
+    looked back to, -1 without one.
+    """
 
     frame: Frame
     steps: tuple[tuple[Step, ...], ...]
+    spans: Spans
+    anchor: int
+
+
+def narrowest(parameters: Mapping[str, Any]) -> int:
+    """Return the width of the narrowest windows: the parts of them in which a step counts leave out the edges."""
+    return max(_NARROWEST, 4 * int(parameters.get("edge", _EDGE)))
+
+
+def widths(count: int, least: int) -> list[int]:
+    """Return the widths of the windows over ``count`` measured commits: ``least``, doubled until one holds them all."""
+    found = [least]
+    while found[-1] < count:
+        found.append(2 * found[-1])
+    return found
 
 
 def windows(count: int, width: int) -> list[tuple[range, range]]:
@@ -78,21 +102,74 @@ def _steps_of(values: NDArray[np.float64], clusters: Mapping[int, Cluster], meth
     return tuple(step for step in steps if step.size * places[step.index].regression > 0)
 
 
-def _cluster_group(frame: Frame, alert: Alert, parameters: Mapping[str, Any]) -> Grouped:
-    values = np.asarray(frame.values, dtype=np.float64)
-    columns = np.flatnonzero(~np.isnan(values).all(axis=0))
-    keys = [trace.key for trace in frame.traces]
-    at: dict[int, dict[int, Cluster]] = defaultdict(dict)
-    for whole, part in windows(int(columns.size), alert.window or WINDOW):
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A step of a cluster in the window of the columns from ``first`` to ``last``, ``width`` measured commits wide."""
+
+    width: int
+    column: int
+    first: int
+    last: int
+    cluster: Cluster
+
+
+def _seen_in(
+    values: NDArray[np.float64], columns: NDArray[np.int64], width: int, keys: list[str], parameters: Mapping[str, Any]
+) -> Iterator[_Seen]:
+    """Yield the steps of the clusters in each window of ``width`` of the ``columns``."""
+    for whole, part in windows(int(columns.size), width):
         block = values[:, columns[whole.start : whole.stop]]
         for found in cluster(block, keys, **parameters):
             if found.step is None or not found.interesting or whole.start + found.step.index not in part:
                 continue
             column = int(columns[whole.start + found.step.index])
-            for row in found.members:
-                at[row][column] = found
-    steps = tuple(_steps_of(values[row], at[row], alert.method) if row in at else () for row in range(len(values)))
-    return Grouped(frame, steps)
+            yield _Seen(width, column, int(columns[whole.start]), int(columns[whole.stop - 1]), found)
+
+
+def _chosen(seen: Sequence[_Seen]) -> dict[int, Cluster]:
+    """Choose the steps of one trace, column to cluster: narrow windows come first.
+
+    A wide window says nothing of a trace that steps within it in a narrower one: it would place that step again, less
+    well. At one column the strongest cluster counts.
+    """
+    chosen: list[_Seen] = []
+    for one in sorted(seen, key=lambda one: (one.width, -abs(one.cluster.regression), one.column)):
+        if not any(other.width < one.width and one.first < other.column <= one.last for other in chosen):
+            chosen.append(one)
+    found: dict[int, Cluster] = {}
+    for one in chosen:
+        found.setdefault(one.column, one.cluster)
+    return found
+
+
+def _cluster_group(frame: Frame, alert: Alert, known: Mapping[int, Sequence[int]]) -> Grouped:
+    """Judge the traces of ``frame`` together; ``known`` has the columns of known change points by trace."""
+    values = np.asarray(frame.values, dtype=np.float64)
+    held = ~np.isnan(values)
+    measured: NDArray[np.bool_] = np.any(held, axis=0)
+
+    # The group is looked at in one window: that of the commits at which any of its traces has a value.
+    together = sorted({column for columns in known.values() for column in columns})
+    group = spans_of(measured[None, :], alert.window, [together])
+    start, count = int(group.start[0]), len(values)
+    spans = spans_of(held, 0)
+    if alert.window:
+        spans = Spans(np.repeat(group.reported, count), np.repeat(group.start, count), np.repeat(group.anchor, count))
+    looked_at = np.asarray(within(values, spans), dtype=np.float64)
+    columns = np.flatnonzero(measured)
+    columns = columns[columns >= start]
+
+    # Each width of windows sees other steps; each trace takes those of the narrowest that sees them.
+    keys = [trace.key for trace in frame.traces]
+    at: dict[int, list[_Seen]] = defaultdict(list)
+    for width in widths(int(columns.size), narrowest(alert.parameters)):
+        for one in _seen_in(looked_at, columns, width, keys, alert.parameters):
+            for row in one.cluster.members:
+                at[row].append(one)
+    steps = tuple(
+        _steps_of(looked_at[row], _chosen(at[row]), alert.method) if row in at else () for row in range(count)
+    )
+    return Grouped(frame, steps, spans, int(group.anchor[0]))
 
 
 def look_together(store: Store, alert: Alert, line: Line, trace_ids: NDArray[np.int64]) -> Iterator[Grouped]:
@@ -109,4 +186,6 @@ def look_together(store: Store, alert: Alert, line: Line, trace_ids: NDArray[np.
     elif len(trace_ids):
         groups[()] = trace_ids.tolist()
     for key in sorted(groups):
-        yield _cluster_group(store.frames.read(line, groups[key]), replace(alert, method="cluster"), alert.parameters)
+        frame = store.frames.read(line, groups[key])
+        known = known_columns(store, alert, line, groups[key], first=frame.first)
+        yield _cluster_group(frame, alert, known)

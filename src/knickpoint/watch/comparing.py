@@ -14,6 +14,7 @@ from knickpoint.model.commit import Line
 from knickpoint.model.regression import Sighting
 from knickpoint.store import Store
 from knickpoint.store.finding_rows import step_values
+from knickpoint.watch.identity import Ruler, pair_up
 from knickpoint.watch.job import Job, whole_groups
 from knickpoint.watch.judged import fold
 from knickpoint.watch.lines import Lines
@@ -67,19 +68,42 @@ def looked(store: Store, job: Job, lines: Lines, runner: Runner) -> Iterator[lis
     return _blocks(_filtered(job, looks, lines))
 
 
-def _before_window(old: Sequence[Sighting], look_: Look, lines: Lines) -> list[Sighting]:
-    """Return what was seen where the alert's window does not reach any more: it stays as it is."""
-    found = []
-    for sighting in old:
-        position = lines.line(sighting.place.line).positions.get(sighting.place.slot)
-        if (
-            position is not None
-            and position <= look_.judged
-            and look_.measured.size
-            and look_.judged > look_.measured[0]
-        ):
-            found.append(sighting)
-    return found
+def _position(sighting: Sighting, lines: Lines) -> int | None:
+    return lines.line(sighting.place.line).positions.get(sighting.place.slot)
+
+
+def _reported(old: Sequence[Sighting], look_: Look, lines: Lines) -> list[Sighting]:
+    """Return what the alert sees of a trace: what it found in its window, and known sightings that stay as they are.
+
+    What was seen before the window stays. So does a known sighting in the window whose step is found before it now:
+    the step is still there, and nothing is reported of places before the window.
+    """
+
+    def in_window(sighting: Sighting) -> bool:
+        position = _position(sighting, lines)
+        return position is None or position > look_.judged
+
+    if not look_.measured.size or look_.judged <= look_.measured[0]:
+        return list(look_.sightings)
+    found = [sighting for sighting in look_.sightings if in_window(sighting)]
+    staying = [one for one in old if _position(one, lines) is not None and not in_window(one)]
+    if len(found) < len(look_.sightings):
+        staying += _still_seen([one for one in old if in_window(one)], look_, found, lines)
+    return [*found, *staying]
+
+
+def _still_seen(known: Sequence[Sighting], look_: Look, found: Sequence[Sighting], lines: Lines) -> list[Sighting]:
+    """Return those of ``known``, all in the window, that are the same points as steps found before it."""
+    staying = []
+    for name in sorted({sighting.place.line for sighting in look_.sightings}):
+        ruler = Ruler(lines.line(name).positions, look_.measured)
+        before = [one for one in known if one.place.line == name]
+        now = [one for one in look_.sightings if one.place.line == name]
+        old = [(one, spot) for one in before if (spot := ruler.spot(one.place, one.movement, one.interval))]
+        new = [(one, spot) for one in now if (spot := ruler.spot(one.place, one.movement, one.interval))]
+        pairs = pair_up([spot for _, spot in old], [spot for _, spot in new])
+        staying += [old[i][0] for i, j in pairs if new[j][0] not in found]
+    return staying
 
 
 def _same(old: Sequence[Sighting], new: Sequence[Sighting]) -> bool:
@@ -98,7 +122,7 @@ def compare(store: Store, job: Job, block: Sequence[Look], lines: Lines, fresh: 
     seen = store.findings.sightings([one.trace.id for one in block])
     for one in block:
         old = _by_slot([sighting for sighting in seen.get(one.trace.id, []) if sighting.alert == name])
-        new = _by_slot([*one.sightings, *_before_window(old, one, lines)])
+        new = _by_slot(_reported(old, one, lines))
         places = {(sighting.place, sighting.movement) for sighting in old}
         kept = sum((sighting.place, sighting.movement) in places for sighting in new)
         job.kept += kept

@@ -22,8 +22,8 @@ from knickpoint.store import Store
 from knickpoint.watch.checking import reason_against
 from knickpoint.watch.identity import REACH
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.looking import in_window
 from knickpoint.watch.seeing import refusal, sightings_of
+from knickpoint.watch.span import known_columns, spans_of, within
 
 __all__ = ["AlertExplanation", "ExplainedCandidate", "ExplainedStep", "Explanation", "explain_trace"]
 
@@ -145,7 +145,9 @@ class _Subject:
         if reason:
             return AlertExplanation(alert, line.name, reason)
         frame = self.store.frames.read(line, [self.trace.id])
-        values = np.asarray(in_window(frame.values, alert.window)[0], dtype=np.float64)
+        known = known_columns(self.store, alert, line, [self.trace.id], first=frame.first)
+        spans = spans_of(~np.isnan(frame.values), alert.window, [known.get(self.trace.id, ())])
+        values = np.asarray(within(frame.values, spans)[0], dtype=np.float64)
         detection = explain(values, method=alert.method, **alert.parameters)
         measured = np.flatnonzero(~np.isnan(frame.values[0]))
         at = None if self.at is None else line.positions.get(self.at, -1)
@@ -162,13 +164,21 @@ class _Subject:
             "",
             detection,
             tuple(candidates),
-            self._steps(alert, frame, detection, measured, at),
+            self._steps(alert, frame, detection, measured, at, reported=int(spans.reported[0])),
             len(detection.candidates) - len(candidates),
         )
 
     def _steps(
-        self, alert: Alert, frame: Frame, detection: Detection, measured: NDArray[np.int64], at: int | None
+        self,
+        alert: Alert,
+        frame: Frame,
+        detection: Detection,
+        measured: NDArray[np.int64],
+        at: int | None,
+        *,
+        reported: int,
     ) -> tuple[ExplainedStep, ...]:
+        older = {int(frame.slots[step.index]) for step in detection.steps if alert.window and step.index <= reported}
         steps = [step for step in detection.steps if _near(measured, at, step.previous, step.index)]
         chosen = {step.index for step in steps}
         sightings = [
@@ -182,11 +192,15 @@ class _Subject:
         ]
         commits = self.commits([sighting.place.slot for sighting in sightings])
         return tuple(
-            ExplainedStep(sighting, commits[sighting.place.slot], *self._fate(alert, sighting))
+            ExplainedStep(
+                sighting,
+                commits[sighting.place.slot],
+                *self._fate(alert, sighting, older=sighting.place.slot in older),
+            )
             for sighting in sightings
         )
 
-    def _fate(self, alert: Alert, sighting: Sighting) -> tuple[str, ChangePoint | None]:
+    def _fate(self, alert: Alert, sighting: Sighting, *, older: bool) -> tuple[str, ChangePoint | None]:
         reason = refusal(alert, sighting)
         if reason:
             return reason, None
@@ -194,6 +208,8 @@ class _Subject:
             here = (point.place.slot, point.movement) == (sighting.place.slot, sighting.movement)
             if here and alert.name in point.alerts:
                 return "", point
+        if older:
+            return f"it lies before the alert's window of the last {alert.window:,} values", None
         if alert.minimum_traces > 1:
             return f"fewer than {alert.minimum_traces} traces of its group moved here", None
         return "the alert has not run since these results came in", None

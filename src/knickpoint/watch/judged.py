@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from enum import Enum
 from hashlib import blake2b
@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from knickpoint import __version__
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line
-from knickpoint.model.frame import Trace
+from knickpoint.model.frame import Frame, Trace
 from knickpoint.store import Store
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.seeing import group_key
+from knickpoint.watch.span import known_columns, spans_of
 
 __all__ = ["Digester", "counts_together", "definition_of", "fold", "unjudged"]
 
@@ -55,7 +56,8 @@ class Digester:
     """Make digests for one alert on one line.
 
     They depend on the version of the program, the settings of the alert, the part of the line that it shares with
-    other lines, and on a trace's commits with values, in order, its values, and which direction is better.
+    other lines, and on a trace's commits with values, in order, its values, which direction is better, and where an
+    alert with a window begins to look.
     """
 
     def __init__(self, alert: Alert, line: Line, lines: Lines) -> None:
@@ -72,9 +74,16 @@ class Digester:
         self._seed = seed.digest()
 
     def rows(
-        self, traces: Sequence[Trace], slots: NDArray[np.int64], values: NDArray[np.floating[Any]]
+        self,
+        traces: Sequence[Trace],
+        slots: NDArray[np.int64],
+        values: NDArray[np.floating[Any]],
+        anchors: NDArray[np.int64] | None = None,
     ) -> NDArray[np.uint64]:
-        """Return the digests of ``values`` (traces x slots), never 0."""
+        """Return the digests of ``values`` (traces x slots), never 0.
+
+        ``anchors`` are the columns of the known change points that an alert with a window looks back to, -1 for none.
+        """
         found = np.empty(len(traces), dtype=np.uint64)
         held = ~np.isnan(values)
         for row, trace in enumerate(traces):
@@ -82,20 +91,55 @@ class Digester:
             digest = blake2b(trace.better.value.encode(), digest_size=_BYTES, key=self._seed)
             digest.update(slots[mask].tobytes())
             digest.update(values[row][mask].astype(np.float64).tobytes())
+            if anchors is not None and anchors[row] >= 0:
+                digest.update(f"from {slots[anchors[row]]}".encode())
             found[row] = _number(digest.digest())
         return found
 
 
-def fold(alert: Alert, traces: Sequence[Trace], digests: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return for each trace one digest of its whole group."""
+def fold(
+    alert: Alert,
+    traces: Sequence[Trace],
+    digests: NDArray[np.uint64],
+    anchors: Mapping[tuple[str, ...], int] | None = None,
+) -> NDArray[np.uint64]:
+    """Return for each trace one digest of its whole group.
+
+    ``anchors`` has, by group, the column of the known change point that an alert with a window looks back to.
+    """
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for row in sorted(range(len(traces)), key=lambda row: traces[row].id):
         groups[group_key(alert, traces[row])].append(row)
     found = np.empty(len(traces), dtype=np.uint64)
-    for rows in groups.values():
+    for key, rows in groups.items():
         own = np.array([(traces[row].id, digests[row]) for row in rows], dtype=np.uint64)
-        found[rows] = _number(blake2b(own.tobytes(), digest_size=_BYTES).digest())
+        digest = blake2b(own.tobytes(), digest_size=_BYTES)
+        if anchors and anchors.get(key, -1) >= 0:
+            digest.update(f"from {anchors[key]}".encode())
+        found[rows] = _number(digest.digest())
     return found
+
+
+class _Groups:
+    """Gather, block by block, where groups that are judged together begin to be looked at."""
+
+    def __init__(self, alert: Alert) -> None:
+        self._alert = alert
+        self._held: dict[tuple[str, ...], NDArray[np.bool_]] = {}
+        self._known: dict[tuple[str, ...], set[int]] = defaultdict(set)
+
+    def add(self, frame: Frame, known: Mapping[int, Sequence[int]]) -> None:
+        held = ~np.isnan(frame.values)
+        for row, trace in enumerate(frame.traces):
+            key = group_key(self._alert, trace)
+            self._held[key] = held[row] | self._held.get(key, False)
+            self._known[key].update(known.get(trace.id, ()))
+
+    def anchors(self) -> dict[tuple[str, ...], int]:
+        return {
+            key: int(spans_of(held[None, :], self._alert.window, [sorted(self._known[key])]).anchor[0])
+            for key, held in self._held.items()
+        }
 
 
 def unjudged(
@@ -105,14 +149,22 @@ def unjudged(
     if not known.any():
         return ids
     digester = Digester(alert, line, lines)
+    groups = _Groups(alert) if alert.method == "cluster" and alert.window else None
     digests: list[NDArray[np.uint64]] = []
     traces: list[Trace] = []
     for frame in store.frames.blocks(line, ids, memory=_BLOCK_BYTES):
-        digests.append(digester.rows(frame.traces, frame.slots, frame.values))
+        seen = known_columns(store, alert, line, [trace.id for trace in frame.traces], first=frame.first)
+        anchors = None
+        if groups:
+            groups.add(frame, seen)
+        elif alert.window:
+            rows = [seen.get(trace.id, ()) for trace in frame.traces]
+            anchors = spans_of(~np.isnan(frame.values), alert.window, rows).anchor
+        digests.append(digester.rows(frame.traces, frame.slots, frame.values, anchors))
         if counts_together(alert):
             traces += frame.traces
     own = np.concatenate(digests)
     if counts_together(alert):
-        own = fold(alert, traces, own)
+        own = fold(alert, traces, own, groups.anchors() if groups else None)
     changed: NDArray[np.int64] = ids[own != known]
     return changed

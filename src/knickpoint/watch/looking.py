@@ -20,10 +20,11 @@ from knickpoint.store import Store
 from knickpoint.watch.clusters import look_together
 from knickpoint.watch.judged import Digester, fold
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.seeing import sightings_of
+from knickpoint.watch.seeing import group_key, sightings_of
+from knickpoint.watch.span import Spans, known_columns, spans_of, within
 from knickpoint.work import Runner
 
-__all__ = ["Look", "Shard", "detect_shard", "in_window", "look"]
+__all__ = ["Look", "Shard", "detect_shard", "look"]
 
 _SHARD: Final = 256
 """Traces sent to another process or machine at a time."""
@@ -33,9 +34,10 @@ _SHARD: Final = 256
 class Look:
     """What one alert found in one trace, before its filters.
 
-    ``measured`` are the positions on the line at which the trace has a value, ascending, and ``judged`` the
-    first of them that the alert looked at (the length of the line where there is none). ``digest`` stands for
-    everything that this depends on: see :mod:`knickpoint.watch.judged`.
+    ``measured`` are the positions on the line at which the trace has a value, ascending. The alert reports what lies
+    after the position ``judged``; sightings up to there say only which known ones are still seen (see
+    :mod:`knickpoint.watch.span`). ``digest`` stands for everything that this depends on: see
+    :mod:`knickpoint.watch.judged`.
     """
 
     trace: Trace
@@ -62,44 +64,59 @@ def detect_shard(shard: Shard) -> list[list[Step]]:
     return find_steps_many(shard.values, method=shard.method, threads=shard.threads, **shard.parameters)
 
 
-def in_window(values: NDArray[np.floating[Any]], window: int) -> NDArray[np.floating[Any]]:
-    """Return ``values`` (traces x commits) with only the last ``window`` measured ones of each trace, 0 for all."""
-    if not window:
-        return values
-    held = ~np.isnan(values)
-    newer = np.cumsum(held[:, ::-1], axis=1)[:, ::-1]
-    return np.where(newer > window, np.nan, values)
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Rows of a frame from ``first`` on, and where they are looked at."""
 
-
-def _shards(frame: Frame, alert: Alert, runner: Runner) -> Iterator[tuple[Frame, int, Shard]]:
-    rows = len(frame.traces) if runner.cores == 0 else _SHARD
-    for first in range(0, len(frame.traces), max(1, rows)):
-        values = in_window(frame.values[first : first + rows], alert.window)
-        yield frame, first, Shard(values, alert.method, dict(alert.parameters), runner.cores or None)
+    frame: Frame
+    first: int
+    spans: Spans
 
 
 @dataclass(frozen=True, slots=True)
 class _Looker:
-    """What is needed to tell what an alert found on a line."""
+    """What is needed to say what an alert found on a line."""
 
+    store: Store
     alert: Alert
+    line: Line
     lines: Lines
     digester: Digester
 
-    def looks(self, frame: Frame, first: int, shard: Shard, found: Sequence[Sequence[Step]]) -> Iterator[Look]:
-        values = frame.values[first : first + len(found)]
-        traces = frame.traces[first : first + len(found)]
-        digests = self.digester.rows(traces, frame.slots, values)
-        if self.alert.method == "cluster":
-            digests = fold(self.alert, traces, digests)
+    def known(self, frame: Frame, first: int, count: int) -> list[Sequence[int]]:
+        """Return the columns of the change points that the alert knows in some rows of ``frame``."""
+        ids = [trace.id for trace in frame.traces[first : first + count]]
+        known = known_columns(self.store, self.alert, self.line, ids, first=frame.first)
+        return [known.get(key, ()) for key in ids]
+
+    def pieces(self, frame: Frame, runner: Runner) -> Iterator[tuple[_Piece, Shard]]:
+        """Cut ``frame`` into what is sent to the runner at a time."""
+        rows = max(1, len(frame.traces) if runner.cores == 0 else _SHARD)
+        for first in range(0, len(frame.traces), rows):
+            values = frame.values[first : first + rows]
+            spans = spans_of(~np.isnan(values), self.alert.window, self.known(frame, first, len(values)))
+            shard = Shard(within(values, spans), self.alert.method, dict(self.alert.parameters), runner.cores or None)
+            yield _Piece(frame, first, spans), shard
+
+    def looks(
+        self, piece: _Piece, found: Sequence[Sequence[Step]], *, group_anchor: int | None = None
+    ) -> Iterator[Look]:
+        """Yield the look at each row of ``piece``; ``group_anchor`` is the column that all of a group begin at."""
+        frame, spans = piece.frame, piece.spans
+        values = frame.values[piece.first : piece.first + len(found)]
+        traces = frame.traces[piece.first : piece.first + len(found)]
+        if group_anchor is None:
+            digests = self.digester.rows(traces, frame.slots, values, spans.anchor)
+        else:
+            digests = self.digester.rows(traces, frame.slots, values)
+            digests = fold(self.alert, traces, digests, {group_key(self.alert, traces[0]): group_anchor})
         held = ~np.isnan(values)
         for row, (trace, steps, digest) in enumerate(zip(traces, found, digests.tolist(), strict=True)):
-            judged = np.flatnonzero(~np.isnan(shard.values[row]))
-            sightings = sightings_of(self.alert.name, frame, first + row, steps, self.lines)
+            sightings = sightings_of(self.alert.name, frame, piece.first + row, steps, self.lines)
             yield Look(
                 trace,
                 np.flatnonzero(held[row]) + frame.first,
-                frame.first + int(judged[0]) if judged.size else len(frame.line.slots),
+                frame.first + int(spans.reported[row]),
                 tuple(sightings),
                 digest,
             )
@@ -112,20 +129,19 @@ def look(
 
     Errors are those of :func:`knickpoint.detect.find_steps_many`.
     """
-    looker = _Looker(alert, lines, Digester(alert, line, lines))
+    looker = _Looker(store, alert, line, lines, Digester(alert, line, lines))
     if alert.method == "cluster":
         for grouped in look_together(store, alert, line, trace_ids):
-            shard = Shard(grouped.frame.values, alert.method, {}, None)
-            yield from looker.looks(grouped.frame, 0, shard, grouped.steps)
+            piece = _Piece(grouped.frame, 0, grouped.spans)
+            yield from looker.looks(piece, grouped.steps, group_anchor=grouped.anchor)
         return
-    under_way: deque[tuple[Frame, int, Shard]] = deque()
+    under_way: deque[_Piece] = deque()
 
     def shards() -> Iterator[Shard]:
         for frame in store.frames.blocks(line, trace_ids):
-            for item in _shards(frame, alert, runner):
-                under_way.append(item)
-                yield item[2]
+            for piece, shard in looker.pieces(frame, runner):
+                under_way.append(piece)
+                yield shard
 
     for found in runner.map(detect_shard, shards()):
-        frame, first, shard = under_way.popleft()
-        yield from looker.looks(frame, first, shard, found)
+        yield from looker.looks(under_way.popleft(), found)

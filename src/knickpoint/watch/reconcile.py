@@ -6,7 +6,9 @@ Pure: known points and sightings in, changes out. Which known point is which new
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from knickpoint.model.regression import Change, Condition, KnownPoint, Place, PointChange, Sighting
 from knickpoint.watch.identity import Ruler, Spot, pair_up
@@ -18,11 +20,44 @@ def _spot(ruler: Ruler, sighting: Sighting) -> Spot | None:
     return ruler.spot(sighting.place, sighting.movement, sighting.interval)
 
 
-def merge_sightings(sightings: Iterable[Sighting], ruler: Ruler) -> list[tuple[Sighting, ...]]:
-    """Put together what several alerts saw of one trace: one tuple a point, by place, alerts by name.
+_TOGETHER: Final = "cluster"
+"""The method that judges a group of traces by their centroid, not each trace by its own values."""
 
-    The points of the first alert are matched with those of the second by the rule of identity, what is
-    left over joins them, and so on. A sighting whose commit is not on the line is left out.
+
+def _evidence(sighting: Sighting) -> float:
+    """Return how far apart the levels on both sides are, in standard errors of their difference."""
+    before, after = sighting.before, sighting.after
+    error = math.sqrt(before.variance / before.count + after.variance / after.count)
+    strength = abs(sighting.size) / error if error > 0 else math.inf
+    return strength if not math.isnan(strength) else 0.0
+
+
+def _by_authority(point: Iterable[Sighting]) -> tuple[Sighting, ...]:
+    """Order what several alerts saw of one point: the first gives the place and the numbers.
+
+    One that judged the trace by its own values comes before one that judged a group; then the one whose levels are
+    further apart for their noise, since levels that mix others are noisy; then the one of more values; then by name.
+    """
+    return tuple(
+        sorted(
+            point,
+            key=lambda one: (
+                one.method == _TOGETHER,
+                -_evidence(one),
+                -(one.before.count + one.after.count),
+                one.alert,
+            ),
+        )
+    )
+
+
+def merge_sightings(sightings: Iterable[Sighting], ruler: Ruler) -> list[tuple[Sighting, ...]]:
+    """Put together what several alerts saw of one trace: one tuple a point, by place, whose first gives the numbers.
+
+    The points of the first alert, by name, are matched with those of the second by the rule of identity, what is
+    left over joins them, and so on. A sighting whose commit is not on the line is left out. Within a point, an alert
+    that judged the trace by itself comes before one that judged a group, then the strongest evidence, then more
+    values, then the name.
     """
     by_alert: dict[str, list[Sighting]] = {}
     for sighting in sightings:
@@ -39,7 +74,8 @@ def merge_sightings(sightings: Iterable[Sighting], ruler: Ruler) -> list[tuple[S
                 points[partner[j]] += (sighting,)
             else:
                 points.append((sighting,))
-    return sorted(points, key=lambda point: ruler.positions[point[0].place.slot])
+    ordered = [_by_authority(point) for point in points]
+    return sorted(ordered, key=lambda point: ruler.positions[point[0].place.slot])
 
 
 def _change(known: KnownPoint, point: tuple[Sighting, ...], *, carried: bool) -> PointChange:
