@@ -19,7 +19,7 @@ __all__ = ["Column", "OutputFormat", "Row", "format_option", "percent", "render"
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """What would break a line of text, or speak to the terminal."""
 
-Cell = str | float | int | bool | None | Sequence[str]
+Cell = str | float | int | bool | None | Sequence[str] | Sequence[Mapping[str, str]]
 Row = Mapping[str, Cell]
 
 
@@ -33,12 +33,16 @@ class OutputFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: ``name`` in JSON and CSV, ``title`` in text, ``text`` renders a cell for people."""
+    """One column: ``name`` in JSON and CSV, ``title`` in text, ``text`` renders a cell for people.
+
+    A list of objects has one of their keys, ``listed``, in CSV.
+    """
 
     name: str
     title: str = ""
     text: Callable[[Any], str] = str
     right: bool = False
+    listed: str = ""
 
 
 def percent(value: float | None) -> str:
@@ -68,7 +72,7 @@ def _plain(value: Cell) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _field(value: Cell) -> str:
+def _field(value: Cell, listed: str = "") -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, bool):
@@ -77,7 +81,7 @@ def _field(value: Cell) -> str:
         return repr(value)
     if isinstance(value, (str, int)):
         return str(value)
-    return " ".join(value)
+    return " ".join(one if isinstance(one, str) else one[listed] for one in value)
 
 
 def _table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
@@ -104,7 +108,7 @@ def render(columns: Sequence[Column], rows: Iterable[Row], output: OutputFormat,
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([column.name for column in columns])
-        writer.writerows([_field(row[column.name]) for column in columns] for row in found)
+        writer.writerows([_field(row[column.name], column.listed) for column in columns] for row in found)
         return text.getvalue()
     if not found:
         return f"{empty}\n" if empty else ""

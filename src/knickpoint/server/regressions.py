@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Final
+from typing import Final
 
 from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.regression import ChangePoint, Condition, Place, Regression
@@ -29,6 +29,7 @@ from knickpoint.store import Store
 from knickpoint.store.findings import Selection, Sort
 from knickpoint.watch.boundary import read_extent
 from knickpoint.watch.lines import Lines
+from knickpoint.watch.one_order import in_one_order
 
 __all__ = ["Listing", "Ordering", "Tab", "history_answer", "list_regressions", "member_answers"]
 
@@ -148,7 +149,8 @@ def list_regressions(store: Store, repositories: Sequence[Repository], listing: 
             for repository in repositories
             for own in _read(store, repository, listing, 0, begin + listing.size)
         ]
-        found = _merged(store, everything, listing)[begin : begin + listing.size]
+        ordered = in_one_order(store, everything, _SORTS[listing.ordering], descending=listing.descending)
+        found = ordered[begin : begin + listing.size]
     return RegressionsAnswer(
         page=page,
         pages=pages,
@@ -170,30 +172,6 @@ def _read(store: Store, repository: Repository, listing: Listing, offset: int, l
         offset=offset,
         limit=limit,
     )
-
-
-def _merged(
-    store: Store, found: Sequence[tuple[Repository, Regression]], listing: Listing
-) -> list[tuple[Repository, Regression]]:
-    """Put the sorted lists of several repositories into one order."""
-    commits: dict[tuple[int, int], Commit] = {}
-    for repository in {own.id: own for own, _ in found}.values():
-        slots = [regression.place.slot for own, regression in found if own.id == repository.id]
-        commits |= {(repository.id, own.slot): own.commit for own in store.commits.get(repository, slots)}
-
-    def commit_text(name: str) -> Callable[[tuple[Repository, Regression]], Any]:
-        return lambda pair: str(getattr(commits.get((pair[0].id, pair[1].place.slot)), name, "")).lower()
-
-    keys: Mapping[Ordering, Callable[[tuple[Repository, Regression]], Any]] = {
-        Ordering.CHANGE: lambda pair: pair[1].severity,
-        Ordering.HAZARD: lambda pair: abs(pair[1].hazard),
-        Ordering.DATE: commit_text("time"),
-        Ordering.TRACES: lambda pair: len(pair[1].members),
-        Ordering.AUTHOR: commit_text("author"),
-        Ordering.SUBJECT: commit_text("subject"),
-        Ordering.FOUND: lambda pair: str(pair[1].found),
-    }
-    return sorted(found, key=keys[listing.ordering], reverse=listing.descending)
 
 
 def _groups(store: Store, found: Sequence[tuple[Repository, Regression]], members: int) -> list[GroupAnswer]:

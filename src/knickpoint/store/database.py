@@ -233,11 +233,15 @@ class Database:
                     self._current.only_reading = False
                     connection.rollback()
 
-    def numbers(self, name: str = "numbers") -> FromClause:
-        """Return a table of one column ``value``, filled by the bound parameter ``name``: see :meth:`listed`."""
+    def numbers(self, name: str = "numbers", known: Sequence[int] | None = None) -> FromClause:
+        """Return a table of one column ``value``, filled by the bound parameter ``name``: see :meth:`listed`.
+
+        With ``known`` numbers nothing has to be bound when the statement runs.
+        """
+        given: dict[str, Any] = {} if known is None else {"value": self.listed(known)}
         if self.embedded:
-            return func.json_each(bindparam(name)).table_valued("value", name=f"{name}_list")
-        array = bindparam(name, type_=ARRAY(BigInteger))
+            return func.json_each(bindparam(name, **given)).table_valued("value", name=f"{name}_list")
+        array = bindparam(name, type_=ARRAY(BigInteger), **given)
         return func.unnest(array).table_valued("value", name=f"{name}_list").render_derived()
 
     def quick(self, connection: Connection, statement: Statement, values: Mapping[str, object]) -> Any:
@@ -267,12 +271,14 @@ class Database:
         names = ", ".join(columns)
         connection.exec_driver_sql(f"INSERT INTO {table.name} ({names}) VALUES ({marks})", list(rows))  # noqa: S608
 
-    def among(self, column: ColumnElement[int], name: str = "numbers") -> ColumnElement[bool]:
-        """Return the condition that ``column`` is one of the numbers bound as ``name``; see :meth:`listed`.
+    def among(
+        self, column: ColumnElement[int], name: str = "numbers", known: Sequence[int] | None = None
+    ) -> ColumnElement[bool]:
+        """Return the condition that ``column`` is one of the numbers bound as ``name``, or ``known`` already.
 
         A list, not a join: SQLite would be free to walk the table and search the list for every row of it.
         """
-        return column.in_(select(self.numbers(name).c.value))
+        return column.in_(select(self.numbers(name, known).c.value))
 
     def listed(self, numbers: NDArray[np.integer[Any]] | Sequence[int]) -> object:
         """Return the value of a parameter of :meth:`numbers`."""

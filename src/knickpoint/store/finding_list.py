@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
 from string import ascii_uppercase
 from typing import Any, Final
@@ -17,7 +18,7 @@ from knickpoint.store.finding_rows import change_point_of, moment
 from knickpoint.store.tables import commits as commit_tables
 from knickpoint.store.tables.findings import change_point, regression, sighting
 
-__all__ = ["Selection", "Sort", "count_regressions", "list_regressions", "members_of"]
+__all__ = ["Selection", "Sort", "count_findings", "count_regressions", "list_regressions", "members_of"]
 
 _LOWERED: Final = {ord(letter): letter.lower() for letter in ascii_uppercase}
 
@@ -50,6 +51,8 @@ class Selection:
         assignee: only what this person has.
         ticket: only what belongs to this ticket, by decision or by match.
         minimum_hazard: only members whose hazard level is at least that far from 0.
+        since: only regressions at commits of this time or later.
+        traces: only members of these traces, by id; None means all.
         minimum_effect: only members whose |relative size| is at least that (0.02 is 2 %).
     """
 
@@ -65,6 +68,8 @@ class Selection:
     ticket: str = ""
     minimum_hazard: float = 0.0
     minimum_effect: float = 0.0
+    since: datetime | None = None
+    traces: frozenset[int] | None = None
 
 
 def _contains(column: Any, word: str) -> Any:
@@ -105,13 +110,28 @@ def _in_state(selection: Selection) -> list[Any]:
     return clauses
 
 
-def _where(repository_id: int, selection: Selection) -> list[Any]:
+def _where(database: Database, repository_id: int, selection: Selection) -> list[Any]:
     point, commit = change_point.c, commit_tables.commit.c
     clauses: list[Any] = [point.repository_id == repository_id, *_in_state(selection)]
     if selection.directions:
         clauses.append(point.direction.in_([direction.value for direction in selection.directions]))
     if selection.slot is not None:
         clauses.append(regression.c.slot == selection.slot)
+    if selection.since is not None:
+        clauses.append(commit.time >= selection.since.timestamp())
+    if selection.minimum_hazard > 0:
+        clauses.append(func.abs(point.hazard) >= selection.minimum_hazard)
+    if selection.minimum_effect > 0:
+        clauses.append(func.abs(point.relative_size) >= selection.minimum_effect)
+    columns = (point.trace_key, commit.hash, commit.author, commit.subject)
+    clauses += [or_(*(_contains(column, word) for column in columns)) for word in selection.text.split()]
+    return clauses + _concerning(database, selection)
+
+
+def _concerning(database: Database, selection: Selection) -> list[Any]:
+    """Return the conditions of alert, person, ticket and traces."""
+    point = change_point.c
+    clauses: list[Any] = []
     if selection.alert:
         seen = select(sighting.c.change_point_id).where(sighting.c.alert == selection.alert)
         clauses.append(point.id.in_(seen))
@@ -119,12 +139,8 @@ def _where(repository_id: int, selection: Selection) -> list[Any]:
         clauses.append(point.assignee == selection.assignee)
     if selection.ticket:
         clauses.append(or_(point.ticket == selection.ticket, point.matched_ticket == selection.ticket))
-    if selection.minimum_hazard > 0:
-        clauses.append(func.abs(point.hazard) >= selection.minimum_hazard)
-    if selection.minimum_effect > 0:
-        clauses.append(func.abs(point.relative_size) >= selection.minimum_effect)
-    columns = (point.trace_key, commit.hash, commit.author, commit.subject)
-    clauses += [or_(*(_contains(column, word) for column in columns)) for word in selection.text.split()]
+    if selection.traces is not None:
+        clauses.append(database.among(point.trace_id, "traces", sorted(selection.traces)))
     return clauses
 
 
@@ -143,7 +159,7 @@ def _lead_severity() -> Any:
     )
 
 
-def _matching(repository_id: int, selection: Selection) -> Select[Any]:
+def _matching(database: Database, repository_id: int, selection: Selection) -> Select[Any]:
     commit = commit_tables.commit.c
     return (
         select(
@@ -158,14 +174,20 @@ def _matching(repository_id: int, selection: Selection) -> Select[Any]:
             func.max(commit.subject).label("subject"),
         )
         .select_from(_joined())
-        .where(*_where(repository_id, selection))
+        .where(*_where(database, repository_id, selection))
         .group_by(regression.c.id)
     )
 
 
-def count_regressions(connection: Connection, repository_id: int, selection: Selection) -> int:
+def count_findings(database: Database, connection: Connection, repository_id: int, selection: Selection) -> int:
+    """Count the members of ``selection``, in whatever regression."""
+    query = select(func.count()).select_from(_joined()).where(*_where(database, repository_id, selection))
+    return int(connection.execute(query).scalar_one())
+
+
+def count_regressions(database: Database, connection: Connection, repository_id: int, selection: Selection) -> int:
     """Count the regressions that have a member of ``selection``."""
-    listed = _matching(repository_id, selection).subquery()
+    listed = _matching(database, repository_id, selection).subquery()
     return int(connection.execute(select(func.count()).select_from(listed)).scalar_one())
 
 
@@ -203,7 +225,7 @@ def members_of(
     wanted = (
         select(change_point, regression.c.history, rank.label("rank"))
         .select_from(_joined())
-        .where(*_where(repository_id, selection), change_point.c.regression_id.in_(select(numbers.c.value)))
+        .where(*_where(database, repository_id, selection), change_point.c.regression_id.in_(select(numbers.c.value)))
         .subquery()
     )
     query = select(wanted).order_by(wanted.c.regression_id, wanted.c.rank)
@@ -254,7 +276,7 @@ def list_regressions(
 
     ``members`` is how many of them to return of each regression; ``only`` restricts to these ids.
     """
-    query = _matching(repository_id, selection)
+    query = _matching(database, repository_id, selection)
     parameters: dict[str, Any] = {}
     if only is not None:
         numbers = database.numbers("only")

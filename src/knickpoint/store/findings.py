@@ -28,7 +28,7 @@ from knickpoint.model.regression import (
 from knickpoint.store.alert_book import AlertBook, AlertRun
 from knickpoint.store.commits import Commits
 from knickpoint.store.database import Database
-from knickpoint.store.finding_list import Selection, Sort, count_regressions, list_regressions
+from knickpoint.store.finding_list import Selection, Sort, count_findings, count_regressions, list_regressions
 from knickpoint.store.finding_rows import change_point_of, known_point_of, names_of, sighting_of
 from knickpoint.store.finding_writes import Membership, apply_changes, refresh, set_groups
 from knickpoint.store.judged_book import JudgedBook
@@ -97,7 +97,14 @@ class Findings:
     ) -> int:
         """Count the regressions that :meth:`regressions` would return without paging."""
         with self._database.reading() as connection:
-            return count_regressions(connection, repository.id, self._wanted(processed, selection))
+            return count_regressions(self._database, connection, repository.id, self._wanted(processed, selection))
+
+    def count_findings(
+        self, repository: Repository, *, processed: bool | None = None, selection: Selection | None = None
+    ) -> int:
+        """Count the members of the regressions that :meth:`regressions` would return without paging."""
+        with self._database.reading() as connection:
+            return count_findings(self._database, connection, repository.id, self._wanted(processed, selection))
 
     def regression(self, key: int) -> Regression:
         """Return the regression ``key`` with all its members, those included that are gone.

@@ -1,0 +1,135 @@
+"""``knick regressions``: filters, order, limit and suspects."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Knick
+
+
+def listed(knick: Knick, *options: str) -> list[dict[str, Any]]:
+    """Return the rows of ``knick regressions`` as JSON has them."""
+    rows: list[dict[str, Any]] = json.loads(knick("regressions", "--format", "json", *options).output)
+    return rows
+
+
+@pytest.mark.usefixtures("judged")
+def test_the_worst_worsening_comes_first_and_improvements_last(knick: Knick) -> None:
+    ranks = {"regression": 0, "unknown": 1, "improvement": 2}
+    leads = list({row["regression"]: row for row in reversed(listed(knick))}.values())[::-1]
+    assert [ranks[row["direction"]] for row in leads] == sorted(ranks[row["direction"]] for row in leads)
+    sizes = [abs(row["relative_size"]) for row in leads if row["direction"] == "regression"]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.usefixtures("judged")
+def test_the_size_is_that_of_the_local_levels(knick: Knick) -> None:
+    for row in listed(knick):
+        change = row["after_level"] - row["before_level"]
+        assert row["relative_size"] == pytest.approx(change / abs(row["before_level"]))
+        assert row["deviation"] >= 0
+
+
+@pytest.mark.usefixtures("judged")
+def test_the_hazard_level_is_an_order_of_its_own(knick: Knick) -> None:
+    strongest: dict[str, float] = {}
+    for row in listed(knick, "--sort", "hazard"):
+        strongest[row["regression"]] = max(strongest.get(row["regression"], 0.0), abs(row["hazard"]))
+    assert list(strongest.values()) == sorted(strongest.values(), reverse=True)
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_limit_says_how_many_more_there_are(knick: Knick) -> None:
+    total = len(listed(knick))
+    found = knick("regressions", "--limit", "2", "--format", "json")
+    assert len(json.loads(found.output)) == 2
+    assert found.errors == f"{total - 2} more of {total} findings: raise --limit, or filter.\n"
+    assert knick("regressions", "--limit", str(total)).errors == ""
+
+
+@pytest.fixture
+def seldom(instance: Path, knick: Knick) -> Path:
+    """Watch two traces that double at commit 60 of 120: one measured always, one at every third commit."""
+    lines = ["commit,commit_time,author,subject,benchmark,value"]
+    for number in range(120):
+        commit = hashlib.sha1(str(number).encode()).hexdigest()
+        time = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number)
+        value = (10 if number < 59 else 20) + (0.01, 0.03, 0.0, 0.02)[number % 4]
+        names = ("always", "seldom") if number % 3 == 0 else ("always",)
+        lines += [f"{commit},{time.isoformat()},author {number % 2},Change {number},{name},{value}" for name in names]
+    (instance / "results.csv").write_text("\n".join(lines) + "\n")
+    assert knick("import", "results.csv").code == 0
+    assert knick("run").code == 0
+    return instance
+
+
+@pytest.mark.usefixtures("seldom")
+def test_suspects_are_all_commits_since_the_last_measured_one(knick: Knick) -> None:
+    always, seldom = sorted(listed(knick), key=lambda row: str(row["trace"]))
+    assert [one["subject"] for one in always["suspects"]] == ["Change 59"]
+    assert [one["subject"] for one in seldom["suspects"]] == ["Change 58", "Change 59", "Change 60"]
+    assert [one["author"] for one in seldom["suspects"]] == ["author 0", "author 1", "author 0"]
+
+
+@pytest.mark.usefixtures("seldom")
+def test_text_names_the_author_of_one_suspect_and_counts_several(knick: Knick) -> None:
+    text = knick("regressions").output
+    assert "3 suspects: author 0, author 1  " in text
+    assert "  author 1  " in text
+    assert "1 suspects" not in text
+
+
+@pytest.mark.usefixtures("seldom")
+def test_csv_has_the_hashes_of_the_suspects(knick: Knick) -> None:
+    hashes = [" ".join(one["commit"] for one in row["suspects"]) for row in listed(knick)]
+    text = knick("regressions", "--format", "csv").output
+    assert all(f",{three}," in text for three in hashes)
+
+
+@pytest.mark.usefixtures("judged")
+def test_filters_keep_what_they_ask_for(knick: Knick) -> None:
+    rows = listed(knick)
+    some = rows[0]
+    name = dict(pair.split("=") for pair in some["trace"].strip(",").split(","))["benchmark"]
+    assert {row["trace"] for row in listed(knick, "--query", f"benchmark={name}")} == {
+        row["trace"] for row in rows if f"benchmark={name}," in row["trace"]
+    }
+    least = listed(knick, "--minimum-effect", "0.2")
+    assert {row["id"] for row in least} == {row["id"] for row in rows if abs(row["relative_size"]) >= 0.2}
+    assert 0 < len(least) < len(rows)
+    day = sorted(row["date"] for row in rows)[len(rows) // 2]
+    assert {row["regression"] for row in listed(knick, "--since", day)} >= {
+        row["regression"] for row in rows if row["date"] > day
+    }
+    assert listed(knick, "--since", "2999-01-01") == []
+    assert len(listed(knick, "--repository", some["repository"], "--alert", some["alerts"][0])) == len(rows)
+
+
+@pytest.mark.usefixtures("judged")
+def test_an_assignee_has_a_list(knick: Knick) -> None:
+    target = listed(knick)[0]["id"]
+    knick("triage", target, "--assign", "ada")
+    assert [row["id"] for row in listed(knick, "--assignee", "ada")] == [target]
+
+
+@pytest.mark.parametrize("option", ["--repository", "--alert"])
+@pytest.mark.usefixtures("judged")
+def test_an_unknown_name_is_refused_with_the_names_there_are(knick: Knick, option: str) -> None:
+    found = knick("regressions", option, "nope")
+    assert found.code == 2
+    assert f"there is no {option[2:]} 'nope'. The " in found.errors
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_finding_that_a_ticket_covers_is_listed_as_processed_by_it(knick: Knick, judged: Path) -> None:
+    row = listed(knick)[0]
+    (judged / "tickets.csv").write_text(f"name,commit,query\nPERF-9,{row['commit']},\n")
+    assert knick("tickets", "put", "tickets.csv").code == 0
+    covered = [one for one in listed(knick, "--status", "processed") if one["id"] == row["id"]]
+    assert [(one["status"], one["ticket"]) for one in covered] == [("ticket", "PERF-9")]

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from knickpoint.model.commit import Commit
+from knickpoint.store.findings import Sort
+from knickpoint.watch.one_order import Found, in_one_order
+
+from .conftest import World, levels
+
+
+@pytest.fixture
+def found(world: World) -> list[Found]:
+    """Two repositories: "project" steps by 25 % and, later, back by a tenth; "other" by 50 % at a commit of 2025."""
+    world.measure({"parse": levels((10, 20.0), (20, 25.0), (20, 22.5))})
+    other = world.store.commits.add_repository("other")
+    begin = datetime(2025, 1, 1, tzinfo=UTC)
+    hashes = [hashlib.sha256(f"other {k}".encode()).hexdigest() for k in range(40)]
+    world.store.commits.add(other, [Commit(own, "zoe", "", begin, f"Other {k}") for k, own in enumerate(hashes)])
+    world.store.commits.set_line(other, "main", range(40))
+    replace(world, repository=other).measure({"read": levels((20, 8.0), (20, 12.0))})
+    world.run()
+    return [(own, one) for own in world.store.commits.repositories() for one in world.store.findings.regressions(own)]
+
+
+def places(found: list[Found]) -> list[tuple[str, int]]:
+    return [(repository.name, regression.place.slot) for repository, regression in found]
+
+
+@pytest.mark.parametrize(
+    ("sort", "descending", "order"),
+    [
+        (Sort.CHANGE, True, [("other", 20), ("project", 10), ("project", 30)]),
+        (Sort.COMMIT, True, [("project", 30), ("project", 10), ("other", 20)]),
+        (Sort.COMMIT, False, [("other", 20), ("project", 10), ("project", 30)]),
+        (Sort.AUTHOR, True, [("other", 20), ("project", 10), ("project", 30)]),
+    ],
+)
+def test_regressions_of_several_repositories_have_one_order(
+    world: World, found: list[Found], sort: Sort, order: list[tuple[str, int]], *, descending: bool
+) -> None:
+    assert places(in_one_order(world.store, found[::-1], sort, descending=descending)) == order
