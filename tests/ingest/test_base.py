@@ -37,7 +37,7 @@ def base_of(lab: Lab, *commits: str, asked: str = "", line: str = "") -> Base:
             path.write_text("benchmark,unit,value\nparse,ms,20\n", encoding="utf-8")
     read = read_results(lab.instance, paths)
     repository = lab.instance.store.commits.repository(read.repository)
-    return find_base(lab.instance, repository, read.runs, asked=asked, line=line)
+    return find_base(lab.instance, repository, read, asked=asked, line=line)
 
 
 def at(base: Base) -> str:
@@ -216,12 +216,47 @@ def test_the_commit_of_a_merge_request_comes_from_the_variables_of_gitlab(
     assert at(base_of(lab, "")) == project.git("merge-base", "patch", "main")
 
 
-def test_results_that_name_no_commit_are_compared_with_the_newest_one_which_is_said(
-    lab: Lab, project: GitRepository
+def test_results_that_name_no_commit_are_those_of_head(
+    lab: Lab, project: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(project.directory)
+    assert at(base_of(lab, "")) == project.git("merge-base", "patch", "main")
+    project.switch("main")
+    assert at(base_of(lab, "")) == project.git("rev-parse", "main~1")
+
+
+def test_results_of_changes_on_the_line_are_compared_with_the_commit_that_they_are_on(
+    lab: Lab, project: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.directory)
+    project.switch("main")
+    (project.directory / "code.py").write_text("slow = True\n", encoding="utf-8")
+    project.git("add", "code.py")
     base = base_of(lab, "")
     assert at(base) == project.git("rev-parse", "main")
-    assert base.reason == "the newest commit of main: nothing says which commit the results belong to"
+    assert base.reason == "the commit of main that the work tree had changes on"
+
+
+def test_results_older_than_head_are_compared_with_the_newest_commit_which_is_said(
+    lab: Lab, project: GitRepository
+) -> None:
+    project.commit(date="2000000000 +0000")
+    base = base_of(lab, "")
+    assert at(base) == project.git("rev-parse", "main")
+    assert base.reason.startswith("the newest commit of main: the results do not say which commit they belong to, and")
+    assert "the file is older than HEAD" in base.reason
+
+
+def test_of_a_url_head_is_that_of_the_work_tree_that_we_are_in(
+    lab: Lab, project: GitRepository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    lab.configure(f'[repositories.project]\nlocation = "{project.directory.as_uri()}"\n')
+    clone = GitRepository(tmp_path / "clone", minutes=50)
+    project.git("clone", "--quiet", "--branch=patch", str(project.directory), str(clone.directory))
+    unpublished = clone.commit()
+    monkeypatch.chdir(clone.directory)
+    assert at(base_of(lab, unpublished)) == project.git("merge-base", "patch", "main")
+    assert at(base_of(lab, unpublished, asked="HEAD~4")) == project.git("rev-parse", "main~5")
 
 
 def series(lab: Lab, name: str, commits: Sequence[str], branch: str, first: int) -> None:

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from knickpoint.history import Git, find_commit, is_url, newest_contained
+from knickpoint.history import (
+    Checkout,
+    Git,
+    find_commit,
+    find_work_tree,
+    is_head,
+    is_url,
+    newest_contained,
+    read_checkout,
+)
 from knickpoint.ingest.git_book import open_git
+from knickpoint.ingest.importing import written_at
+from knickpoint.ingest.measured_commit import head_for
 from knickpoint.ingest.settings import Destination, RepositorySettings
-from knickpoint.model.errors import HistoryError
+from knickpoint.model.errors import HistoryError, InputError
 
 if TYPE_CHECKING:
+    from knickpoint.ingest.reading import ReadResults
     from knickpoint.model.commit import Line, Repository, SlottedCommit
     from knickpoint.model.report import RunReport
 
@@ -41,19 +54,20 @@ class Base:
 
 
 def find_base(
-    destination: Destination, repository: Repository, runs: Sequence[RunReport], *, asked: str = "", line: str = ""
+    destination: Destination, repository: Repository, results: ReadResults, *, asked: str = "", line: str = ""
 ) -> Base:
-    """Return the base of the results ``runs`` on a line of ``repository``.
+    """Return the base of new results on a line of ``repository``.
 
     That is the commit that was ``asked`` for, or where it left the line; else where the measured commits left the line,
     of several the oldest base. A commit of the line itself has the one before it as its base: results are never their
-    own history. Without a git repository, the line of a branch says where it left; else the newest commit of the line
-    is the base. Nothing is written to the store.
+    own history. Results of which nothing says the commit are those of HEAD where an import would take them so, or of
+    changes on top of HEAD where the work tree has some. Without a git repository, the line of a branch says where it
+    left; else the newest commit of the line is the base. Nothing is written to the store.
 
     Args:
         destination: the instance.
         repository: whose history it is.
-        runs: the new results, with what sidecars and the CI say of their commits.
+        results: the new results, with what sidecars and the CI say of their commits.
         asked: a branch, a tag, a hash or anything else that git takes for a commit; "" to find the base.
         line: the line to compare with, "" for the default one.
 
@@ -67,10 +81,23 @@ def find_base(
     search = _Search(destination, repository, found)
     if asked:
         return search.asked(asked)
-    bases = [search.of_run(revision, branch) for revision, branch in search.measured(runs)]
+    bases = [search.of(measured) for measured in search.measured(results)]
     if not bases:
-        return search.newest("nothing says which commit the results belong to")
+        return search.newest("there are no results")
     return min(bases, key=lambda base: found.positions[base.commit.slot] if base.commit else -1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What was measured: a commit by a hash, a prefix or a number; ``changed`` where the work tree had changes beside it.
+
+    Where nothing says which commit it is, ``revision`` is empty and ``unknown`` says why.
+    """
+
+    revision: str
+    branch: str = ""
+    changed: bool = False
+    unknown: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,20 +119,45 @@ class _Search:
             return None
         return open_git(self.repository.name, self.settings, self.destination.directory)
 
-    def measured(self, runs: Sequence[RunReport]) -> list[tuple[str, str]]:
-        """Return the distinct commits that were measured, as revision and branch.
+    @cached_property
+    def here(self) -> Git | None:
+        """The work tree that we are in, where ``git`` is a clone of ours and has none; else None."""
+        top = find_work_tree(Path.cwd()) if self.git is not None and is_url(self.settings.location) else None
+        return Git(top) if top else None
+
+    @cached_property
+    def checkout(self) -> Checkout | None:
+        """What is checked out, None for a URL or a bare repository."""
+        return read_checkout(self.git) if self.git is not None and not is_url(self.settings.location) else None
+
+    def measured(self, results: ReadResults) -> list[_Measured]:
+        """Return what was measured, each once.
 
         Of a pull request, the CI checks out a merge with the target branch: where that merge is what is checked out
         here, it was measured, and not the head of the pull request that the variables name.
         """
-        found: dict[tuple[str, str], None] = {}
-        for run in runs:
+        found: dict[_Measured, None] = {}
+        for run, file in zip(results.runs, results.files, strict=True):
             merge = run.revisions.get("merge", "")
-            is_merge = bool(merge) and self.git is not None and find_commit(self.git, "HEAD") == merge
-            revision = merge if is_merge else run.revision
-            if revision:
-                found[revision.strip(), run.branch] = None
+            if merge and self.checkout is not None and self.checkout.commit == merge:
+                found[_Measured(merge, run.branch)] = None
+            elif run.revision:
+                found[_Measured(run.revision, run.branch, run.environment.get("commit.dirty") == "true")] = None
+            else:
+                found[self._head(run, file.absolute())] = None
         return list(found)
+
+    def _head(self, run: RunReport, file: Path) -> _Measured:
+        """Return HEAD, with the changes that the work tree has, for a run of which nothing says the commit."""
+        checkout = self.checkout
+        clean = replace(checkout, changed=()) if checkout else None
+        try:
+            commit = head_for(replace(run, environment={}), clean, str(file), written_at(file))
+        except InputError as error:
+            return _Measured("", unknown=error.message)
+        assert checkout is not None
+        changed = any(path != file for path in checkout.changed) or run.environment.get("commit.dirty") == "true"
+        return _Measured(commit, run.branch, changed)
 
     def newest(self, reason: str) -> Base:
         """Return the newest commit of the line as the base."""
@@ -137,11 +189,16 @@ class _Search:
             raise self._apart(full)
         return self._at(position, f"the newest commit of {self._name} that --base {reference} contains")
 
-    def of_run(self, revision: str, branch: str) -> Base:
-        """Return the base of the results of one commit."""
+    def of(self, measured: _Measured) -> Base:
+        """Return the base of what was measured."""
+        revision, branch = measured.revision, measured.branch
+        if not revision:
+            return self.newest(measured.unknown)
         commit = self._known(revision)
         full = commit.commit.hash if commit else self._in_git(revision, names=False)
         on_line = self._on_line(full)
+        if on_line is not None and measured.changed:
+            return self._at(on_line, f"the commit of {self._name} that the work tree had changes on")
         if on_line is not None:
             return self._at(on_line - 1, f"the commit before {full[:12]} on {self._name}")
         position = self._left_at(full) if full else None
@@ -161,8 +218,9 @@ class _Search:
 
     def _left_at(self, commit: str) -> int | None:
         """Return the newest position of the line that ``commit``, which is not on it, contains; None for none."""
-        if self.git is not None and self.git.resolve([commit]):
-            name = newest_contained(self.git, self._blocks(), commit)
+        git = next((git for git in (self.git, self.here) if git is not None and git.resolve([commit])), None)
+        if git is not None:
+            name = newest_contained(git, self._blocks(), commit)
             position = self._on_line(name) if name else None
             if position is not None:
                 return position
@@ -192,15 +250,19 @@ class _Search:
     def _in_git(self, text: str, *, names: bool) -> str:
         """Return the full hash that ``text`` means, a hash or with ``names`` any reference; "" for none.
 
-        A clone of ours is fetched where it has none.
+        A clone of ours is fetched where it has none, and then the work tree that we are in is asked. HEAD is always that
+        of a work tree.
         """
         if self.git is None:
             return ""
-        found = _named(self.git, text, names=names)
-        if found or not is_url(self.settings.location):
-            return found
-        self.git.fetch()
-        return _named(Git(self.git.directory, self.git.numbers, self.git.web), text, names=names)
+        ours = is_url(self.settings.location)
+        found = "" if ours and names and is_head(text) else _named(self.git, text, names=names)
+        if not found and self.here is not None:
+            found = _named(self.here, text, names=names)
+        if not found and ours:
+            self.git.fetch()
+            found = _named(Git(self.git.directory, self.git.numbers, self.git.web), text, names=names)
+        return found
 
     def _on_line(self, full: str) -> int | None:
         known = self._known(full) if full else None
@@ -231,8 +293,9 @@ class _Search:
 
     @property
     def _shallow(self) -> str:
-        """A sentence that says so where the clone is shallow, "" where it is not."""
-        return "The clone is shallow." if self.git is not None and self.git.shallow else ""
+        """A sentence that says so where a clone is shallow, "" where none is."""
+        shallow = any(git is not None and git.shallow for git in (self.git, self.here))
+        return "The clone is shallow." if shallow else ""
 
     @property
     def _name(self) -> str:

@@ -24,7 +24,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.report import Problem
 from knickpoint.model.revision import is_placeholder
 
-__all__ = ["Progress", "import_data", "import_files", "mapping_of", "read_file", "reader"]
+__all__ = ["Progress", "import_data", "import_files", "mapping_of", "read_file", "reader", "written_at"]
 
 Progress = Callable[[int, int], None]
 """Is told how many files of how many are done."""
@@ -88,7 +88,7 @@ def import_files(
             progress(done, len(files))
         source = os.path.abspath(path)  # noqa: PTH100 - links stay
         try:
-            written = _written(path)
+            written = written_at(path)
             data = read_file(path, limit)
             context = Context.of(given.over(sidecar_of(path)), ci, mapping)
         except InputError as error:
@@ -212,7 +212,7 @@ def read_file(path: Path, megabytes: int) -> bytes:
         raise _cannot_read(path, error) from error
 
 
-def _written(path: Path) -> datetime | None:
+def written_at(path: Path) -> datetime | None:
     """Return when the file was written, None where it cannot be found out."""
     try:
         return datetime.fromtimestamp(path.stat().st_mtime, UTC)

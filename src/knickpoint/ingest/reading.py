@@ -8,7 +8,7 @@ from pathlib import Path
 
 from knickpoint.ingest.arrival import Arrival
 from knickpoint.ingest.books import Books
-from knickpoint.ingest.ci import CiFacts, read_ci
+from knickpoint.ingest.ci import read_ci
 from knickpoint.ingest.companions import companions_of
 from knickpoint.ingest.completion import Context
 from knickpoint.ingest.importing import mapping_of, read_file, reader
@@ -23,10 +23,11 @@ __all__ = ["ReadResults", "read_results"]
 
 @dataclass(frozen=True, slots=True)
 class ReadResults:
-    """The runs of some files, all of one repository, named as an import would name them."""
+    """The runs of some files, all of one repository, named as an import would name them; ``files`` has that of each run."""
 
     repository: str
     runs: tuple[RunReport, ...]
+    files: tuple[Path, ...]
     warnings: tuple[Problem, ...]
 
 
@@ -40,7 +41,8 @@ def read_results(
 ) -> ReadResults:
     """Read results files with the naming rules of ``destination``; runs need not say their commit.
 
-    What a run leaves open of commit and branch is taken from sidecars, then from the variables of the CI.
+    What a run leaves open of commit and branch is taken from sidecars, then from the variables of the CI. A run of which
+    nothing says the commit has none.
 
     ``format`` names a format, or the path of a mapping (``….toml``).
 
@@ -52,13 +54,15 @@ def read_results(
     settings = destination.ingest
     ci = read_ci()
     runs: list[RunReport] = []
+    files: list[Path] = []
     warnings: list[Problem] = []
     names: dict[str, None] = {}
     for path in map(Path, paths):
         told = Sidecar(repository=repository, format=name, params=dict(params or {})).over(sidecar_of(path))
         data = read_file(path, settings.largest_megabytes)
         companions = companions_of(str(path), reader(settings.largest_megabytes))
-        read = Arrival(str(path), data, Context(told, mapping=mapping), companions).read(settings.largest_megabytes)
+        context = Context.of(told, ci, mapping)
+        read = Arrival(str(path), data, context, companions).read(settings.largest_megabytes)
         assert read is not None
         report, problems = read
         refused = next((problem for problem in problems if problem.severity is Severity.ERROR), None)
@@ -67,21 +71,14 @@ def read_results(
         warnings += problems
         names[books.name(told.repository, report.repository)] = None
         naming = Naming(told.params, settings.drop_params, settings.refuse_params, settings.renames)
-        for run in report.runs:
-            table, _notes = naming.apply(run.results, where=str(path))
-            runs.append(_placed(replace(run, results=table), told, ci))
+        for one in context.complete(report, lambda _run: ""):
+            table, _notes = naming.apply(one.run.results, where=str(path))
+            runs.append(replace(one.run, results=table))
+            files.append(path)
     if len(names) > 1:
         raise FormatError(
             f"the results belong to several repositories: {', '.join(names)}",
             where=str(paths[0]),
             remedy="Name one with --repository, or judge them one by one.",
         )
-    return ReadResults(next(iter(names), ""), tuple(runs), tuple(warnings))
-
-
-def _placed(run: RunReport, told: Sidecar, ci: CiFacts | None) -> RunReport:
-    """Return a run with its commit and branch, as far as sidecars, the file itself or the CI say them."""
-    if told.commit or run.revision or ci is None:
-        return replace(run, revision=told.commit or run.revision, branch=told.branch or run.branch)
-    revisions = {**run.revisions, **ci.revisions}
-    return replace(run, revision=ci.revision, branch=told.branch or run.branch or ci.branch, revisions=revisions)
+    return ReadResults(next(iter(names), ""), tuple(runs), tuple(files), tuple(warnings))

@@ -178,7 +178,7 @@ def command(
         )
         store = opened.store
         own = _repository(opened, read.repository, results[0])
-        found = find_base(opened, own, read.runs, asked=base, line=line) if own else None
+        found = find_base(opened, own, read, asked=base, line=line) if own else None
         slot = found.commit.slot if found and found.commit else None
         report = check_results(
             store, own, read.runs, base=slot, line=line, partial=partial, minimum_effect=minimum_effect
