@@ -31,7 +31,7 @@ _AREAS: Final = {
     "010": "Units, directions, odd values and ends of files",
     "011": "Which commit, and in what order",
     "012": "Findings, windows of alerts, health, distributions",
-    "013": "History and work",
+    "013": "History and work, lists on the page",
 }
 
 

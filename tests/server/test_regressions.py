@@ -21,6 +21,22 @@ def groups(client: Client, **parameters: Any) -> list[dict[str, Any]]:
     return found
 
 
+def members(client: Client, **parameters: Any) -> dict[str, Any]:
+    answer = client.get("/api/v1/members", params=parameters)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def ids(group: dict[str, Any]) -> list[int]:
+    return [member["id"] for member in group["members"]]
+
+
+def statuses(client: Client) -> dict[int, str]:
+    found = [*groups(client), *groups(client, processed=True)]
+    return {member["id"]: member["status"] for group in found for member in group["members"]}
+
+
 def decide(client: Client, ids: list[int], status: str, **more: str) -> dict[str, Any]:
     answer = client.post("/api/v1/triage", json={"ids": ids, "status": status, **more})
     assert answer.status_code == 200, answer.text
@@ -67,10 +83,14 @@ def test_a_sparkline_breaks_where_the_new_level_begins(reader: Client) -> None:
     assert max(before) < min(after)
 
 
-def test_members_beyond_the_asked_number_are_told_by_id_only(reader: Client) -> None:
+def test_members_beyond_the_asked_number_are_counted_and_read_by_page(reader: Client) -> None:
     group = groups(reader, members=1)[0]
-    assert len(group["members"]) == 1
-    assert len(group["ids"]) == 2
+    assert ids(group) == ids(group)[:1]
+    assert group["traces"] == 2
+    first = members(reader, regression=group["id"], size=1)
+    second = members(reader, regression=group["id"], size=1, after=first["after"])
+    assert ids(first) + ids(second) == ids(groups(reader)[0])
+    assert second["after"] is None
 
 
 @pytest.mark.parametrize(
@@ -115,14 +135,14 @@ def test_a_page_beyond_the_last_is_the_last(reader: Client) -> None:
 
 
 def test_an_acknowledged_group_is_on_the_processed_list(client: Client) -> None:
-    ids = groups(client)[0]["ids"]
-    assert decide(client, ids, "acknowledged")["changed"] == 2
+    own = ids(groups(client)[0])
+    assert decide(client, own, "acknowledged")["changed"] == 2
     assert [group["commit"]["hash"] for group in groups(client)] == [commit_hash(FASTER)]
-    assert [group["ids"] for group in groups(client, processed=True)] == [ids]
+    assert [ids(group) for group in groups(client, processed=True)] == [own]
 
 
 def test_one_member_is_acknowledged_and_another_hidden(client: Client) -> None:
-    parse, printing = groups(client)[0]["ids"]
+    parse, printing = ids(groups(client)[0])
     decide(client, [parse], "acknowledged")
     decide(client, [printing], "hidden")
     members = groups(client, processed=True)[0]["members"]
@@ -130,44 +150,44 @@ def test_one_member_is_acknowledged_and_another_hidden(client: Client) -> None:
 
 
 def test_a_member_that_is_left_stays_on_the_unprocessed_list(client: Client) -> None:
-    parse, printing = groups(client)[0]["ids"]
+    parse, printing = ids(groups(client)[0])
     decide(client, [parse], "hidden")
-    assert [printing] in [group["ids"] for group in groups(client)]
+    assert [printing] in [ids(group) for group in groups(client)]
     assert client.get(URL).json()["processed"] == 1
 
 
 def test_a_decision_is_taken_back(client: Client) -> None:
-    ids = groups(client)[0]["ids"]
-    decide(client, ids, "acknowledged")
-    decide(client, ids, "hidden")
-    answer = client.post("/api/v1/triage/undo", json={"ids": ids}).json()
-    assert set(answer["statuses"].values()) == {"acknowledged"}
+    own = ids(groups(client)[0])
+    decide(client, own, "acknowledged")
+    decide(client, own, "hidden")
+    client.post("/api/v1/triage/undo", json={"ids": own})
+    assert {statuses(client)[key] for key in own} == {"acknowledged"}
 
 
 def test_a_finding_is_put_back(client: Client) -> None:
-    ids = groups(client)[0]["ids"]
-    decide(client, ids, "hidden")
-    decide(client, ids, "new")
+    own = ids(groups(client)[0])
+    decide(client, own, "hidden")
+    decide(client, own, "new")
     assert len(groups(client)) == 2
 
 
 def test_a_ticket_needs_its_key_and_changes_nothing_without(client: Client) -> None:
-    ids = groups(client)[0]["ids"]
-    answer = client.post("/api/v1/triage", json={"ids": ids, "status": "ticket"})
+    own = ids(groups(client)[0])
+    answer = client.post("/api/v1/triage", json={"ids": own, "status": "ticket"})
     assert answer.status_code == 400
     assert answer.json()["remedy"]
     assert len(groups(client)) == 2
 
 
 def test_the_log_of_a_finding_tells_who_decided_what(client: Client) -> None:
-    (first, *_) = groups(client)[0]["ids"]
+    (first, *_) = ids(groups(client)[0])
     decide(client, [first], "ticket", ticket="PERF-7", note="The new check.", who="ada")
     (entry,) = client.get("/api/v1/triage", params={"finding": first}).json()
     assert (entry["who"], entry["ticket"], entry["note"]) == ("ada", "PERF-7", "The new check.")
 
 
 def test_an_unknown_finding_is_named(client: Client) -> None:
-    known = groups(client)[0]["ids"]
+    known = ids(groups(client)[0])
     answer = client.post("/api/v1/triage", json={"ids": [*known, 99_999], "status": "hidden"})
     assert answer.status_code == 400
     assert "99999" in answer.json()["error"]
@@ -188,19 +208,22 @@ def regroup(client: Client, how: str, **what: list[int]) -> dict[str, Any]:
 
 def test_a_trace_that_is_set_apart_makes_a_group_of_its_own(client: Client) -> None:
     first, _ = groups(client)
-    answer = regroup(client, "split", ids=[first["ids"][1]])
-    assert [len(group["ids"]) for group in groups(client)] == [1, 1, 1]
-    assert answer["regressions"] != {str(first["ids"][1]): first["id"]}
+    answer = regroup(client, "split", ids=[ids(first)[1]])
+    now = groups(client)
+    assert [len(ids(group)) for group in now] == [1, 1, 1]
+    assert {group["id"] for group in answer["groups"]} == {group["id"] for group in now[:2]}
 
 
 def test_two_commits_make_one_group_until_that_is_undone(client: Client) -> None:
     before = groups(client)
     answer = regroup(client, "merge", regressions=[group["id"] for group in before])
     (merged,) = groups(client)
-    assert sorted(merged["ids"]) == sorted(before[0]["ids"] + before[1]["ids"])
-    assert set(answer["regressions"].values()) == {merged["id"]}
-    client.post("/api/v1/triage/undo", json={"ids": merged["ids"]})
-    assert [group["ids"] for group in groups(client)] == [group["ids"] for group in before]
+    assert sorted(ids(merged)) == sorted(ids(before[0]) + ids(before[1]))
+    assert answer["groups"] == [merged]
+    assert answer["left"] == [group["id"] for group in before if group["id"] != merged["id"]]
+    undone = client.post("/api/v1/triage/undo", json={"entries": answer["entries"]}).json()
+    assert [ids(group) for group in groups(client)] == [ids(group) for group in before]
+    assert {group["id"] for group in undone["groups"]} == {group["id"] for group in groups(client)}
 
 
 @pytest.mark.parametrize("body", [{}, {"ids": [4711]}, {"regressions": [4711]}])
@@ -216,10 +239,10 @@ def test_what_later_data_no_longer_show_is_history(client: Client, instance: Ins
     instance.store.findings.apply(repository, [gone], {})
     instance.store.findings.refresh([member["id"]])
     (history,) = groups(client, gone=True)
-    assert (history["ids"], history["members"][0]["condition"]) == ([member["id"]], "gone")
+    assert (ids(history), history["members"][0]["condition"]) == ([member["id"]], "gone")
     assert history["statuses"]
     assert client.get(URL).json()["gone"] == 1
-    assert member["id"] not in [own for group in groups(client) for own in group["ids"]]
+    assert member["id"] not in [own for group in groups(client) for own in ids(group)]
 
 
 def test_what_is_gone_from_a_trace_is_told_apart_and_parts_no_levels(client: Client, instance: Instance) -> None:
@@ -230,3 +253,61 @@ def test_what_is_gone_from_a_trace_is_told_apart_and_parts_no_levels(client: Cli
     answer = client.get(f"/api/v1/traces/{key}/changes").json()
     assert [own["id"] for own in answer["gone"]] == [member["id"]]
     assert (answer["changes"], len(answer["regions"])) == ([], 1)
+
+
+def test_a_whole_group_is_decided_about_by_its_id(client: Client) -> None:
+    group = groups(client)[0]
+    answer = client.post("/api/v1/triage", json={"regressions": [group["id"]], "status": "hidden"}).json()
+    assert (answer["changed"], answer["left"], answer["groups"]) == (2, [group["id"]], [])
+    assert (answer["unprocessed"], answer["processed"]) == (1, 1)
+    assert {statuses(client)[key] for key in ids(group)} == {"hidden"}
+
+
+def test_a_member_left_out_of_a_group_stays_on_the_list(client: Client) -> None:
+    group = groups(client)[0]
+    kept, gone = ids(group)
+    body = {"regressions": [group["id"]], "without": [kept], "status": "acknowledged"}
+    (now,) = client.post("/api/v1/triage", json=body).json()["groups"]
+    assert (ids(now), now["traces"], now["statuses"]) == ([kept], 1, {"new": 1, "acknowledged": 1})
+    assert statuses(client)[gone] == "acknowledged"
+
+
+def test_a_decision_on_a_filtered_list_is_about_the_members_that_it_shows(client: Client) -> None:
+    group = groups(client)[0]
+    body = {"regressions": [group["id"]], "status": "hidden", "filter": {"filter": "benchmark=print"}}
+    answer = client.post("/api/v1/triage", json=body).json()
+    assert (answer["changed"], answer["left"], answer["unprocessed"]) == (1, [group["id"]], 0)
+    assert len(groups(client)) == 2
+
+
+def test_an_undo_of_a_decision_leaves_what_others_decided_since(client: Client) -> None:
+    own = ids(groups(client)[0])
+    first = decide(client, own, "acknowledged")
+    decide(client, own[:1], "hidden", who="grace")
+    answer = client.post("/api/v1/triage/undo", json={"entries": first["entries"]}).json()
+    assert answer["changed"] == 1
+    assert (statuses(client)[own[0]], statuses(client)[own[1]]) == ("hidden", "new")
+    again = client.post("/api/v1/triage/undo", json={"entries": first["entries"]})
+    assert again.status_code == 400
+    assert "left to undo" in again.json()["error"]
+
+
+@pytest.mark.parametrize("body", [{"regressions": [4711]}, {"ids": []}, {"ids": [4711]}])
+def test_a_decision_about_nothing_is_refused(client: Client, body: dict[str, list[int]]) -> None:
+    answer = client.post("/api/v1/triage", json={**body, "status": "hidden"})
+    assert answer.status_code == 400
+    assert answer.json()["remedy"]
+
+
+def test_the_page_of_members_goes_on_behind_a_member_that_has_left(client: Client) -> None:
+    group = groups(client)[0]
+    first, second = ids(group)
+    decide(client, [first], "hidden")
+    assert ids(members(client, regression=group["id"], after=first)) == [second]
+
+
+@pytest.mark.parametrize("parameters", [{"regression": 4711}, {"regression": 1, "after": 4711}])
+def test_members_of_what_is_not_there_are_refused(reader: Client, parameters: dict[str, int]) -> None:
+    answer = reader.get("/api/v1/members", params=parameters)
+    assert answer.status_code == 400
+    assert "4711" in answer.json()["error"]

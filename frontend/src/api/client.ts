@@ -1,6 +1,8 @@
 /** Talk to the API: one function a resource, one error class, binary values decoded. */
 
+import type { Targets } from "../state/selection";
 import type { components } from "./schema";
+import { lostConnection } from "./connection";
 import { decodeSeries, type Series } from "./series";
 
 type Schemas = components["schemas"];
@@ -17,7 +19,10 @@ export type Facets = Schemas["FacetsAnswer"];
 export type Formula = Schemas["FormulaAnswer"];
 export type Group = Schemas["GroupAnswer"];
 export type Health = Schemas["HealthAnswer"];
+export type ListFilter = Schemas["ListFilter"];
 export type Member = Schemas["MemberAnswer"];
+export type Members = Schemas["MembersAnswer"];
+export type Entries = Schemas["Entries"];
 export type Regressions = Schemas["RegressionsAnswer"];
 export type Repository = Schemas["RepositoryAnswer"];
 export type Run = Schemas["RunAnswer"];
@@ -43,12 +48,12 @@ export class ApiError extends Error {
   }
 }
 
-type Parameters = Record<string, string | number | boolean | readonly number[] | undefined>;
+type Parameters = Record<string, string | number | boolean | readonly number[] | null | undefined>;
 
 function address(path: string, parameters: Parameters = {}): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {
-    if (value === undefined || value === "") continue;
+    if (value === undefined || value === null || value === "") continue;
     search.set(name, Array.isArray(value) ? value.join(",") : String(value));
   }
   const text = search.toString();
@@ -68,16 +73,21 @@ function path(response: Response): string {
   return response.url ? new URL(response.url).pathname : "";
 }
 
+const PATIENCE_MS = 60_000;
+const REMEDY = "The page looks for it until it answers. Is `knick serve` still running?";
+
 async function ask(url: string, options: RequestInit = {}): Promise<Response> {
-  let response: Response;
+  const patience = AbortSignal.timeout(PATIENCE_MS);
+  const { signal } = options;
   try {
-    response = await fetch(url, options);
+    const response = await fetch(url, { ...options, signal: signal ? AbortSignal.any([signal, patience]) : patience });
+    if (response.ok) return response;
+    throw await failure(response);
   } catch (cause) {
-    if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
-    throw new ApiError("The server does not answer.", url, "Look whether `knick serve` is still running, then try again.");
+    if (signal?.aborted || cause instanceof ApiError) throw cause;
+    lostConnection();
+    throw new ApiError("The server does not answer.", url, REMEDY);
   }
-  if (!response.ok) throw await failure(response);
-  return response;
 }
 
 async function read<T>(url: string, signal?: AbortSignal): Promise<T> {
@@ -94,32 +104,18 @@ async function send<T>(url: string, body: unknown): Promise<T> {
   return (await response.json()) as T;
 }
 
-export interface RegressionsRequest {
-  processed: boolean;
-  gone: boolean;
-  repository: string;
-  filter: string;
-  direction: string;
-  status: string;
-  minimum_effect: number | undefined;
+export interface RegressionsRequest extends ListFilter {
   sort: string;
   page: number;
   size: number;
   members: number;
 }
 
-export interface Decided {
-  ids: number[];
+export interface Decided extends Targets {
   status: Status;
   note?: string;
   ticket?: string;
   assignee?: string;
-}
-
-/** What to set apart or to merge: single findings and whole groups. */
-export interface Regrouped {
-  ids: number[];
-  regressions: number[];
 }
 
 export interface Window {
@@ -130,17 +126,19 @@ export interface Window {
 }
 
 export const api = {
-  version: () => read<Version>(address("version")),
-  alerts: () => read<Alert[]>(address("alerts")),
-  health: () => read<Health>(address("health")),
-  notices: () => read<Notice[]>(address("notices")),
-  repositories: () => read<Repository[]>(address("repositories")),
+  version: (signal?: AbortSignal) => read<Version>(address("version"), signal),
+  alerts: (signal?: AbortSignal) => read<Alert[]>(address("alerts"), signal),
+  health: (signal?: AbortSignal) => read<Health>(address("health"), signal),
+  notices: (signal?: AbortSignal) => read<Notice[]>(address("notices"), signal),
+  repositories: (signal?: AbortSignal) => read<Repository[]>(address("repositories"), signal),
   regressions: (request: RegressionsRequest, signal?: AbortSignal) =>
     read<Regressions>(address("regressions", { ...request }), signal),
+  members: (regression: number, after: number | undefined, size: number, filter: ListFilter, signal?: AbortSignal) =>
+    read<Members>(address("members", { ...filter, regression, after, size }), signal),
   triage: (decided: Decided) => send<Triage>(address("triage"), decided),
-  regroup: (how: "split" | "merge", what: Regrouped) => send<Triage>(address(`triage/${how}`), what),
-  undo: (ids: number[]) => send<Triage>(address("triage/undo"), { ids }),
-  decisions: (finding: number) => read<Decision[]>(address("triage", { finding })),
+  regroup: (how: "split" | "merge", what: Targets) => send<Triage>(address(`triage/${how}`), what),
+  undo: (what: { ids: number[] } | { entries: Entries }, filter: ListFilter) => send<Triage>(address("triage/undo"), { ...what, filter }),
+  decisions: (finding: number, signal?: AbortSignal) => read<Decision[]>(address("triage", { finding }), signal),
   traces: (repository: string, query: string, limit: number, signal?: AbortSignal) =>
     read<Traces>(address("traces", { repository, query, limit }), signal),
   facets: (repository: string, query: string, signal?: AbortSignal) =>
@@ -149,17 +147,17 @@ export const api = {
   shortcut: (repository: string, id: string, signal?: AbortSignal) =>
     read<Shortcut>(address(`shortcuts/${encodeURIComponent(id)}`, { repository }), signal),
   keep: (keys: string[], formulas: string[]) => send<{ id: string }>(address("shortcuts"), { keys, formulas }),
-  trace: (id: number) => read<Trace>(address(`traces/${id}`)),
-  changes: (id: number, line = "") => read<Changes>(address(`traces/${id}/changes`, { line })),
-  explain: (id: number, line = "") => read<Explanation>(address(`traces/${id}/explanation`, { line })),
-  environments: (id: number, line = "") => read<Environment[]>(address(`traces/${id}/environments`, { line })),
-  withoutValue: (id: number, line = "") => read<WithoutValue[]>(address(`traces/${id}/without-value`, { line })),
+  trace: (id: number, signal?: AbortSignal) => read<Trace>(address(`traces/${id}`), signal),
+  changes: (id: number, line: string, signal?: AbortSignal) => read<Changes>(address(`traces/${id}/changes`, { line }), signal),
+  explain: (id: number, line: string, signal?: AbortSignal) => read<Explanation>(address(`traces/${id}/explanation`, { line }), signal),
+  environments: (id: number, line: string, signal?: AbortSignal) => read<Environment[]>(address(`traces/${id}/environments`, { line }), signal),
+  withoutValue: (id: number, line: string, signal?: AbortSignal) => read<WithoutValue[]>(address(`traces/${id}/without-value`, { line }), signal),
   neverMeasured: (repository: string, signal?: AbortSignal) => read<NeverMeasured[]>(address("never-measured", { repository }), signal),
-  runs: (id: number, commit: string) => read<Run[]>(address(`traces/${id}/runs`, { commit })),
+  runs: (id: number, commit: string, signal?: AbortSignal) => read<Run[]>(address(`traces/${id}/runs`, { commit }), signal),
   commits: (repository: string, line: string, first: number, limit: number) =>
     read<Commits>(address("commits", { repository, line, first, limit })),
-  async times(repository: string, line: string): Promise<Float64Array> {
-    const response = await ask(address("commits/times", { repository, line }));
+  async times(repository: string, line: string, signal?: AbortSignal): Promise<Float64Array> {
+    const response = await ask(address("commits/times", { repository, line }), signal ? { signal } : {});
     return new Float64Array(await response.arrayBuffer());
   },
   async values(traces: readonly number[], window: Window, signal?: AbortSignal): Promise<Series[]> {

@@ -208,6 +208,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Members
+         * @description List the members of a regression that are on a list, page by page, in the order of the list.
+         */
+        get: operations["get_members"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/metrics": {
         parameters: {
             query?: never;
@@ -297,7 +317,7 @@ export interface paths {
         };
         /**
          * Get Regressions
-         * @description List regressions, unprocessed or processed, history or gone, each with its commit, its hazard level and its traces.
+         * @description List regressions, unprocessed or processed, history or gone, each with its commit and its first traces.
          *
          *     What was found up to the first run over its repository is history; the unprocessed ones are work only.
          */
@@ -903,6 +923,16 @@ export interface components {
          */
         Direction: "regression" | "improvement" | "unknown";
         /**
+         * Entries
+         * @description Consecutive entries of the triage log, as one decision makes them.
+         */
+        Entries: {
+            /** First */
+            first: number;
+            /** Last */
+            last: number;
+        };
+        /**
          * EnvironmentAnswer
          * @description A change of environment between two measured commits next to each other.
          */
@@ -1088,18 +1118,13 @@ export interface components {
             /** Id */
             id: number;
             /**
-             * Ids
-             * @description Ids of all members, the lead first.
-             */
-            ids: number[];
-            /**
              * Lead
              * @description Id of the member that speaks for all, the first: the unprocessed one that got worse most; where none got worse, the largest change of unknown direction, else the largest improvement.
              */
             lead: number;
             /**
              * Members
-             * @description The lead first; at most as many as `members` in the request.
+             * @description The lead first; at most as many as `members` in the request. `/api/v1/members` has the others.
              */
             members: components["schemas"]["MemberAnswer"][];
             /** @description The suspect range that the members share. */
@@ -1219,6 +1244,76 @@ export interface components {
             name: string;
         };
         /**
+         * ListFilter
+         * @description Which list of findings, and what of it: the words of the address of a list, for requests with a body.
+         */
+        ListFilter: {
+            /**
+             * Alert
+             * @description Only what this alert found.
+             * @default
+             */
+            alert: string;
+            /**
+             * Assignee
+             * @description Only what this person has.
+             * @default
+             */
+            assignee: string;
+            /** @description Only this direction. */
+            direction?: components["schemas"]["Direction"] | null;
+            /**
+             * Filter
+             * @description Words that all occur in trace key, commit hash, author or subject.
+             * @default
+             */
+            filter: string;
+            /**
+             * Gone
+             * @description Instead, those that later data no longer show.
+             * @default false
+             */
+            gone: boolean;
+            /**
+             * History
+             * @description Instead, the unprocessed ones that are history.
+             * @default false
+             */
+            history: boolean;
+            /**
+             * Minimum Effect
+             * @description Only relative sizes of at least that; 0.02 is 2 %.
+             * @default 0
+             */
+            minimum_effect: number;
+            /**
+             * Minimum Hazard
+             * @description Only hazard levels at least that far from 0.
+             * @default 0
+             */
+            minimum_hazard: number;
+            /**
+             * Processed
+             * @description Those that were dealt with, or those that were not.
+             * @default false
+             */
+            processed: boolean;
+            /**
+             * Repository
+             * @description Name of the repository; all of them without it.
+             * @default
+             */
+            repository: string;
+            /** @description Only this status. */
+            status?: components["schemas"]["Status"] | null;
+            /**
+             * Ticket
+             * @description Only what belongs to this ticket.
+             * @default
+             */
+            ticket: string;
+        };
+        /**
          * MemberAnswer
          * @description A change point: a step of one trace, with what was decided about it.
          */
@@ -1292,6 +1387,21 @@ export interface components {
             /** Ticket */
             ticket: string;
             trace: components["schemas"]["TraceAnswer"];
+        };
+        /**
+         * MembersAnswer
+         * @description One page of the members of a regression: the worst first, equal ones by trace key.
+         */
+        MembersAnswer: {
+            /**
+             * After
+             * @description What to give as `after` for the next page; null after the last one.
+             */
+            after: number | null;
+            /** Members */
+            members: components["schemas"]["MemberAnswer"][];
+            /** Regression */
+            regression: number;
         };
         /**
          * Movement
@@ -1459,9 +1569,11 @@ export interface components {
         };
         /**
          * RegroupRequest
-         * @description Set findings apart from their group, or make one group of several.
+         * @description Set findings apart from their group, or make one group of several; a merge takes its groups whole.
          */
         RegroupRequest: {
+            /** @description The list that the decision is made on, and that the answer is about. */
+            filter?: components["schemas"]["ListFilter"];
             /**
              * Ids
              * @description Ids of change points.
@@ -1474,7 +1586,7 @@ export interface components {
             note?: string | null;
             /**
              * Regressions
-             * @description Ids of whole groups.
+             * @description Ids of groups: all their members that are on the list.
              */
             regressions?: number[];
             /**
@@ -1483,6 +1595,11 @@ export interface components {
              * @default dashboard
              */
             who: string;
+            /**
+             * Without
+             * @description Ids of members of these groups that are left out.
+             */
+            without?: number[];
         };
         /**
          * RepositoryAnswer
@@ -1646,28 +1763,46 @@ export interface components {
         };
         /**
          * TriageAnswer
-         * @description The findings after a decision.
+         * @description A list of findings after a decision, as far as the decision concerns it.
          */
         TriageAnswer: {
             /**
              * Changed
-             * @description How many of them the decision changed.
+             * @description How many findings the decision changed.
              */
             changed: number;
+            /** @description What to give to undo; null where nothing was changed. */
+            entries: components["schemas"]["Entries"] | null;
             /**
-             * Regressions
-             * @description Id → group that it belongs to now.
+             * Gone
+             * @description Number of groups with findings that later data no longer show.
              */
-            regressions: {
-                [key: string]: number;
-            };
+            gone: number;
             /**
-             * Statuses
-             * @description Id → status now, that of a matching ticket included.
+             * Groups
+             * @description Groups that the decision concerns and that are on the list.
              */
-            statuses: {
-                [key: string]: components["schemas"]["Status"];
-            };
+            groups: components["schemas"]["GroupAnswer"][];
+            /**
+             * History
+             * @description Number of groups with unprocessed findings of history that match the filter.
+             */
+            history: number;
+            /**
+             * Left
+             * @description Ids of groups that the decision concerns and that are not on the list.
+             */
+            left: number[];
+            /**
+             * Processed
+             * @description Number of groups with processed findings that match the filter.
+             */
+            processed: number;
+            /**
+             * Unprocessed
+             * @description Number of groups with unprocessed findings that match the filter, those that are history apart.
+             */
+            unprocessed: number;
         };
         /**
          * TriageRequest
@@ -1676,16 +1811,23 @@ export interface components {
         TriageRequest: {
             /** Assignee */
             assignee?: string | null;
+            /** @description The list that the decision is made on, and that the answer is about. */
+            filter?: components["schemas"]["ListFilter"];
             /**
              * Ids
              * @description Ids of change points.
              */
-            ids: number[];
+            ids?: number[];
             /**
              * Note
              * @description null keeps the note there is.
              */
             note?: string | null;
+            /**
+             * Regressions
+             * @description Ids of groups: all their members that are on the list.
+             */
+            regressions?: number[];
             /** @description `new` puts them back to the unprocessed. */
             status: components["schemas"]["Status"];
             /**
@@ -1699,17 +1841,26 @@ export interface components {
              * @default dashboard
              */
             who: string;
+            /**
+             * Without
+             * @description Ids of members of these groups that are left out.
+             */
+            without?: number[];
         };
         /**
          * UndoRequest
-         * @description Take back the last decision about each of some findings.
+         * @description Take back the last decision about each of some findings, or one decision as a whole.
          */
         UndoRequest: {
+            /** @description The decision to take back, as its answer names it. Findings decided about since are left alone. */
+            entries?: components["schemas"]["Entries"] | null;
+            /** @description The list that the answer is about. */
+            filter?: components["schemas"]["ListFilter"];
             /**
              * Ids
              * @description Ids of change points.
              */
-            ids: number[];
+            ids?: number[];
             /**
              * Who
              * @default dashboard
@@ -2460,6 +2611,93 @@ export interface operations {
             };
         };
     };
+    get_members: {
+        parameters: {
+            query: {
+                /** @description Id of the regression. */
+                regression: number;
+                /** @description Id of the member to begin behind; the first page without it. */
+                after?: number | null;
+                /** @description Members on a page. */
+                size?: number;
+                /** @description Name of the repository; all of them without it. */
+                repository?: string;
+                /** @description Those that were dealt with, or those that were not. */
+                processed?: boolean;
+                /** @description Instead, those that later data no longer show: nothing to decide. */
+                gone?: boolean;
+                /** @description Instead, those that nobody dealt with and that are history: no work. */
+                history?: boolean;
+                /** @description Words that all occur in trace key, commit hash, author or subject. */
+                filter?: string;
+                /** @description Only this direction. */
+                direction?: components["schemas"]["Direction"] | null;
+                /** @description Only this status. */
+                status?: components["schemas"]["Status"] | null;
+                /** @description Only what this alert found. */
+                alert?: string;
+                /** @description Only what this person has. */
+                assignee?: string;
+                /** @description Only what belongs to this ticket. */
+                ticket?: string;
+                /** @description Only hazard levels at least that far from 0. */
+                minimum_hazard?: number;
+                /** @description Only relative sizes of at least that; 0.02 is 2 %. */
+                minimum_effect?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MembersAnswer"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store, or a service that is needed, cannot be used just now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     get_metrics: {
         parameters: {
             query?: never;
@@ -2693,6 +2931,14 @@ export interface operations {
     get_regressions: {
         parameters: {
             query?: {
+                /** @description change (the worst first), hazard, date, traces, author, subject or found; a minus before it turns it round. */
+                sort?: string;
+                /** @description Which page. */
+                page?: number;
+                /** @description Groups on a page. */
+                size?: number;
+                /** @description Members of each group, the lead first. */
+                members?: number;
                 /** @description Name of the repository; all of them without it. */
                 repository?: string;
                 /** @description Those that were dealt with, or those that were not. */
@@ -2717,14 +2963,6 @@ export interface operations {
                 minimum_hazard?: number;
                 /** @description Only relative sizes of at least that; 0.02 is 2 %. */
                 minimum_effect?: number;
-                /** @description change (the worst first), hazard, date, traces, author, subject or found; a minus before it turns it round. */
-                sort?: string;
-                /** @description Which page. */
-                page?: number;
-                /** @description Groups on a page. */
-                size?: number;
-                /** @description Members of a group that are told in full. */
-                members?: number;
             };
             header?: never;
             path?: never;

@@ -1,54 +1,84 @@
 /** Decide, say so, and offer to take it back. */
 
-import { api, shown, type Decided, type Regrouped, type Status } from "../api/client";
+import { api, shown, type ApiError, type ListFilter, type Status, type Triage } from "../api/client";
 import { toast } from "../parts/toast";
 import { count, statusDone } from "../text/words";
-import { forgetLast, lastDone, remember } from "./undo";
+import type { Marks } from "./patch";
+import { targetsOf, type Selection } from "./selection";
+import { forgetLast, lastDone, remember, shownList } from "./undo";
 
-function changed(): void {
-  window.dispatchEvent(new Event("kp-decided"));
+/** What a decision did, for whoever shows findings. */
+export interface Outcome {
+  answer: Triage;
+  /** The list that the answer is about. */
+  filter: ListFilter;
+  /** The groups as they were listed before. */
+  order: readonly number[];
+  /** What was written on which findings, where it stays the same for all of them. */
+  marks?: { findings: Selection; marks: Marks };
+}
+
+function announce(outcome: Outcome): void {
+  window.dispatchEvent(new CustomEvent("kp-decided", { detail: outcome }));
 }
 
 /** The newest decision on its way to the server, so that an undo right after it takes back that one. */
 let underWay: Promise<unknown> = Promise.resolve();
 
-/** Record a decision. Answers whether it was recorded; a failure is shown. `answered` runs before anybody is told. */
-export function decide(decided: Decided, answered: () => void = () => undefined): Promise<boolean> {
-  const recorded = record(decided, answered);
+export interface Wish {
+  findings: Selection;
+  status: Status;
+  note?: string;
+  ticket?: string;
+}
+
+/** One finding, wherever it is shown. */
+export function oneFinding(id: number): Selection {
+  return new Map([[0, { whole: false, members: new Set([id]) }]]);
+}
+
+/** Record a decision. Answers whether it was recorded; a failure is shown. `answered` runs before the outcome is announced. */
+export function decide(wish: Wish, answered: () => void = () => undefined): Promise<boolean> {
+  const recorded = record(wish, answered);
   underWay = recorded;
   return recorded;
 }
 
-async function record(decided: Decided, answered: () => void): Promise<boolean> {
+async function record({ findings, ...marks }: Wish, answered: () => void): Promise<boolean> {
+  const { filter, order } = shownList();
+  let answer: Triage;
   try {
-    await api.triage(decided).finally(answered);
+    answer = await api.triage({ ...targetsOf(findings, filter), ...marks }).finally(answered);
   } catch (thrown) {
-    const error = shown(thrown);
-    toast({ text: `Nothing was changed. ${error.message} ${error.remedy}`, failure: true });
+    fail("Nothing was changed, and the list is as before.", shown(thrown));
     return false;
   }
-  const text = `${statusDone[decided.status]} ${count(decided.ids.length, "finding")}`;
-  remember({ ids: decided.ids, text });
-  toast({ text: `${text}.`, action: { label: "Undo", key: "u", run: () => void undoLast() } });
-  changed();
+  done(answer, `${statusDone[marks.status]} ${count(answer.changed, "finding")}`, order);
+  announce({ answer, filter, order, marks: { findings, marks } });
   return true;
 }
 
+function done(answer: Triage, text: string, order: readonly number[]): void {
+  if (answer.entries) remember({ entries: answer.entries, text, order });
+  toast({ text: `${text}.`, action: { label: "Undo", key: "u", run: () => void undoLast() } });
+}
+
+function fail(what: string, error: ApiError): void {
+  toast({ text: `${what} ${error.message} ${error.remedy}`, failure: true });
+}
+
 /** Set findings apart, or make one group of several. Answers whether it was done; a failure is shown. */
-export async function regroup(how: "split" | "merge", what: Regrouped, text: string): Promise<boolean> {
-  let ids: number[];
+export async function regroup(how: "split" | "merge", findings: Selection, text: string): Promise<boolean> {
+  const { filter, order } = shownList();
   try {
-    const answer = await api.regroup(how, what);
-    ids = Object.keys(answer.regressions).map(Number);
+    const answer = await api.regroup(how, targetsOf(findings, filter));
+    done(answer, text, order);
+    announce({ answer, filter, order });
+    return true;
   } catch (thrown) {
-    const error = shown(thrown);
-    toast({ text: `Nothing was changed. ${error.message} ${error.remedy}`, failure: true });
+    fail("Nothing was changed.", shown(thrown));
     return false;
   }
-  remember({ ids, text });
-  toast({ text: `${text}.`, action: { label: "Undo", key: "u", run: () => void undoLast() } });
-  changed();
-  return true;
 }
 
 /** Take back the newest decision of this sitting. */
@@ -59,29 +89,29 @@ export async function undoLast(): Promise<void> {
     toast({ text: "Nothing to undo. Processed findings can be put back on the Processed tab." });
     return;
   }
+  const { filter } = shownList();
   try {
-    await api.undo(last.ids);
+    const answer = await api.undo({ entries: last.entries }, filter);
+    forgetLast();
+    toast({ text: `Undone: ${last.text.charAt(0).toLowerCase()}${last.text.slice(1)}.` });
+    announce({ answer, filter, order: last.order });
   } catch (thrown) {
     const error = shown(thrown);
-    toast({ text: `Nothing was undone. ${error.message} ${error.remedy}`, failure: true });
-    return;
+    if (error.code === 400) forgetLast(); // others have decided since: the one before can still be taken back
+    fail("Nothing was undone.", error);
   }
-  forgetLast();
-  toast({ text: `Undone: ${last.text.charAt(0).toLowerCase()}${last.text.slice(1)}.` });
-  changed();
 }
 
 /** Take back the newest decision about one finding, whoever made it. */
 export async function undoOne(finding: number): Promise<void> {
+  const { filter, order } = shownList();
   try {
-    const { changed: number } = await api.undo([finding]);
-    toast({ text: number > 0 ? "Undone: the last decision about this finding." : "Nothing to undo: nobody has decided anything about this finding." });
+    const answer = await api.undo({ ids: [finding] }, filter);
+    toast({ text: answer.changed > 0 ? "Undone: the last decision about this finding." : "Nothing to undo: nobody has decided anything about this finding." });
+    announce({ answer, filter, order });
   } catch (thrown) {
-    const error = shown(thrown);
-    toast({ text: `Nothing was undone. ${error.message} ${error.remedy}`, failure: true });
-    return;
+    fail("Nothing was undone.", shown(thrown));
   }
-  changed();
 }
 
 export const STATUS_KEYS: Record<string, Status> = { a: "acknowledged", h: "hidden", r: "new" };

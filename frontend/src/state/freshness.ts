@@ -10,8 +10,8 @@ export interface Freshness {
 
 const SECONDS = 60;
 
-export async function readFreshness(): Promise<Freshness> {
-  const [alerts, health] = await Promise.all([api.alerts(), api.health()]);
+export async function readFreshness(signal?: AbortSignal): Promise<Freshness> {
+  const [alerts, health] = await Promise.all([api.alerts(signal), api.health(signal)]);
   return { alerts, troubles: health.troubles };
 }
 

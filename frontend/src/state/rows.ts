@@ -1,6 +1,7 @@
 /** The rows of the triage table: what is shown, where the keyboard is, what a decision is about. */
 
 import type { Group, Member } from "../api/client";
+import { isPicked, NOTHING, oneMember, pickedOf, wholeGroup, withGroup, withMember, type Selection } from "./selection";
 
 export interface GroupRow {
   kind: "group";
@@ -37,8 +38,8 @@ export function layRows(groups: readonly Group[], open: readonly string[]): Row[
 }
 
 /** The findings that a row stands for. */
-export function findingsOf(row: Row): number[] {
-  return row.kind === "group" ? row.group.ids : [row.member.id];
+export function findingsOf(row: Row): Selection {
+  return row.kind === "group" ? wholeGroup(row.group) : oneMember(row.group, row.member.id);
 }
 
 /** Where the keyboard is; the first row when its row has gone. */
@@ -56,8 +57,9 @@ export function move(rows: readonly Row[], at: string, by: number): string {
 }
 
 /** The row that should be current once the findings `gone` have left: the next one that stays, else the one before. */
-export function nextAfter(rows: readonly Row[], at: string, gone: ReadonlySet<number>): string {
-  const stays = (row: Row): boolean => findingsOf(row).some((id) => !gone.has(id));
+export function nextAfter(rows: readonly Row[], at: string, gone: Selection): string {
+  const stays = (row: Row): boolean =>
+    row.kind === "group" ? pickedOf(row.group, gone) < row.group.traces : !isPicked(row.group, row.member.id, gone);
   const from = cursorOf(rows, at);
   const after = rows.slice(from).find(stays);
   return (after ?? rows.slice(0, Math.max(from, 0)).findLast(stays))?.id ?? "";
@@ -66,36 +68,26 @@ export function nextAfter(rows: readonly Row[], at: string, gone: ReadonlySet<nu
 export type Ticked = "all" | "some" | "none";
 
 /** Whether all, some or none of the findings of a row are selected. */
-export function tickedOf(row: Row, selected: ReadonlySet<number>): Ticked {
-  const ids = findingsOf(row);
-  const ticked = ids.filter((id) => selected.has(id)).length;
-  return ticked === 0 ? "none" : ticked === ids.length ? "all" : "some";
+export function tickedOf(row: Row, selected: Selection): Ticked {
+  if (row.kind === "member") return isPicked(row.group, row.member.id, selected) ? "all" : "none";
+  const ticked = pickedOf(row.group, selected);
+  return ticked === 0 ? "none" : ticked === row.group.traces ? "all" : "some";
 }
 
 /** Select the findings of some rows, or take them out when all of them are selected already. */
-export function toggle(selected: ReadonlySet<number>, rows: readonly Row[], to?: boolean): Set<number> {
-  const next = new Set(selected);
-  const add = to ?? rows.some((row) => tickedOf(row, selected) !== "all");
-  for (const id of rows.flatMap(findingsOf)) {
-    if (add) next.add(id);
-    else next.delete(id);
-  }
-  return next;
-}
-
-/** The groups that a selection touches: whole ones, and those of which it has a part. */
-export function groupsOf(groups: readonly Group[], ids: readonly number[]): { whole: Group[]; parts: Group[] } {
-  const wanted = new Set(ids);
-  const touched = groups.filter((group) => group.ids.some((id) => wanted.has(id)));
-  const whole = touched.filter((group) => group.ids.every((id) => wanted.has(id)));
-  return { whole, parts: touched.filter((group) => !whole.includes(group)) };
+export function toggle(selected: Selection, rows: readonly Row[], to?: boolean): Selection {
+  const on = to ?? rows.some((row) => tickedOf(row, selected) !== "all");
+  return rows.reduce(
+    (next, row) => (row.kind === "group" ? withGroup(next, row.group, on) : withMember(next, row.group, row.member.id, on)),
+    selected,
+  );
 }
 
 /** What a key press decides about: the selection, else the current row. */
-export function aimOf(rows: readonly Row[], at: string, selected: ReadonlySet<number>): number[] {
-  if (selected.size > 0) return [...selected];
+export function aimOf(rows: readonly Row[], at: string, selected: Selection): Selection {
+  if (selected.size > 0) return selected;
   const row = rows[cursorOf(rows, at)];
-  return row ? findingsOf(row) : [];
+  return row ? findingsOf(row) : NOTHING;
 }
 
 /** Where the keyboard should be now that the row it was on may have left: that row, else the next one of `before` that is still there, else the one before. */
@@ -105,24 +97,4 @@ export function heirOf(rows: readonly Row[], at: string, before: readonly string
   if (there.has(at) || from < 0) return at;
   const still = (id: string): boolean => there.has(id);
   return before.slice(from).find(still) ?? before.slice(0, from).findLast(still) ?? "";
-}
-
-/** The groups, each as the object that it was before where nothing about it has changed, so that its rows need not be drawn again. */
-export function sameAsBefore(groups: readonly Group[], before: readonly Group[]): Group[] {
-  const known = new Map(before.map((group) => [group.id, group]));
-  return groups.map((group) => {
-    const old = known.get(group.id);
-    return old && JSON.stringify(old) === JSON.stringify(group) ? old : group;
-  });
-}
-
-/** The groups without some findings, and without the groups that have no others. */
-export function withoutFindings(groups: readonly Group[], left: ReadonlySet<number>): Group[] {
-  return groups.flatMap((group) => {
-    if (!group.ids.some((id) => left.has(id))) return [group];
-    const ids = group.ids.filter((id) => !left.has(id));
-    if (ids.length === 0) return [];
-    const members = group.members.filter((member) => !left.has(member.id));
-    return [{ ...group, ids, members, traces: ids.length, lead: ids.includes(group.lead) ? group.lead : (ids[0] ?? group.lead) }];
-  });
 }

@@ -270,8 +270,11 @@ class Regression:
     """What people triage: one place and the traces that stepped there, regressions and improvements alike.
 
     ``members`` are those that were asked for, by :attr:`ChangePoint.rank`, while ``counts`` (by effective status),
-    ``conditions`` and ``unprocessed`` are of the whole. ``found`` is when the first member was found.
-    ``history`` says that the place lies at or before the boundary of the repository's history: it is no work.
+    ``conditions`` and ``unprocessed`` are of the whole. ``matching`` counts, by direction, the members that the
+    list was asked for, those included that were not returned; ``extreme`` is the hazard level of largest magnitude
+    among them. ``gone`` counts by status those that later data no longer show. ``found`` is when the first member
+    was found. ``history`` says that the place lies at or before the boundary of the repository's history: it is no
+    work.
     """
 
     id: int
@@ -283,10 +286,15 @@ class Regression:
     unprocessed: int = 0
     found: datetime | None = None
     history: bool = False
+    matching: Mapping[Direction, int] = field(default_factory=dict)
+    gone: Mapping[Status, int] = field(default_factory=dict)
+    extreme: float | None = None
 
     @property
     def hazard(self) -> float:
         """The hazard level of largest magnitude among the members, with its sign; 0 where none has one."""
+        if self.extreme is not None:
+            return self.extreme
         known = [member.hazard for member in self.members if member.hazard == member.hazard]
         return max(known, key=abs, default=0.0)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from knickpoint.ingest.outcome import ImportState
-from knickpoint.model.regression import Action, Condition, Direction, Status
+from knickpoint.model.regression import Condition, Direction, Status
 from knickpoint.model.report import Outcome
 from knickpoint.model.step import Movement
 from knickpoint.model.unit import Better
@@ -21,7 +21,6 @@ __all__ = [
     "CheckAnswer",
     "CommitAnswer",
     "CommitsAnswer",
-    "DecisionAnswer",
     "EnvironmentAnswer",
     "ErrorAnswer",
     "ExplanationAnswer",
@@ -32,6 +31,7 @@ __all__ = [
     "FormulaTraceAnswer",
     "GroupAnswer",
     "HistoryAnswer",
+    "Id",
     "LevelAnswer",
     "LineAnswer",
     "MemberAnswer",
@@ -39,7 +39,6 @@ __all__ = [
     "PlaceAnswer",
     "RegionAnswer",
     "RegressionsAnswer",
-    "RegroupRequest",
     "RepositoryAnswer",
     "RunAnswer",
     "ShortcutAnswer",
@@ -48,9 +47,6 @@ __all__ = [
     "SparklineAnswer",
     "TraceAnswer",
     "TracesAnswer",
-    "TriageAnswer",
-    "TriageRequest",
-    "UndoRequest",
     "UploadAnswer",
     "ValueCountAnswer",
     "VersionAnswer",
@@ -246,8 +242,9 @@ class GroupAnswer(Answer):
     statuses: dict[Status, int] = Field(
         description="How many of all its traces, by status; what is gone counts only where it was asked for."
     )
-    members: list[MemberAnswer] = Field(description="The lead first; at most as many as `members` in the request.")
-    ids: list[int] = Field(description="Ids of all members, the lead first.")
+    members: list[MemberAnswer] = Field(
+        description="The lead first; at most as many as `members` in the request. `/api/v1/members` has the others."
+    )
 
 
 class RegressionsAnswer(Answer):
@@ -277,55 +274,6 @@ class HistoryAnswer(Answer):
     work: int = Field(description="Number of findings that are work.")
     history_regressions: int
     work_regressions: int
-
-
-class TriageRequest(Answer):
-    """Decide about one or many findings."""
-
-    ids: list[Id] = Field(min_length=1, max_length=100_000, description="Ids of change points.")
-    status: Status = Field(description="`new` puts them back to the unprocessed.")
-    note: str | None = Field(default=None, max_length=10_000, description="null keeps the note there is.")
-    ticket: str | None = Field(default=None, max_length=500, description="Required with status `ticket`.")
-    assignee: str | None = Field(default=None, max_length=200)
-    who: str = Field(default="dashboard", max_length=200, description="Who decided.")
-
-
-class UndoRequest(Answer):
-    """Take back the last decision about each of some findings."""
-
-    ids: list[Id] = Field(min_length=1, max_length=100_000, description="Ids of change points.")
-    who: str = Field(default="dashboard", max_length=200)
-
-
-class RegroupRequest(Answer):
-    """Set findings apart from their group, or make one group of several."""
-
-    ids: list[Id] = Field(default_factory=list, max_length=100_000, description="Ids of change points.")
-    regressions: list[Id] = Field(default_factory=list, max_length=10_000, description="Ids of whole groups.")
-    note: str | None = Field(default=None, max_length=10_000, description="null keeps the note there is.")
-    who: str = Field(default="dashboard", max_length=200, description="Who decided.")
-
-
-class TriageAnswer(Answer):
-    """The findings after a decision."""
-
-    changed: int = Field(description="How many of them the decision changed.")
-    statuses: dict[int, Status] = Field(description="Id → status now, that of a matching ticket included.")
-    regressions: dict[int, int] = Field(description="Id → group that it belongs to now.")
-
-
-class DecisionAnswer(Answer):
-    """One entry of the triage log: the whole state after it."""
-
-    id: int
-    finding: int
-    action: Action
-    status: Status
-    who: str
-    time: datetime
-    note: str
-    ticket: str
-    assignee: str
 
 
 class RegionAnswer(LevelAnswer):

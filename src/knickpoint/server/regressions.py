@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
@@ -21,17 +20,33 @@ from knickpoint.server.answers import (
     RegressionsAnswer,
     SparklineAnswer,
 )
-from knickpoint.server.commits import commit_answer
+from knickpoint.server.commits import choose_repository, commit_answer
 from knickpoint.server.finite import finite
 from knickpoint.server.sparklines import sparklines
 from knickpoint.server.traces import trace_answer
+from knickpoint.server.triage_answers import ListFilter, MembersAnswer
 from knickpoint.store import Store
-from knickpoint.store.findings import Selection, Sort
+from knickpoint.store.findings import Selection, Sort, Tally
 from knickpoint.watch.boundary import read_extent
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.one_order import in_one_order
 
-__all__ = ["Listing", "Ordering", "Tab", "history_answer", "list_regressions", "member_answers"]
+__all__ = [
+    "FEW_MEMBERS",
+    "Listing",
+    "Ordering",
+    "count_groups",
+    "history_answer",
+    "list_groups",
+    "list_members",
+    "list_regressions",
+    "listed",
+    "member_answers",
+    "repositories_of",
+]
+
+FEW_MEMBERS: Final = 5
+"""Members of a group that a list shows unasked."""
 
 _UNKNOWN: Final = "(unknown commit)"
 
@@ -72,8 +87,7 @@ _SORTS: Final[Mapping[Ordering, Sort]] = {
 class Listing:
     """Which page of which list: what is wanted, in which order, how many groups, how many members of each."""
 
-    selection: Selection
-    tab: Tab
+    wanted: ListFilter
     ordering: Ordering
     descending: bool
     page: int
@@ -81,13 +95,46 @@ class Listing:
     members: int
 
 
-def _selected(selection: Selection, tab: Tab) -> Selection:
-    """Restrict ``selection`` to a list; what is gone is on that one, whatever was decided about it."""
+def tab_of(wanted: ListFilter) -> Tab:
+    """Return the list that is meant: what is gone goes before history, history before what is processed."""
+    if wanted.gone:
+        return Tab.GONE
+    if wanted.history:
+        return Tab.HISTORY
+    return Tab.PROCESSED if wanted.processed else Tab.UNPROCESSED
+
+
+def matching(wanted: ListFilter) -> Selection:
+    """Return what ``wanted`` asks of members, whichever of the lists they are on."""
+    return Selection(
+        text=wanted.filter,
+        directions=frozenset({wanted.direction} if wanted.direction else ()),
+        statuses=frozenset({wanted.status} if wanted.status else ()),
+        alert=wanted.alert,
+        assignee=wanted.assignee,
+        ticket=wanted.ticket,
+        minimum_hazard=wanted.minimum_hazard,
+        minimum_effect=wanted.minimum_effect,
+    )
+
+
+def listed(wanted: ListFilter) -> Selection:
+    """Return the members of the list ``wanted``; what is gone is listed whatever was decided about it."""
+    tab = tab_of(wanted)
     if tab is Tab.GONE:
-        return replace(selection, processed=None, conditions=frozenset({Condition.GONE}))
+        return replace(matching(wanted), conditions=frozenset({Condition.GONE}))
     if tab is Tab.PROCESSED:
-        return replace(selection, processed=True)
-    return replace(selection, processed=False, history=tab is Tab.HISTORY)
+        return replace(matching(wanted), processed=True)
+    return replace(matching(wanted), processed=False, history=tab is Tab.HISTORY)
+
+
+def repositories_of(store: Store, wanted: ListFilter) -> list[Repository]:
+    """Return the repositories that a list is of.
+
+    Raises:
+        HistoryError: there is none of that name.
+    """
+    return [choose_repository(store, wanted.repository)] if wanted.repository else store.commits.repositories()
 
 
 class _Places:
@@ -129,15 +176,16 @@ class _Places:
         )
 
 
-def list_regressions(store: Store, repositories: Sequence[Repository], listing: Listing) -> RegressionsAnswer:
-    """List one page of the regressions of ``repositories``, with values to draw."""
-    counts = {
-        tab: sum(
-            store.findings.count(repository, selection=_selected(listing.selection, tab)) for repository in repositories
-        )
-        for tab in Tab
-    }
-    total = counts[listing.tab]
+def list_regressions(store: Store, listing: Listing) -> RegressionsAnswer:
+    """List one page of regressions, with values to draw.
+
+    Raises:
+        HistoryError: there is no such repository.
+    """
+    wanted = listing.wanted
+    repositories = repositories_of(store, wanted)
+    tally = count_groups(store, wanted)
+    total = getattr(tally, tab_of(wanted).value)
     pages = max(1, -(-total // listing.size))
     page = min(listing.page, pages)
     begin = (page - 1) * listing.size
@@ -155,43 +203,75 @@ def list_regressions(store: Store, repositories: Sequence[Repository], listing: 
         page=page,
         pages=pages,
         groups_total=total,
-        unprocessed=counts[Tab.UNPROCESSED],
-        history=counts[Tab.HISTORY],
-        processed=counts[Tab.PROCESSED],
-        gone=counts[Tab.GONE],
-        groups=_groups(store, found, listing.members),
+        unprocessed=tally.unprocessed,
+        history=tally.history,
+        processed=tally.processed,
+        gone=tally.gone,
+        groups=_groups(store, found),
+    )
+
+
+def count_groups(store: Store, wanted: ListFilter) -> Tally:
+    """Count the groups on each of the lists that ``wanted`` filters."""
+    selection = matching(wanted)
+    return sum((store.findings.tally(own, selection) for own in repositories_of(store, wanted)), Tally())
+
+
+def list_groups(store: Store, wanted: ListFilter, ids: Collection[int]) -> list[GroupAnswer]:
+    """Return the groups ``ids`` that are on a list, each with its first members."""
+    found = [
+        (repository, own)
+        for repository in repositories_of(store, wanted)
+        for own in store.findings.regressions(repository, selection=listed(wanted), members=FEW_MEMBERS, only=ids)
+    ]
+    return _groups(store, found)
+
+
+def list_members(store: Store, regression: int, wanted: ListFilter, *, after: int | None, size: int) -> MembersAnswer:
+    """List one page of the members of a regression that are on a list, the worst first.
+
+    Raises:
+        InputError: there is no such regression, or no member ``after``.
+    """
+    repository = store.findings.repository_of(regression)
+    points = store.findings.members_page(repository, listed(wanted), regression, after=after, limit=size + 1)
+    return MembersAnswer(
+        regression=regression,
+        members=member_answers(store, repository, points[:size]),
+        after=points[size - 1].id if len(points) > size else None,
     )
 
 
 def _read(store: Store, repository: Repository, listing: Listing, offset: int, limit: int) -> list[Regression]:
     return store.findings.regressions(
         repository,
-        selection=_selected(listing.selection, listing.tab),
+        selection=listed(listing.wanted),
         sort=_SORTS[listing.ordering],
         descending=listing.descending,
         offset=offset,
         limit=limit,
+        members=listing.members,
     )
 
 
-def _groups(store: Store, found: Sequence[tuple[Repository, Regression]], members: int) -> list[GroupAnswer]:
+def _groups(store: Store, found: Sequence[tuple[Repository, Regression]]) -> list[GroupAnswer]:
     """Shape regressions; what they need is read once for each repository, not once for each of them."""
     places: dict[int, _Places] = {}
     told: dict[int, MemberAnswer] = {}
     for repository in {own.id: own for own, _ in found}.values():
         own = [regression for other, regression in found if other.id == repository.id]
-        points = [point for regression in own for point in regression.members[:members]]
+        points = [point for regression in own for point in regression.members]
         places[repository.id] = _Places(store, repository)
         places[repository.id].load(_slots([*(each.place for each in own), *(each.place for each in points)]))
         told |= {member.id: member for member in _members(store, places[repository.id], points)}
-    return [_group(places[repository.id], regression, members, told) for repository, regression in found]
+    return [_group(places[repository.id], regression, told) for repository, regression in found]
 
 
 def _slots(places: Iterable[Place]) -> list[int]:
     return [slot for place in places for slot in (place.slot, place.previous)]
 
 
-def _group(places: _Places, regression: Regression, members: int, told: Mapping[int, MemberAnswer]) -> GroupAnswer:
+def _group(places: _Places, regression: Regression, told: Mapping[int, MemberAnswer]) -> GroupAnswer:
     points = regression.members
     return GroupAnswer(
         id=regression.id,
@@ -199,13 +279,12 @@ def _group(places: _Places, regression: Regression, members: int, told: Mapping[
         place=places.place(regression.place),
         commit=places.commit(regression.place),
         history=regression.history,
-        hazard=finite(regression.hazard),
+        hazard=regression.extreme,
         lead=points[0].id,
-        traces=len(points),
-        directions=dict(Counter(point.direction for point in points)),
-        statuses=dict(regression.counts or Regression.count(points)),
-        members=[told[point.id] for point in points[:members]],
-        ids=[point.id for point in points],
+        traces=sum(regression.matching.values()),
+        directions=dict(regression.matching),
+        statuses=dict(regression.counts or regression.gone),
+        members=[told[point.id] for point in points],
     )
 
 

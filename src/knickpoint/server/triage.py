@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 
-from knickpoint.server.answers import DecisionAnswer, RegroupRequest, TriageAnswer, TriageRequest, UndoRequest
+from knickpoint.model.errors import InputError
+from knickpoint.server import triage_answers
+from knickpoint.server.regressions import count_groups, list_groups, listed, repositories_of
+from knickpoint.server.triage_answers import (
+    DecisionAnswer,
+    Entries,
+    ListFilter,
+    RegroupRequest,
+    TriageAnswer,
+    TriageRequest,
+    UndoRequest,
+)
 from knickpoint.store import Store
 from knickpoint.watch import triage as watch
 from knickpoint.watch.triage import Targets, Triaged
@@ -12,41 +23,45 @@ from knickpoint.watch.triage import Targets, Triaged
 __all__ = ["list_decisions", "merge", "split", "triage", "undo"]
 
 
-def _answer(store: Store, ids: Sequence[int], changed: int) -> TriageAnswer:
-    points = store.findings.points(ids)
-    return TriageAnswer(
-        changed=changed,
-        statuses={point.id: point.effective_status for point in points},
-        regressions={point.id: point.regression_id for point in points},
-    )
-
-
 def triage(store: Store, request: TriageRequest) -> TriageAnswer:
     """Decide about findings, all of them or none.
 
     Raises:
-        InputError: an id is unknown, or the status ticket comes without a ticket.
+        InputError: an id is unknown, nothing is left to decide about, or the status ticket comes without a ticket.
     """
-    done = watch.decide(
+    return _decided(
         store,
-        Targets(points=tuple(request.ids)),
-        who=request.who,
-        status=request.status,
-        note=request.note,
-        ticket=request.ticket,
-        assignee=request.assignee,
+        request.filter,
+        lambda: _targets(store, request),
+        lambda targets: watch.decide(
+            store,
+            targets,
+            who=request.who,
+            status=request.status,
+            note=request.note,
+            ticket=request.ticket,
+            assignee=request.assignee,
+        ),
     )
-    return _answer(store, request.ids, len(done.decisions))
 
 
 def undo(store: Store, request: UndoRequest) -> TriageAnswer:
-    """Take back the last decision about each finding.
+    """Take back the last decision about each finding, or one decision as far as nobody has decided since.
 
     Raises:
-        InputError: an id is unknown.
+        InputError: an id is unknown, or neither ids nor entries are given.
     """
-    done = watch.undo(store, Targets(points=tuple(request.ids)), who=request.who)
-    return _answer(store, request.ids, len(done.decisions))
+
+    def targets() -> Targets:
+        entries = request.entries
+        since = store.findings.decided_by(entries.first, entries.last) if entries else []
+        if entries and not since:
+            raise InputError(
+                "nothing of this decision is left to undo", remedy="It was taken back, or others have decided since."
+            )
+        return Targets(points=(*request.ids, *since))
+
+    return _decided(store, request.filter, targets, lambda found: watch.undo(store, found, who=request.who))
 
 
 def split(store: Store, request: RegroupRequest) -> TriageAnswer:
@@ -55,25 +70,75 @@ def split(store: Store, request: RegroupRequest) -> TriageAnswer:
     Raises:
         InputError: an id is unknown, or none is given.
     """
-    return _regrouped(store, watch.split(store, _targets(request), who=request.who, note=request.note))
+    return _decided(
+        store,
+        request.filter,
+        lambda: _targets(store, request),
+        lambda targets: watch.split(store, targets, who=request.who, note=request.note),
+    )
 
 
 def merge(store: Store, request: RegroupRequest) -> TriageAnswer:
-    """Make one group of several.
+    """Make one group of several, each with all its members.
 
     Raises:
         InputError: an id is unknown, none is given, or they belong to several repositories.
     """
-    return _regrouped(store, watch.merge(store, _targets(request), who=request.who, note=request.note))
+    return _decided(
+        store,
+        request.filter,
+        lambda: Targets(regressions=tuple(request.regressions), points=tuple(request.ids)),
+        lambda targets: watch.merge(store, targets, who=request.who, note=request.note),
+    )
 
 
-def _targets(request: RegroupRequest) -> Targets:
-    return Targets(regressions=tuple(request.regressions), points=tuple(request.ids))
+def _targets(store: Store, request: triage_answers.Targets) -> Targets:
+    """Return the findings that a request is about, by id."""
+    if not request.regressions:
+        return Targets(points=tuple(request.ids))
+    for key in request.regressions:
+        store.findings.repository_of(key)
+    selection = listed(request.filter)
+    found = {
+        point
+        for repository in repositories_of(store, request.filter)
+        for point in store.findings.matching(repository, selection, request.regressions)
+    }
+    points = found.difference(request.without).union(request.ids)
+    if not points:
+        raise InputError(
+            "nothing of these groups is on the list any more", remedy="Read the list again; others have decided."
+        )
+    return Targets(points=tuple(points))
 
 
-def _regrouped(store: Store, done: Triaged) -> TriageAnswer:
-    ids = [own.change_point_id for own in done.decisions]
-    return _answer(store, ids, len(ids))
+def _decided(
+    store: Store, wanted: ListFilter, read: Callable[[], Targets], decide: Callable[[Targets], Triaged]
+) -> TriageAnswer:
+    """Decide, and describe what that did to the list ``wanted``."""
+    with store.transaction():
+        targets = read()
+        before = store.findings.regressions_of(targets.points)
+        done = decide(targets)
+        points = [own.change_point_id for own in done.decisions]
+        concerned = {*before, *targets.regressions, *store.findings.regressions_of(points), *done.regrouped.ids} - {0}
+    return _answer(store, wanted, done, concerned)
+
+
+def _answer(store: Store, wanted: ListFilter, done: Triaged, concerned: Iterable[int]) -> TriageAnswer:
+    ids = [own.id for own in done.decisions]
+    groups = list_groups(store, wanted, set(concerned))
+    tally = count_groups(store, wanted)
+    return TriageAnswer(
+        changed=len(ids),
+        entries=Entries(first=min(ids), last=max(ids)) if ids else None,
+        groups=groups,
+        left=sorted(set(concerned) - {group.id for group in groups}),
+        unprocessed=tally.unprocessed,
+        history=tally.history,
+        processed=tally.processed,
+        gone=tally.gone,
+    )
 
 
 def list_decisions(store: Store, finding: int) -> list[DecisionAnswer]:

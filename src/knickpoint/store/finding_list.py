@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from string import ascii_uppercase
@@ -12,13 +12,25 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, and_, case, func, or_, select
 
+from knickpoint.model.errors import InputError
 from knickpoint.model.regression import ChangePoint, Condition, Direction, Place, Regression, Status
 from knickpoint.store.database import Database
 from knickpoint.store.finding_rows import change_point_of, moment
 from knickpoint.store.tables import commits as commit_tables
 from knickpoint.store.tables.findings import change_point, regression, sighting
 
-__all__ = ["Selection", "Sort", "count_findings", "count_regressions", "list_regressions", "members_of"]
+__all__ = [
+    "Selection",
+    "Sort",
+    "Tally",
+    "count_findings",
+    "count_regressions",
+    "list_regressions",
+    "matching_ids",
+    "members_after",
+    "members_of",
+    "tally_regressions",
+]
 
 _LOWERED: Final = {ord(letter): letter.lower() for letter in ascii_uppercase}
 
@@ -72,6 +84,27 @@ class Selection:
     traces: frozenset[int] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many regressions have a member that is unprocessed work or history, processed, or gone.
+
+    One may count for several.
+    """
+
+    unprocessed: int = 0
+    history: int = 0
+    processed: int = 0
+    gone: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.unprocessed + other.unprocessed,
+            self.history + other.history,
+            self.processed + other.processed,
+            self.gone + other.gone,
+        )
+
+
 def _contains(column: Any, word: str) -> Any:
     """Return the condition that a text contains ``word``, whatever its case.
 
@@ -95,6 +128,11 @@ def _effective_status() -> Any:
 
 def _is_live() -> Any:
     return change_point.c.condition != Condition.GONE.value
+
+
+def _number(condition: Any) -> Any:
+    """Count the rows of a group that fit."""
+    return func.sum(case((condition, 1), else_=0))
 
 
 def _in_state(selection: Selection) -> list[Any]:
@@ -167,6 +205,9 @@ def _matching(database: Database, repository_id: int, selection: Selection) -> S
             _lead_severity().label("severity"),
             func.max(func.abs(change_point.c.hazard)).label("strength"),
             func.count().label("traces"),
+            func.max(change_point.c.hazard).label("highest"),
+            func.min(change_point.c.hazard).label("lowest"),
+            *(_number(change_point.c.direction == one.value).label(one.value) for one in Direction),
             func.max(regression.c.found).label("found"),
             func.max(regression.c.line).label("line"),
             func.max(regression.c.slot).label("slot"),
@@ -189,6 +230,69 @@ def count_regressions(database: Database, connection: Connection, repository_id:
     """Count the regressions that have a member of ``selection``."""
     listed = _matching(database, repository_id, selection).subquery()
     return int(connection.execute(select(func.count()).select_from(listed)).scalar_one())
+
+
+def tally_regressions(database: Database, connection: Connection, repository_id: int, selection: Selection) -> Tally:
+    """Count the regressions that have a member of ``selection``, by what became of it, in one pass.
+
+    What ``selection`` says of processing and conditions does not count.
+    """
+    everything = replace(selection, processed=None, history=None, conditions=frozenset(Condition))
+    live, history = _is_live(), regression.c.history == 1
+    kinds = {
+        "unprocessed": live & _is_new() & ~history,
+        "history": live & _is_new() & history,
+        "processed": live & ~_is_new(),
+        "gone": ~live,
+    }
+    each = (
+        select(*(_number(kind).label(name) for name, kind in kinds.items()))
+        .select_from(_joined())
+        .where(*_where(database, repository_id, everything))
+        .group_by(regression.c.id)
+        .subquery()
+    )
+    query = select(*(func.coalesce(_number(each.c[name] > 0), 0).label(name) for name in kinds))
+    return Tally(**connection.execute(query).mappings().one())
+
+
+def matching_ids(
+    database: Database, connection: Connection, repository_id: int, selection: Selection, ids: Sequence[int]
+) -> list[int]:
+    """Return the ids of the members of ``selection`` of the regressions ``ids``, ascending."""
+    numbers = database.among(change_point.c.regression_id, "ids")
+    query = select(change_point.c.id).select_from(_joined()).where(*_where(database, repository_id, selection), numbers)
+    return list(connection.execute(query.order_by(change_point.c.id), {"ids": database.listed(ids)}).scalars())
+
+
+def members_after(
+    database: Database,
+    connection: Connection,
+    repository_id: int,
+    selection: Selection,
+    key: int,
+    *,
+    after: int | None,
+    limit: int,
+) -> list[ChangePoint]:
+    """Return ``limit`` members of ``selection`` of the regression ``key``, by falling severity, trace key and id.
+
+    That is the order of :attr:`ChangePoint.rank` among members that are all unprocessed, all processed or all gone.
+    ``after`` is the member to begin behind, also if it has left the selection; None begins with the first.
+    """
+    point = change_point.c
+    order = (point.severity.desc(), point.trace_key, point.id)
+    query = select(change_point, regression.c.history).select_from(_joined())
+    query = query.where(*_where(database, repository_id, selection), point.regression_id == key)
+    if after is not None:
+        last = connection.execute(select(point.severity, point.trace_key).where(point.id == after)).first()
+        if last is None:
+            raise InputError(f"there is no finding {after}", where="after", remedy="Begin with the first page.")
+        same = point.severity == last.severity
+        further = or_(point.trace_key > last.trace_key, and_(point.trace_key == last.trace_key, point.id > after))
+        query = query.where(or_(point.severity < last.severity, and_(same, further)))
+    rows = connection.execute(query.order_by(*order).limit(limit)).mappings()
+    return [change_point_of(row) for row in rows]
 
 
 def _sorted(
@@ -237,9 +341,14 @@ def members_of(
     return members
 
 
+def _extreme(row: Row[Any]) -> float | None:
+    """Return the hazard level of largest magnitude in a row of :func:`_matching`, None where there is none."""
+    return None if row.highest is None else max(row.highest, row.lowest, key=abs)
+
+
 def _counts(
     database: Database, connection: Connection, ids: Sequence[int]
-) -> tuple[dict[int, Counter[Status]], dict[int, Counter[Condition]]]:
+) -> dict[int, Counter[tuple[Condition, Status]]]:
     numbers = database.numbers("ids")
     point = change_point.c
     status = _effective_status().label("effective")
@@ -248,14 +357,25 @@ def _counts(
         .where(point.regression_id.in_(select(numbers.c.value)))
         .group_by(point.regression_id, "effective", point.condition)
     )
-    statuses: dict[int, Counter[Status]] = defaultdict(Counter)
-    conditions: dict[int, Counter[Condition]] = defaultdict(Counter)
+    found: dict[int, Counter[tuple[Condition, Status]]] = defaultdict(Counter)
     for row in connection.execute(query, {"ids": database.listed(ids)}):
-        condition = Condition(row.condition)
-        conditions[row.regression_id][condition] += row.number
-        if condition is not Condition.GONE:
-            statuses[row.regression_id][Status(row.effective)] += row.number
-    return statuses, conditions
+        found[row.regression_id][Condition(row.condition), Status(row.effective)] += row.number
+    return found
+
+
+def _by_status(counted: Mapping[tuple[Condition, Status], int], *, gone: bool) -> Counter[Status]:
+    found: Counter[Status] = Counter()
+    for (condition, status), number in counted.items():
+        if (condition is Condition.GONE) is gone:
+            found[status] += number
+    return found
+
+
+def _by_condition(counted: Mapping[tuple[Condition, Status], int]) -> Counter[Condition]:
+    found: Counter[Condition] = Counter()
+    for (condition, _), number in counted.items():
+        found[condition] += number
+    return found
 
 
 def list_regressions(
@@ -283,11 +403,12 @@ def list_regressions(
         query = query.where(regression.c.id.in_(select(numbers.c.value)))
         parameters["only"] = database.listed(only)
     rows = _sorted(connection.execute(query, parameters).all(), sort, position, descending=descending)
-    page = [row.id for row in rows[offset : None if limit is None else offset + limit]]
+    listed = {row.id: row for row in rows[offset : None if limit is None else offset + limit]}
+    page = list(listed)
     if not page:
         return []
     found = members_of(database, connection, repository_id, selection, page, at_most=members)
-    statuses, conditions = _counts(database, connection, page)
+    counted = _counts(database, connection, page)
     own = database.numbers("ids")
     names = select(regression, commit_tables.repository.c.name.label("repository")).join(
         commit_tables.repository, commit_tables.repository.c.id == regression.c.repository_id
@@ -304,11 +425,14 @@ def list_regressions(
             repository=facts[key].repository,
             place=Place(facts[key].line, facts[key].previous, facts[key].slot),
             members=tuple(found[key]),
-            counts=statuses[key],
-            conditions=conditions[key],
+            counts=_by_status(counted[key], gone=False),
+            conditions=_by_condition(counted[key]),
             unprocessed=facts[key].unprocessed,
             found=moment(facts[key].found),
             history=bool(facts[key].history),
+            matching={one: number for one in Direction if (number := getattr(listed[key], one.value))},
+            gone=_by_status(counted[key], gone=True),
+            extreme=_extreme(listed[key]),
         )
         for key in page
     ]

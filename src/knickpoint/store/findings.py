@@ -28,15 +28,25 @@ from knickpoint.model.regression import (
 from knickpoint.store.alert_book import AlertBook, AlertRun
 from knickpoint.store.commits import Commits
 from knickpoint.store.database import Database
-from knickpoint.store.finding_list import Selection, Sort, count_findings, count_regressions, list_regressions
+from knickpoint.store.finding_list import (
+    Selection,
+    Sort,
+    Tally,
+    count_findings,
+    count_regressions,
+    list_regressions,
+    matching_ids,
+    members_after,
+    tally_regressions,
+)
 from knickpoint.store.finding_rows import change_point_of, known_point_of, names_of, sighting_of
 from knickpoint.store.finding_writes import Membership, apply_changes, refresh, set_groups
 from knickpoint.store.judged_book import JudgedBook
 from knickpoint.store.tables.findings import change_point, decision, regression, sighting
 from knickpoint.store.ticket_book import Ticket, TicketBook
-from knickpoint.store.triage_log import Wish, decide, log, undo
+from knickpoint.store.triage_log import Wish, decide, decided_by, log, undo
 
-__all__ = ["AlertBook", "AlertRun", "Findings", "Membership", "Selection", "Sort", "Ticket", "TicketBook"]
+__all__ = ["AlertBook", "AlertRun", "Findings", "Membership", "Selection", "Sort", "Tally", "Ticket", "TicketBook"]
 
 _ALL = frozenset(Condition)
 _MARKED: Final = select(change_point, func.coalesce(regression.c.history, 0).label("history")).outerjoin(
@@ -70,12 +80,14 @@ class Findings:
         offset: int = 0,
         limit: int | None = None,
         members: int | None = None,
+        only: Collection[int] | None = None,
     ) -> list[Regression]:
         """Return the regressions of ``repository`` that have a member of ``selection``, one page of them.
 
         ``processed`` False is the list of what nobody has dealt with yet, True of what somebody has, None
         of both; it goes before that of ``selection``. Equal ones are sorted by commit, the newest first.
         ``members`` is how many of them to return of each regression, None for all; the counts are of all.
+        ``only`` restricts the list to these regressions.
         """
         wanted = self._wanted(processed, selection)
         with self._database.reading() as connection:
@@ -90,6 +102,7 @@ class Findings:
                 offset=offset,
                 limit=limit,
                 members=members,
+                only=None if only is None else sorted(only),
             )
 
     def count(
@@ -105,6 +118,41 @@ class Findings:
         """Count the members of the regressions that :meth:`regressions` would return without paging."""
         with self._database.reading() as connection:
             return count_findings(self._database, connection, repository.id, self._wanted(processed, selection))
+
+    def tally(self, repository: Repository, selection: Selection) -> Tally:
+        """Count the regressions with a member of ``selection`` that is unprocessed, processed or gone."""
+        with self._database.reading() as connection:
+            return tally_regressions(self._database, connection, repository.id, selection)
+
+    def repository_of(self, key: int) -> Repository:
+        """Return the repository of the regression ``key``.
+
+        Raises:
+            InputError: there is none.
+        """
+        with self._database.reading() as connection:
+            found = connection.execute(select(regression.c.repository_id).where(regression.c.id == key)).scalar()
+        if found is None:
+            raise InputError(f"there is no regression {key}", remedy="List what there is with knick regressions.")
+        return self._repository(found)
+
+    def matching(self, repository: Repository, selection: Selection, regressions: Collection[int]) -> list[int]:
+        """Return the ids of the members of ``selection`` of some regressions, ascending."""
+        with self._database.reading() as connection:
+            return matching_ids(self._database, connection, repository.id, selection, sorted(regressions))
+
+    def members_page(
+        self, repository: Repository, selection: Selection, key: int, *, after: int | None, limit: int
+    ) -> list[ChangePoint]:
+        """Return ``limit`` members of ``selection`` of a regression, the worst first, equal ones by trace key.
+
+        ``after`` is the member to begin behind, also if it has left the selection; None begins with the first.
+
+        Raises:
+            InputError: there is no member ``after``.
+        """
+        with self._database.reading() as connection:
+            return members_after(self._database, connection, repository.id, selection, key, after=after, limit=limit)
 
     def regression(self, key: int) -> Regression:
         """Return the regression ``key`` with all its members, those included that are gone.
@@ -294,9 +342,12 @@ class Findings:
 
     def repositories_of(self, ids: Collection[int]) -> list[Repository]:
         """Return the repositories that the change points ``ids`` belong to, by name."""
-        rows = self._rows(select(change_point), change_point.c.id, ids, change_point.c.id)
-        keys = {row["repository_id"] for row in rows}
+        keys = self._distinct(change_point.c.repository_id, ids)
         return [repository for repository in self._commits.repositories() if repository.id in keys]
+
+    def regressions_of(self, ids: Collection[int]) -> list[int]:
+        """Return the regressions that the change points ``ids`` belong to, ascending; 0 stands for none yet."""
+        return sorted(self._distinct(change_point.c.regression_id, ids))
 
     def live_members(self, regression_id: int) -> list[ChangePoint]:
         """Return the members of a regression that are not gone, by id."""
@@ -340,6 +391,11 @@ class Findings:
             self._refresh_of(connection, ids)
             return decisions
 
+    def decided_by(self, first: int, last: int) -> list[int]:
+        """Return the change points whose last decision that counts is one of the entries ``first`` to ``last``."""
+        with self._database.reading() as connection:
+            return decided_by(connection, first, last)
+
     def log(self, ids: Collection[int] | None = None) -> list[Decision]:
         """Return the triage log, oldest entry first: all of it, or what is about the change points ``ids``."""
         with self._database.reading() as connection:
@@ -355,11 +411,13 @@ class Findings:
         with self._database.reading() as connection:
             return list(connection.execute(query, {"ids": self._database.listed(sorted(ids))}).mappings())
 
+    def _distinct(self, column: Any, ids: Collection[int]) -> set[int]:
+        query = select(column).distinct().where(self._database.among(change_point.c.id, "ids"))
+        with self._database.reading() as connection:
+            return set(connection.execute(query, {"ids": self._database.listed(sorted(ids))}).scalars())
+
     def _refresh_of(self, connection: Connection, ids: Collection[int]) -> None:
-        numbers = self._database.numbers("ids")
-        query = select(change_point.c.regression_id).distinct().where(change_point.c.id.in_(select(numbers.c.value)))
-        found = connection.execute(query, {"ids": self._database.listed(sorted(ids))}).scalars()
-        refresh(self._database, connection, set(found) - {0})
+        refresh(self._database, connection, self._distinct(change_point.c.regression_id, ids) - {0})
 
     def _repository(self, key: int) -> Repository:
         for repository in self._commits.repositories():

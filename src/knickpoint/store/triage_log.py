@@ -15,7 +15,7 @@ from knickpoint.store.database import Database
 from knickpoint.store.finding_rows import decision_of
 from knickpoint.store.tables.findings import change_point, decision
 
-__all__ = ["Wish", "decide", "log", "undo"]
+__all__ = ["Wish", "decide", "decided_by", "log", "undo"]
 
 _STATE = ("status", "note", "ticket", "assignee", "apart", "together")
 _PLACE = ("line", "previous", "slot")
@@ -201,6 +201,23 @@ def undo(
     if places:
         connection.execute(update(change_point).where(key).values(anchors), places)
     return decisions
+
+
+def decided_by(connection: Connection, first: int, last: int) -> list[int]:
+    """Return the change points whose last decision that counts is one of the entries ``first`` to ``last``, by id.
+
+    What somebody has decided about since, or taken back, is left out.
+    """
+    entry = decision.c
+    among = select(entry.change_point_id).where(entry.id.between(first, last))
+    undone = select(entry.undoes).where(entry.undoes != 0, entry.change_point_id.in_(among))
+    query = (
+        select(entry.change_point_id)
+        .where(entry.change_point_id.in_(among), entry.undoes == 0, entry.id.not_in(undone))
+        .group_by(entry.change_point_id)
+        .having(func.max(entry.id).between(first, last))
+    )
+    return list(connection.execute(query.order_by(entry.change_point_id)).scalars())
 
 
 def log(database: Database, connection: Connection, ids: Sequence[int] | None) -> list[Decision]:

@@ -32,7 +32,7 @@ def in_one_order(store: Store, found: Sequence[Found], sort: Sort, *, descending
         Sort.CHANGE: lambda pair: pair[1].severity,
         Sort.HAZARD: lambda pair: abs(pair[1].hazard),
         Sort.COMMIT: of_commit("time"),
-        Sort.TRACES: lambda pair: len(pair[1].members),
+        Sort.TRACES: lambda pair: sum(pair[1].matching.values()),
         Sort.AUTHOR: of_commit("author"),
         Sort.SUBJECT: of_commit("subject"),
         Sort.FOUND: lambda pair: str(pair[1].found),

@@ -26,10 +26,16 @@ Stretch = tuple[str, Range]
 
 @dataclass(frozen=True, slots=True)
 class Regrouped:
-    """Ids of regressions that are new, and of those that got other members or another place."""
+    """Ids of regressions that are new, of those that got other members or another place, and of those that lost all."""
 
     new: tuple[int, ...] = ()
     changed: tuple[int, ...] = ()
+    emptied: tuple[int, ...] = ()
+
+    @property
+    def ids(self) -> frozenset[int]:
+        """All of them."""
+        return frozenset((*self.new, *self.changed, *self.emptied))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,4 +176,4 @@ def regroup(
             store.findings.refresh(touched)
         store.boundaries.mark(repository)
     fresh = [key for key, group in zip(ids, changed, strict=True) if not group.id]
-    return Regrouped(tuple(sorted(fresh)), tuple(sorted(set(ids) - set(fresh))))
+    return Regrouped(tuple(sorted(fresh)), tuple(sorted(set(ids) - set(fresh))), tuple(sorted(left - set(ids) - {0})))

@@ -81,7 +81,7 @@ def _announce(store: Store, ids: Sequence[int], decisions: Sequence[Decision]) -
 
 
 def _held(store: Store, ids: Sequence[int]) -> list[int]:
-    return sorted({point.regression_id for point in store.findings.points(ids)})[:1000]
+    return store.findings.regressions_of(ids)[:1000]
 
 
 def _regrouped(store: Store, ids: Collection[int], claims: Mapping[int, int] | None = None) -> Regrouped:
@@ -90,8 +90,11 @@ def _regrouped(store: Store, ids: Collection[int], claims: Mapping[int, int] | N
         regroup(store, repository, touched=ids, moves=moves, claims=claims or {})
         for repository in store.findings.repositories_of(ids)
     ]
-    new = tuple(key for part in parts for key in part.new)
-    return Regrouped(new, tuple(key for part in parts for key in part.changed))
+    return Regrouped(
+        tuple(key for part in parts for key in part.new),
+        tuple(key for part in parts for key in part.changed),
+        tuple(key for part in parts for key in part.emptied),
+    )
 
 
 def decide(

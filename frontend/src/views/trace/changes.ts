@@ -4,7 +4,7 @@ import { html, nothing } from "lit";
 import type { Changes, Member, Status } from "../../api/client";
 import "../../parts/log";
 import { change, compared, date, hash, hazard, state, ticketLink } from "../../parts/pieces";
-import { decide } from "../../state/decide";
+import { decide, oneFinding } from "../../state/decide";
 import { number } from "../../text/numbers";
 import { count, decidedStatus } from "../../text/words";
 import type { Desk } from "./desk";
@@ -66,7 +66,7 @@ function renderActions(desk: Desk, member: Member) {
   const button = (label: string, key: string, status: Status) => html`<button
     class="button small"
     title="${label} (${key})"
-    @click=${() => void decide({ ids: [member.id], status })}
+    @click=${() => void decide({ findings: oneFinding(member.id), status })}
   >${label}</button>`;
   if (member.condition === "gone") return nothing;
   return html`<div class="actions always">

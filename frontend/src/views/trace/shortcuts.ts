@@ -1,6 +1,6 @@
 /** The keys of the trace page. */
 
-import { decide, STATUS_KEYS, undoLast } from "../../state/decide";
+import { decide, oneFinding, STATUS_KEYS, undoLast } from "../../state/decide";
 import type { Shortcuts } from "../../state/keys";
 import { around, pan, zoom } from "../../state/zoom";
 import { changeAt, type Desk } from "./desk";
@@ -85,5 +85,5 @@ function stepEnvironment(desk: Desk): void {
 function decideKey(desk: Desk, key: string): void {
   const member = changeAt(desk, desk.address.commit);
   const status = STATUS_KEYS[key];
-  if (member && member.condition !== "gone" && status) void decide({ ids: [member.id], status });
+  if (member && member.condition !== "gone" && status) void decide({ findings: oneFinding(member.id), status });
 }

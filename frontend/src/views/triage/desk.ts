@@ -1,28 +1,31 @@
 /** What the parts of the triage view know of it, and what they may ask it to do. */
 
-import type { Member, Regressions, Repository, Status } from "../../api/client";
+import type { ApiError, Member, Regressions, Repository, Status } from "../../api/client";
 import { traceAt, type TraceAddress, type TriageAddress } from "../../state/address";
 import type { Freshness } from "../../state/freshness";
 import type { GroupRow, Row } from "../../state/rows";
+import type { Selection } from "../../state/selection";
 
 export interface Desk {
   readonly address: TriageAddress;
   readonly repositories: readonly Repository[];
   readonly data: Regressions | undefined;
-  readonly selected: ReadonlySet<number>;
+  readonly selected: Selection;
   readonly busy: boolean;
   readonly freshness: Freshness | undefined;
+  /** The groups of which more members are being read, or could not be. */
+  readonly paging: ReadonlyMap<number, "reading" | ApiError>;
   change: (part: Partial<TriageAddress>, how?: "push" | "replace") => void;
-  decideAbout: (ids: number[], status: Status) => Promise<void>;
-  askTicket: (ids: number[]) => Promise<void>;
-  askNote: (ids: number[]) => Promise<void>;
-  setApart: (ids: number[]) => Promise<void>;
-  merge: (ids: number[]) => Promise<void>;
+  decideAbout: (findings: Selection, status: Status) => Promise<void>;
+  askTicket: (findings: Selection) => Promise<void>;
+  askNote: (findings: Selection) => Promise<void>;
+  setApart: (findings: Selection) => Promise<void>;
+  merge: (findings: Selection) => Promise<void>;
   select: (rows: readonly Row[]) => void;
   tickRow: (row: Row, ranging: boolean) => void;
   clearSelection: () => void;
   fold: (row: GroupRow, opened: boolean) => void;
-  showAll: () => void;
+  moreMembers: (group: number) => void;
   sortBy: (sort: string, first: string) => void;
   typeFilter: (text: string) => void;
 }

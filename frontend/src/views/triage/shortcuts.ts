@@ -4,6 +4,7 @@ import type { Tab } from "../../state/address";
 import { undoLast } from "../../state/decide";
 import type { Shortcuts } from "../../state/keys";
 import type { Row } from "../../state/rows";
+import type { Selection } from "../../state/selection";
 import type { Desk } from "./desk";
 
 /** What keys do, beyond what buttons do. */
@@ -11,7 +12,7 @@ export interface Keyboard extends Desk {
   /** The row that the keyboard is on. */
   readonly current: Row | undefined;
   /** What a decision is about: the selection, else the current row. */
-  readonly aimed: number[];
+  readonly aimed: Selection;
   step: (by: number) => void;
   turn: (by: number) => void;
   open: (row: Row | undefined) => void;

@@ -5,11 +5,12 @@ import { guard } from "lit/directives/guard.js";
 import { repeat } from "lit/directives/repeat.js";
 import type { Group, Member, Regressions, Status } from "../../api/client";
 import "../../parts/log";
-import { change, compared, cutName, date, hash, hazard, key, state, ticketLink, traceLabel } from "../../parts/pieces";
+import { change, compared, cutName, date, failed, hash, hazard, key, state, ticketLink, traceLabel, waiting } from "../../parts/pieces";
 import { sparkline } from "../../parts/sparkline";
 import { writeAddress, type Tab } from "../../state/address";
 import { freshnessText } from "../../state/freshness";
-import { cursorOf, tickedOf, type GroupRow, type MemberRow, type Row } from "../../state/rows";
+import { MEMBERS_AT_ONCE } from "../../state/list";
+import { cursorOf, findingsOf, tickedOf, type GroupRow, type MemberRow, type Row } from "../../state/rows";
 import { grouped } from "../../text/format";
 import { commonBeginning, traceName, traceText } from "../../text/names";
 import { count, decidedStatus, directionWord, statusWord } from "../../text/words";
@@ -88,8 +89,25 @@ export function renderTable(desk: Desk, data: Regressions, rows: readonly Row[])
 
 /** What a row is drawn from; while it stays the same, so does the row. */
 function partsOf(desk: Desk, row: Row, current: boolean): unknown[] {
-  const own = row.kind === "group" ? row.opened : row.member;
-  return [row.group, own, current, tickedOf(row, desk.selected), desk.address.tab, desk.repositories.length];
+  const around = [current, tickedOf(row, desk.selected), desk.address.tab, desk.repositories.length];
+  if (row.kind === "group") return [row.group, row.opened, ...around];
+  const last = isLast(row);
+  return [row.member, fadedIn(row.group), last ? row.group : row.group.commit.hash, last ? desk.paging.get(row.group.id) : undefined, ...around];
+}
+
+function isLast({ group, member }: MemberRow): boolean {
+  return group.members.at(-1)?.id === member.id;
+}
+
+const beginnings = new WeakMap<readonly Member[], number>();
+
+/** How much the names of the members of a group have in common at their beginning, found once for all of them. */
+function fadedIn({ members }: Group): number {
+  const known = beginnings.get(members);
+  if (known !== undefined) return known;
+  const found = commonBeginning(members.map((own) => traceName(own.trace.params).name));
+  beginnings.set(members, found);
+  return found;
 }
 
 function renderRow(desk: Desk, row: Row, current: boolean) {
@@ -124,13 +142,14 @@ function renderTick(desk: Desk, row: Row, label: string) {
   </td>`;
 }
 
-function renderActions(desk: Desk, ids: number[], about: string) {
+function renderActions(desk: Desk, row: Row, about: string) {
   const { tab } = desk.address;
-  if (tab === "gone" || ids.length === 0) return html`<td class="c-act"></td>`;
+  const covered = row.kind === "member" && tab === "processed" && decidedStatus(row.member) === "new";
+  if (tab === "gone" || covered) return html`<td class="c-act"></td>`;
   const button = (label: string, status: Status, letter: string) => html`<button
     class="button small"
     title="${label} ${about} (${letter})"
-    @click=${() => void desk.decideAbout(ids, status)}
+    @click=${() => void desk.decideAbout(findingsOf(row), status)}
   >${label}</button>`;
   return html`<td class="c-act"><div class="actions">
     ${tab === "processed" ? button("Put back", "new", "r") : html`${button("Acknowledge", "acknowledged", "a")}${button("Hide", "hidden", "h")}`}
@@ -140,8 +159,8 @@ function renderActions(desk: Desk, ids: number[], about: string) {
 function renderGroup(desk: Desk, row: GroupRow, current: boolean) {
   const { group } = row;
   const lead = group.members.find((member) => member.id === group.lead) ?? group.members[0];
-  if (!lead) return nothing;
   const { commit } = group;
+  if (!lead) return html`<tr class="group" data-row=${row.id} tabindex=${current ? 0 : -1}><td colspan="8">${waiting(`Reading the traces of ${commit.short}`)}</td></tr>`;
   return html`<tr
     class="group"
     data-row=${row.id}
@@ -150,7 +169,7 @@ function renderGroup(desk: Desk, row: GroupRow, current: boolean) {
     aria-current=${current ? "true" : "false"}
     @click=${(event: MouseEvent) => onRow(event, () => desk.fold(row, !row.opened))}
   >
-    ${renderTick(desk, row, `Select ${count(group.ids.length, "finding")} at ${commit.short} ${commit.subject}`)}
+    ${renderTick(desk, row, `Select ${count(group.traces, "finding")} at ${commit.short} ${commit.subject}`)}
     <td class="c-hazard">${change(lead)}<div class="second">${hazard(group.hazard)}</div></td>
     <td class="c-subject">
       <div class="subject-line">
@@ -173,7 +192,7 @@ function renderGroup(desk: Desk, row: GroupRow, current: boolean) {
     <td class="c-traces figure">${grouped(group.traces)}${renderMix(group, lead)}</td>
     <td class="c-lead">${renderLead(lead)}</td>
     <td class="c-spark">${sparkline(lead)}</td>
-    ${renderActions(desk, group.ids, `all of ${commit.short}`)}
+    ${renderActions(desk, row, `all of ${commit.short}`)}
   </tr>`;
 }
 
@@ -192,13 +211,12 @@ function renderMix(group: Group, lead: Member): TemplateResult {
 function renderStates(group: Group) {
   return Object.entries(group.statuses)
     .filter(([, number]) => number > 0)
-    .map(([name, number]) => html`<span title="${number} ${statusWord[name as Status]}">${state(name as Status)}${group.ids.length > 1 ? ` ${number}` : ""}</span>`);
+    .map(([name, number]) => html`<span title="${number} ${statusWord[name as Status]}">${state(name as Status)}${group.traces > 1 ? ` ${number}` : ""}</span>`);
 }
 
 function renderMember(desk: Desk, row: MemberRow, current: boolean) {
   const { member, group } = row;
-  const last = group.members.at(-1)?.id === member.id;
-  const faded = commonBeginning(group.members.map((own) => traceName(own.trace.params).name));
+  const faded = fadedIn(group);
   return html`<tr
       class="member"
       data-row=${row.id}
@@ -222,13 +240,20 @@ function renderMember(desk: Desk, row: MemberRow, current: boolean) {
         </div>
       </td>
       <td class="c-spark">${sparkline(member)}</td>
-      ${renderActions(desk, desk.address.tab === "processed" && decidedStatus(member) === "new" ? [] : [member.id], "this trace")}
+      ${renderActions(desk, row, "this trace")}
     </tr>
-    ${last && group.members.length < group.ids.length
-      ? html`<tr class="more"><td></td><td colspan="7">
-          <button class="link" @click=${() => desk.showAll()}>Show all ${count(group.ids.length, "finding")} of this commit</button>
-        </td></tr>`
-      : nothing}`;
+    ${isLast(row) && group.members.length < group.traces ? renderMore(desk, group) : nothing}`;
+}
+
+function renderMore(desk: Desk, group: Group) {
+  const paging = desk.paging.get(group.id);
+  const left = group.traces - group.members.length;
+  const next = html`<button class="link" @click=${() => desk.moreMembers(group.id)}>
+    Show ${left > MEMBERS_AT_ONCE ? `${MEMBERS_AT_ONCE} more` : `the other ${grouped(left)}`}</button>
+    <span class="faint">${grouped(group.members.length)} of ${count(group.traces, "finding")} of this commit are shown.</span>`;
+  return html`<tr class="more"><td></td><td colspan="7">
+    ${paging === undefined ? next : paging === "reading" ? waiting("Reading the traces") : failed(paging, () => desk.moreMembers(group.id))}
+  </td></tr>`;
 }
 
 function onRow(event: MouseEvent, run: () => void): void {

@@ -3,7 +3,7 @@
 import { html, nothing } from "lit";
 import type { Regressions } from "../../api/client";
 import { writeAddress, type Tab } from "../../state/address";
-import { groupsOf } from "../../state/rows";
+import { countOf, groupsOf } from "../../state/selection";
 import { grouped } from "../../text/format";
 import { count, statusWord } from "../../text/words";
 import type { Desk } from "./desk";
@@ -114,21 +114,22 @@ export function renderPages(desk: Desk, data: Regressions) {
 }
 
 export function renderSelection(desk: Desk) {
-  const ids = [...desk.selected];
-  const { whole, parts } = groupsOf(desk.data?.groups ?? [], ids);
+  const { selected } = desk;
+  const groups = desk.data?.groups ?? [];
+  const { whole, parts } = groupsOf(groups, selected);
   const processed = desk.address.tab === "processed";
   const button = (label: string, letter: string, run: () => void, kind = "") => html`<button class="button ${kind}" @click=${run}>
     ${label} <kbd>${letter}</kbd>
   </button>`;
   return html`<div class="selection" role="region" aria-label="Selection">
-    <strong aria-live="polite">${count(ids.length, "finding")} selected</strong>
+    <strong aria-live="polite">${count(countOf(groups, selected), "finding")} selected</strong>
     ${processed
-      ? button("Put back", "r", () => void desk.decideAbout(ids, "new"), "primary")
-      : button("Acknowledge", "a", () => void desk.decideAbout(ids, "acknowledged"), "primary")}
-    ${processed ? nothing : button("Hide", "h", () => void desk.decideAbout(ids, "hidden"))}
-    ${button("Ticket", "t", () => void desk.askTicket(ids))} ${button("Note", "n", () => void desk.askNote(ids))}
-    ${parts.length > 0 ? button("Set apart", "s", () => void desk.setApart(ids)) : nothing}
-    ${whole.length + parts.length > 1 ? button("Merge", "m", () => void desk.merge(ids)) : nothing}
+      ? button("Put back", "r", () => void desk.decideAbout(selected, "new"), "primary")
+      : button("Acknowledge", "a", () => void desk.decideAbout(selected, "acknowledged"), "primary")}
+    ${processed ? nothing : button("Hide", "h", () => void desk.decideAbout(selected, "hidden"))}
+    ${button("Ticket", "t", () => void desk.askTicket(selected))} ${button("Note", "n", () => void desk.askNote(selected))}
+    ${parts.length > 0 ? button("Set apart", "s", () => void desk.setApart(selected)) : nothing}
+    ${whole.length + parts.length > 1 ? button("Merge", "m", () => void desk.merge(selected)) : nothing}
     ${button("Clear", "Esc", () => desk.clearSelection(), "quiet")}
   </div>`;
 }

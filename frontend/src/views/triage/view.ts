@@ -1,17 +1,22 @@
 /** Triage: what is to be decided, and the keys that decide it. */
 
 import { html, nothing, type PropertyValues } from "lit";
-import { abandoned, api, shown, type ApiError, type Regressions, type Repository, type Status } from "../../api/client";
+import type { ApiError, Regressions, Repository, Status } from "../../api/client";
+import { whenBack } from "../../api/connection";
 import type { DecidePart } from "../../parts/decide";
 import { Part } from "../../parts/element";
 import "../../parts/notices";
 import { failed, waiting } from "../../parts/pieces";
 import { toast } from "../../parts/toast";
 import { go, writeAddress, type Tab, type TriageAddress } from "../../state/address";
-import { decide, regroup } from "../../state/decide";
+import { decide, regroup, type Outcome } from "../../state/decide";
 import { newestRun, readFreshness, watchFreshness, type Freshness } from "../../state/freshness";
 import { addShortcuts } from "../../state/keys";
-import { aimOf, cursorOf, groupRow, groupsOf, heirOf, layRows, move, nextAfter, sameAsBefore, toggle, withoutFindings, type GroupRow, type Row } from "../../state/rows";
+import { Latest } from "../../state/latest";
+import { FindingList, filterOf, leavesList } from "../../state/list";
+import { aimOf, cursorOf, groupRow, heirOf, layRows, move, nextAfter, toggle, type GroupRow, type Row } from "../../state/rows";
+import { countOf, groupsOf, isPicked, NOTHING, within, withoutSelection, type Selection } from "../../state/selection";
+import { showList } from "../../state/undo";
 import { count, decidedStatus } from "../../text/words";
 import { memberAddress, type Desk } from "./desk";
 import { renderEmpty } from "./empty";
@@ -19,8 +24,6 @@ import { shortcutsOf, type Keyboard } from "./shortcuts";
 import { renderTable } from "./table";
 import { renderPages, renderSelection, renderTools, renderTroubles } from "./tools";
 
-const FEW_MEMBERS = 20;
-const MOST_MEMBERS = 10_000;
 const FILTER_DELAY = 250;
 
 /** The rows as they were last shown, so that who comes back from a trace finds the place again. */
@@ -30,124 +33,105 @@ class TriageView extends Part implements Desk, Keyboard {
   static override properties = {
     address: { attribute: false },
     repositories: { attribute: false },
-    data: { state: true },
-    error: { state: true },
-    busy: { state: true },
     freshness: { state: true },
     selected: { state: true },
   };
   declare address: TriageAddress;
   declare repositories: readonly Repository[];
-  declare data: Regressions | undefined;
-  declare error: ApiError | undefined;
-  declare busy: boolean;
   declare freshness: Freshness | undefined;
-  declare selected: ReadonlySet<number>;
+  declare selected: Selection;
 
-  private members = FEW_MEMBERS;
-  private request: AbortController | undefined;
+  private readonly list = new FindingList(() => this.onList());
+  private readonly looking = new Latest();
   private anchor = "";
   private filterTimer = 0;
-  /** Findings whose decision is on its way to the server; they have left the list already. */
-  private readonly leaving = new Set<number>();
-  private removeShortcuts: (() => void) | undefined;
-  private readonly refresh = (): void => void this.load();
-  private stopLooking: (() => void) | undefined;
+  private readonly endings: (() => void)[] = [];
+  private readonly onDecided = (event: Event): void => this.list.take((event as CustomEvent<Outcome>).detail);
   private readonly onSight = (): void => {
     if (document.visibilityState !== "visible") return;
-    void this.load();
+    this.load();
     void this.lookAtAlerts();
   };
 
   constructor() {
     super();
-    this.selected = new Set();
-    this.busy = false;
+    this.selected = NOTHING;
   }
 
   override connectedCallback(): void {
     super.connectedCallback();
-    this.removeShortcuts = addShortcuts(() => shortcutsOf(this));
-    window.addEventListener("kp-decided", this.refresh);
+    window.addEventListener("kp-decided", this.onDecided);
     document.addEventListener("visibilitychange", this.onSight);
-    this.stopLooking = watchFreshness(() => void this.lookAtAlerts());
+    this.endings.push(
+      addShortcuts(() => shortcutsOf(this)),
+      showList(() => ({ filter: filterOf(this.address), order: this.list.order })),
+      watchFreshness(() => void this.lookAtAlerts()),
+      whenBack(() => this.onSight()),
+    );
     void this.lookAtAlerts();
   }
 
   override disconnectedCallback(): void {
-    this.removeShortcuts?.();
-    window.removeEventListener("kp-decided", this.refresh);
+    window.removeEventListener("kp-decided", this.onDecided);
     document.removeEventListener("visibilitychange", this.onSight);
-    this.stopLooking?.();
-    this.request?.abort();
+    for (const end of this.endings.splice(0)) end();
+    this.list.stop();
+    this.looking.stop();
     super.disconnectedCallback();
+  }
+
+  get data(): Regressions | undefined {
+    return this.list.data;
+  }
+
+  get busy(): boolean {
+    return this.list.busy;
   }
 
   override willUpdate(changed: PropertyValues<this>): void {
     if (!changed.has("address")) return;
     const before = changed.get("address");
-    if (before && asked(before) === asked(this.address)) return;
-    if (before && (before.tab !== this.address.tab || before.repository !== this.address.repository)) {
-      this.selected = new Set();
-      this.data = undefined; // so that no key decides about rows of the other list
+    if (!before || asked(before) !== asked(this.address)) {
+      const another = before !== undefined && (before.tab !== this.address.tab || before.repository !== this.address.repository);
+      if (another) this.selected = NOTHING;
+      void this.list.load(this.address, another);
     }
-    void this.load();
+    this.fillOpened();
   }
 
   override updated(): void {
     if (this.data) seen = this.rows.map((row) => row.id);
   }
 
-  private async load(): Promise<void> {
-    this.request?.abort();
-    const request = (this.request = new AbortController());
-    const { tab, repository, filter, direction, status, least, sort, page, size } = this.address;
-    this.busy = true;
-    try {
-      const data = await api.regressions(
-        {
-          processed: tab === "processed",
-          gone: tab === "gone",
-          repository,
-          filter,
-          direction,
-          status,
-          minimum_effect: least > 0 ? least / 100 : undefined,
-          sort,
-          page,
-          size,
-          members: this.members,
-        },
-        request.signal,
-      );
-      this.take(data);
-      this.error = undefined;
-    } catch (thrown) {
-      if (abandoned(thrown)) return;
-      this.error = shown(thrown);
-    }
-    this.busy = false;
+  private load(): void {
+    void this.list.load(this.address);
   }
 
   /** See when the alerts ran; after a new run, read the findings again. */
-  private async lookAtAlerts(): Promise<void> {
+  private lookAtAlerts(): Promise<void> {
     const before = this.freshness;
-    try {
-      this.freshness = await readFreshness();
-    } catch {
-      this.freshness = undefined; // what keeps the server from answering is told above the list
-    }
-    if (before && this.freshness && newestRun(before.alerts) !== newestRun(this.freshness.alerts)) void this.load();
+    return this.looking.run(
+      async (signal, present) => {
+        this.freshness = present(await readFreshness(signal));
+        if (before && newestRun(before.alerts) !== newestRun(this.freshness.alerts)) this.load();
+      },
+      () => (this.freshness = undefined), // what keeps the server from answering is told above the list
+    );
   }
 
-  /** Show an answer, without what is on its way off the list. */
-  private take(data: Regressions): void {
-    const groups = sameAsBefore(withoutFindings(data.groups, this.leaving), this.data?.groups ?? []);
-    this.data = { ...data, groups };
-    const there = new Set(groups.flatMap((group) => group.ids));
-    this.selected = new Set([...this.selected].filter((id) => there.has(id)));
+  /** Follow a list that has changed: what is selected, where the keyboard is, which members are missing. */
+  private onList(): void {
+    this.requestUpdate();
+    if (!this.data) return;
+    this.selected = within(this.selected, this.data.groups);
     const at = heirOf(this.rows, this.address.at, seen);
     if (at !== this.address.at) this.change({ at }, "replace");
+    this.fillOpened();
+  }
+
+  private fillOpened(): void {
+    const { open } = this.address;
+    this.list.fill((group) => open.includes(groupRow(group)));
   }
 
   private get rows(): Row[] {
@@ -164,7 +148,7 @@ class TriageView extends Part implements Desk, Keyboard {
 
   // ---- what keys do
 
-  get aimed(): number[] {
+  get aimed(): Selection {
     return aimOf(this.rows, this.address.at, this.selected);
   }
 
@@ -227,7 +211,7 @@ class TriageView extends Part implements Desk, Keyboard {
   }
 
   clearSelection(): void {
-    this.selected = new Set();
+    this.selected = NOTHING;
   }
 
   tickRow(row: Row, ranging: boolean): void {
@@ -242,69 +226,73 @@ class TriageView extends Part implements Desk, Keyboard {
     this.change({ at: row.id }, "replace");
   }
 
-  async decideAbout(ids: number[], status: Status, more: { note?: string; ticket?: string } = {}): Promise<void> {
-    if (ids.length === 0) return;
-    const leaves = this.address.tab === "processed" ? status === "new" : status !== "new";
-    if (!leaves) {
-      await decide({ ids, status, ...more });
+  async decideAbout(findings: Selection, status: Status, more: { note?: string; ticket?: string } = {}): Promise<void> {
+    if (findings.size === 0) return;
+    const wish = { findings, status, ...more };
+    if (!leavesList(this.address.tab, status)) {
+      await decide(wish);
       return;
     }
-    const left = new Set(ids);
-    const at = nextAfter(this.rows, this.address.at, left);
-    for (const id of ids) this.leaving.add(id);
-    if (this.data) this.take(this.data);
+    const at = nextAfter(this.rows, this.address.at, findings);
+    this.selected = withoutSelection(this.selected, findings);
+    const done = this.list.takeOff(wish);
     if (at) this.change({ at }, "replace");
     void this.updateComplete.then(() => this.focusRow(at));
-    const done = await decide({ ids, status, ...more }, () => ids.forEach((id) => this.leaving.delete(id)));
-    if (!done) void this.load();
+    await done;
   }
 
-  async askTicket(ids: number[]): Promise<void> {
-    if (ids.length === 0) return;
-    const reply = await this.question?.ask({ kind: "ticket", findings: ids.length, status: "ticket" });
-    if (reply?.ticket) await this.decideAbout(ids, "ticket", reply.note ? reply : { ticket: reply.ticket });
+  private number(findings: Selection): number {
+    return countOf(this.data?.groups ?? [], findings);
   }
 
-  async askNote(ids: number[]): Promise<void> {
-    if (ids.length === 0) return;
-    const reply = await this.question?.ask({ kind: "note", findings: ids.length, status: "acknowledged" });
+  async askTicket(findings: Selection): Promise<void> {
+    if (findings.size === 0) return;
+    const reply = await this.question?.ask({ kind: "ticket", findings: this.number(findings), status: "ticket" });
+    if (reply?.ticket) await this.decideAbout(findings, "ticket", reply.note ? reply : { ticket: reply.ticket });
+  }
+
+  async askNote(findings: Selection): Promise<void> {
+    if (findings.size === 0) return;
+    const reply = await this.question?.ask({ kind: "note", findings: this.number(findings), status: "acknowledged" });
     if (!reply) return;
-    const wanted = new Set(ids);
-    const members = this.data?.groups.flatMap((group) => group.members) ?? [];
-    const first = members.find((member) => wanted.has(member.id));
-    await this.decideAbout(ids, first ? decidedStatus(first) : "new", { note: reply.note });
+    const groups = this.data?.groups ?? [];
+    const members = groups.flatMap((group) => group.members.filter((member) => isPicked(group, member.id, findings)));
+    await this.decideAbout(findings, members[0] ? decidedStatus(members[0]) : "new", { note: reply.note });
   }
 
   private get question(): DecidePart | null {
     return this.querySelector<DecidePart>("kp-decide");
   }
 
-  async setApart(ids: number[]): Promise<void> {
-    if (ids.length === 0) return;
-    const { parts } = groupsOf(this.data?.groups ?? [], ids);
-    const members = ids.filter((id) => parts.some((group) => group.ids.includes(id)));
-    if (members.length === 0) {
+  async setApart(findings: Selection): Promise<void> {
+    if (findings.size === 0) return;
+    const { parts } = groupsOf(this.data?.groups ?? [], findings);
+    if (parts.length === 0) {
       toast({ text: "Open a commit and select some of its traces; those are set apart from the others." });
       return;
     }
-    if (await regroup("split", { ids: members, regressions: [] }, `Set ${count(members.length, "trace")} apart`)) this.clearSelection();
+    const apart = within(findings, parts);
+    if (await regroup("split", apart, `Set ${count(this.number(apart), "trace")} apart`)) this.clearSelection();
   }
 
-  async merge(ids: number[]): Promise<void> {
-    if (ids.length === 0) return;
-    const { whole, parts } = groupsOf(this.data?.groups ?? [], ids);
+  async merge(findings: Selection): Promise<void> {
+    if (findings.size === 0) return;
+    const { whole, parts } = groupsOf(this.data?.groups ?? [], findings);
     const groups = [...whole, ...parts];
     if (groups.length < 2) {
       toast({ text: "Select two commits or more; they become one regression." });
       return;
     }
-    const regressions = groups.map((group) => group.id);
-    if (await regroup("merge", { ids: [], regressions }, `Merged ${count(groups.length, "commit")} into one regression`)) this.clearSelection();
+    const together = toggle(NOTHING, layRows(groups, []), true);
+    if (await regroup("merge", together, `Merged ${count(groups.length, "commit")} into one regression`)) this.clearSelection();
   }
 
-  showAll(): void {
-    this.members = MOST_MEMBERS;
-    void this.load();
+  moreMembers(group: number): void {
+    void this.list.more(group);
+  }
+
+  get paging(): ReadonlyMap<number, "reading" | ApiError> {
+    return this.list.paging;
   }
 
   sortBy(sort: string, first: string): void {
@@ -324,8 +312,8 @@ class TriageView extends Part implements Desk, Keyboard {
     return html`
       <h1 class="sr-only">Triage</h1>
       ${renderTools(this)} ${renderTroubles(this)}
-      ${this.error ? failed(this.error, () => void this.load()) : nothing}
-      ${this.data ? this.renderBody(this.data) : this.error ? nothing : waiting("Reading the findings")}
+      ${this.list.error ? failed(this.list.error, () => this.load()) : nothing}
+      ${this.data ? this.renderBody(this.data) : this.list.error ? nothing : waiting("Reading the findings")}
       ${this.selected.size > 0 ? renderSelection(this) : nothing}
       ${this.data && this.repositories.length > 0 ? html`<kp-notices></kp-notices>` : nothing}
       <kp-decide></kp-decide>
@@ -334,7 +322,8 @@ class TriageView extends Part implements Desk, Keyboard {
 
   private renderBody(data: Regressions) {
     if (data.groups.length > 0) return html`${renderTable(this, data, this.rows)} ${renderPages(this, data)}`;
-    return this.leaving.size > 0 || (this.busy && data.groups_total > 0) ? waiting("Reading the findings") : renderEmpty(this, data);
+    if (this.list.pending) return waiting("Reading the findings");
+    return this.list.error ? nothing : renderEmpty(this, data);
   }
 }
 

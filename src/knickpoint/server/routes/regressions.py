@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Direction, Status
-from knickpoint.server.answers import (
+from knickpoint.server.answers import HistoryAnswer, RegressionsAnswer
+from knickpoint.server.commits import choose_repository
+from knickpoint.server.regressions import (
+    FEW_MEMBERS,
+    Listing,
+    Ordering,
+    history_answer,
+    list_members,
+    list_regressions,
+)
+from knickpoint.server.routes.needs import MOST, RepositoryName, StoreNeed
+from knickpoint.server.triage import list_decisions, merge, split, triage, undo
+from knickpoint.server.triage_answers import (
     DecisionAnswer,
-    HistoryAnswer,
-    RegressionsAnswer,
+    ListFilter,
+    MembersAnswer,
     RegroupRequest,
     TriageAnswer,
     TriageRequest,
     UndoRequest,
 )
-from knickpoint.server.commits import choose_repository
-from knickpoint.server.regressions import Listing, Ordering, Tab, history_answer, list_regressions
-from knickpoint.server.routes.needs import MOST, RepositoryName, StoreNeed
-from knickpoint.server.triage import list_decisions, merge, split, triage, undo
-from knickpoint.store.findings import Selection
 
 __all__ = ["router"]
 
@@ -39,9 +46,7 @@ def _ordering(text: str) -> tuple[Ordering, bool]:
         ) from None
 
 
-@router.get("/regressions")
-def get_regressions(
-    store: StoreNeed,
+def _filtered(
     *,
     repository: Annotated[str, Query(description="Name of the repository; all of them without it.")] = "",
     processed: Annotated[bool, Query(description="Those that were dealt with, or those that were not.")] = False,
@@ -63,35 +68,64 @@ def get_regressions(
     minimum_effect: Annotated[
         float, Query(ge=0, description="Only relative sizes of at least that; 0.02 is 2 %.")
     ] = 0.0,
-    sort: Annotated[
-        str,
-        Query(
-            description="change (the worst first), hazard, date, traces, author, subject or found; a minus before it turns it round."
-        ),
-    ] = "-change",
-    page: Annotated[int, Query(ge=1, le=MOST, description="Which page.")] = 1,
-    size: Annotated[int, Query(ge=1, le=500, description="Groups on a page.")] = 50,
-    members: Annotated[int, Query(ge=1, le=10_000, description="Members of a group that are told in full.")] = 20,
-) -> RegressionsAnswer:
-    """List regressions, unprocessed or processed, history or gone, each with its commit, its hazard level and its traces.
-
-    What was found up to the first run over its repository is history; the unprocessed ones are work only.
-    """
-    ordering, descending = _ordering(sort)
-    repositories = [choose_repository(store, repository)] if repository else store.commits.repositories()
-    selection = Selection(
-        text=filter,
-        directions=frozenset({direction} if direction else ()),
-        statuses=frozenset({status} if status else ()),
+) -> ListFilter:
+    """Read which list is meant, and what of it."""
+    return ListFilter(
+        repository=repository,
+        processed=processed,
+        history=history,
+        gone=gone,
+        filter=filter,
+        direction=direction,
+        status=status,
         alert=alert,
         assignee=assignee,
         ticket=ticket,
         minimum_hazard=minimum_hazard,
         minimum_effect=minimum_effect,
     )
-    tab = Tab.GONE if gone else Tab.HISTORY if history else Tab.PROCESSED if processed else Tab.UNPROCESSED
-    listing = Listing(selection, tab, ordering, descending, page, size, members)
-    return list_regressions(store, repositories, listing)
+
+
+FilterNeed = Annotated[ListFilter, Depends(_filtered)]
+
+
+@router.get("/regressions")
+def get_regressions(
+    store: StoreNeed,
+    wanted: FilterNeed,
+    *,
+    sort: Annotated[
+        str,
+        Query(
+            description="change (the worst first), hazard, date, traces, author, subject or found; "
+            "a minus before it turns it round."
+        ),
+    ] = "-change",
+    page: Annotated[int, Query(ge=1, le=MOST, description="Which page.")] = 1,
+    size: Annotated[int, Query(ge=1, le=500, description="Groups on a page.")] = 50,
+    members: Annotated[int, Query(ge=1, le=100, description="Members of each group, the lead first.")] = FEW_MEMBERS,
+) -> RegressionsAnswer:
+    """List regressions, unprocessed or processed, history or gone, each with its commit and its first traces.
+
+    What was found up to the first run over its repository is history; the unprocessed ones are work only.
+    """
+    ordering, descending = _ordering(sort)
+    return list_regressions(store, Listing(wanted, ordering, descending, page, size, members))
+
+
+@router.get("/members")
+def get_members(
+    store: StoreNeed,
+    wanted: FilterNeed,
+    *,
+    regression: Annotated[int, Query(ge=0, le=MOST, description="Id of the regression.")],
+    after: Annotated[
+        int | None, Query(ge=0, le=MOST, description="Id of the member to begin behind; the first page without it.")
+    ] = None,
+    size: Annotated[int, Query(ge=1, le=500, description="Members on a page.")] = 200,
+) -> MembersAnswer:
+    """List the members of a regression that are on a list, page by page, in the order of the list."""
+    return list_members(store, regression, wanted, after=after, size=size)
 
 
 @router.get("/history")
