@@ -42,6 +42,26 @@ def test_json_and_csv_export_the_same_points(knick: Knick) -> None:
 
 
 @pytest.mark.usefixtures("judged")
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_an_export_that_is_imported_elsewhere_gives_the_same_export(knick: Knick, tmp_path: Path, kind: str) -> None:
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+    knick("export", "--format", kind, "--output", tmp_path / f"points.{kind}")
+    knick("init", tmp_path / "other")
+    for _ in range(2):
+        knick("import", tmp_path / f"points.{kind}", "--instance", tmp_path / "other")
+    assert knick("export", "--instance", tmp_path / "other").output == knick("export").output
+
+
+def test_an_export_of_commits_of_which_nothing_tells_a_time_has_none(knick: Knick, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("commit,benchmark,value,unit,better\nname:first,a,1.5,points,higher\n")
+    knick("init", tmp_path / "bare")
+    knick("import", tmp_path / "a.csv", "--instance", tmp_path / "bare")
+    (row,) = _rows(knick("export", "--instance", tmp_path / "bare").output)
+    assert (row["better"], row["commit_time"]) == ("higher", "")
+
+
+@pytest.mark.usefixtures("judged")
 def test_a_query_narrows_an_export(knick: Knick) -> None:
     assert {row["id"] for row in _rows(knick("export", "--query", "benchmark=parse_csv").output)} == {
         ",benchmark=parse_csv,"

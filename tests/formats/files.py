@@ -24,6 +24,7 @@ _FORMATS = {
     "long.csv": "csv",
     "wide.csv": "csv",
     "long.tsv": "csv",
+    "rows.json": "json",
     "decimal-comma.csv": "csv",
     "catapult-chart.json": "catapult-chart",
     "catapult-histograms.json": "catapult-histograms",

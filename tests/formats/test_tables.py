@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -184,3 +185,77 @@ def test_truncated_parquet_is_refused() -> None:
     for cut in range(4, len(data), 37):
         with pytest.raises(FormatError, match="no whole Parquet file"):
             read_report(data[:cut])
+
+
+_POINTS = (
+    "repository,line,id,unit,pos,commit,value,better,commit_time\n"
+    'o/r,main,",benchmark=a,os=linux,",ns,0,c1,1.5,lower,2026-08-20T10:11:12Z\n'
+    'o/r,main,",benchmark=a,os=linux,",ns,2,c3,2.5,lower,2026-08-19T10:11:12Z\n'
+    'o/r,main,",benchmark=b%2Cc,",docs,2,c3,7.0,higher,2026-08-19T10:11:12Z\n'
+    'o/r,main,",benchmark=b%2Cc,",docs,1,c2,8.0,higher,\n'
+)
+
+
+def test_points_that_were_exported_are_results_of_their_traces() -> None:
+    report, problems = read_report(_POINTS.encode())
+    assert (report.format, report.repository, problems) == ("csv", "o/r", ())
+    found = {(run.revision, run.branch, str(result.params)): result for run in report.runs for result in run.results}
+    result = found["c3", "main", "{'benchmark': 'b,c'}"]
+    assert (result.samples, result.unit, result.better) == ((7.0,), "docs", Better.HIGHER)
+    assert found["c1", "main", "{'benchmark': 'a', 'os': 'linux'}"].samples == (1.5,)
+
+
+def test_commits_of_an_export_are_in_the_order_of_their_positions_whatever_their_times() -> None:
+    report, _ = read_report(_POINTS.encode())
+    assert [commit.hash for commit in report.commits] == ["c1", "c2", "c3"]
+    assert [run.revision for run in report.runs] == ["c1", "c2", "c3"]
+    assert [commit.time.year for commit in report.commits] == [2026, 1970, 2026]
+
+
+def test_an_export_of_an_older_version_is_read_without_direction_and_time() -> None:
+    text = 'repository,line,id,unit,pos,commit,value\no/r,main,",benchmark=a,",ns,0,c1,1.5\n'
+    report, _ = read_report(text.encode())
+    assert report.runs[0].results[0].params == {"benchmark": "a"}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('o/x,main,",b=a,",ns,1,c2,1,,', "the points belong to 2 repositories"),
+        ('o/r,other,",b=a,",ns,1,c2,1,,', "the points belong to 2 lines"),
+        ("o/r,main,b=a,ns,1,c2,1,,", "line 3"),
+        ('o/r,main,",b=a,",ns,0,c2,1,,', "two commits, c1 and c2, have the position 0"),
+        ('o/r,main,",b=a,",ns,first,c2,1,,', "line 3: commit 'c2' and position 'first' are no place of a point"),
+    ],
+)
+def test_an_export_with_an_error_says_what_and_where(line: str, said: str) -> None:
+    header, first, *_ = _POINTS.splitlines()
+    with pytest.raises(FormatError, match=said):
+        read_report(f"{header}\n{first}\n{line}\n".encode())
+
+
+def test_rows_of_json_are_read_as_those_of_csv() -> None:
+    rows = [
+        {"commit": "abc", "benchmark": "x", "values": [1.5, 2], "unit": "ms", "size": 64},
+        {"commit": "abc", "benchmark": "y", "value": "n/a", "cached": True},
+        {"commit": "def", "benchmark": "x", "value": "slow"},
+        {"commit": "def", "benchmark": "y", "value": 3, "unit": None},
+    ]
+    as_list, _ = read_report(json.dumps(rows).encode())
+    as_lines, _ = read_report("\n".join(map(json.dumps, rows)).encode())
+    for report in (as_list, as_lines):
+        first, second = report.runs
+        assert report.format == "json"
+        assert first.results[0].params == {"benchmark": "x", "size": "64"}
+        assert (first.results[0].samples, len(first.results)) == ((1.5, 2.0), 1)
+        assert [result.outcome for result in second.results] == [Outcome.FAILED, Outcome.MEASURED]
+
+
+def test_one_object_of_json_is_a_row() -> None:
+    report, _ = read_report(b'{"commit": "abc", "benchmark": "x", "value": 3}')
+    assert (report.format, report.runs[0].results[0].samples) == ("json", (3.0,))
+
+
+def test_entries_that_name_their_commit_are_rows_and_lose_it_to_no_other_format() -> None:
+    report, _ = read_report(b'[{"name": "a", "unit": "ns", "value": 3, "commit": "abc"}]')
+    assert (report.format, report.runs[0].revision) == ("json", "abc")

@@ -1,13 +1,27 @@
-"""Cells: split the lines of a table with delimiters, and refuse what is not whole."""
+"""Cells: what stands in tables; split the lines of those with delimiters, and refuse what is not whole."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from knickpoint.model.errors import FormatError
 
-__all__ = ["header_cells", "read_cells"]
+__all__ = ["Cell", "cell_text", "header_cells", "read_cells"]
+
+Cell = str | float | int | bool | datetime | list[float] | None
+
+
+def cell_text(cell: Cell) -> str:
+    """Return ``cell`` as text without space around it, "" for an empty one."""
+    if cell is None:
+        return ""
+    if isinstance(cell, datetime):
+        return cell.isoformat()
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return cell.strip() if isinstance(cell, str) else str(cell)
 
 
 def header_cells(line: str, delimiter: str = ",") -> list[str]:

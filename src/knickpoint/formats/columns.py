@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from knickpoint.formats.cells import Cell, cell_text
+from knickpoint.formats.exported import is_export, read_export
 from knickpoint.formats.moment import in_utc, read_moment
 from knickpoint.formats.numeral import NoNumberError, numeral
 from knickpoint.formats.rows import Rows
@@ -23,9 +25,7 @@ from knickpoint.model.report import Report, RunReport
 from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better, read_unit
 
-__all__ = ["Cell", "read_table", "roles"]
-
-Cell = str | float | int | bool | datetime | list[float] | None
+__all__ = ["read_table", "roles"]
 
 _ROLES: Final = {
     "value": ("value", "measurement", "measured_value", "result", "sample_value"),
@@ -141,7 +141,7 @@ class _Table:
     def text(self, row: Sequence[Cell], role: str) -> str:
         """Return the cell with ``role`` as text, "" where there is none."""
         index = self.role.get(role)
-        return "" if index is None else _text(row[index])
+        return "" if index is None else cell_text(row[index])
 
     def add(self, row: Sequence[Cell], where: str) -> None:
         """Add one row, which stands at ``where``."""
@@ -155,7 +155,7 @@ class _Table:
         if moment and (run.time is None or moment < run.time):
             run.time = moment
         self._describe(row, run, revision, moment, where)
-        params = {name: text for index, name in self.params if (text := _text(row[index]))}
+        params = {name: text for index, name in self.params if (text := cell_text(row[index]))}
         benchmark = self.text(row, "benchmark")
         if benchmark:
             params["benchmark"] = benchmark
@@ -171,7 +171,7 @@ class _Table:
 
     def _describe(self, row: Sequence[Cell], run: _Run, revision: str, moment: datetime | None, where: str) -> None:
         for index, kind, name in self.facts:
-            if text := _text(row[index]):
+            if text := cell_text(row[index]):
                 (run.environment if kind == "env" else run.links)[name] = text
         if repository := self.text(row, "repository"):
             self.repositories[repository] = None
@@ -184,12 +184,12 @@ class _Table:
     def _moment(self, row: Sequence[Cell], role: str, where: str) -> datetime | None:
         index = self.role.get(role)
         cell = None if index is None else row[index]
-        if cell is None or isinstance(cell, list) or not _text(cell):
+        if cell is None or isinstance(cell, list) or not cell_text(cell):
             return None
         moment = in_utc(cell) if isinstance(cell, datetime) else read_moment(cell)
         if moment is None:
             raise FormatError(
-                f"{_text(cell)!r} in column {self.header[index or 0]!r} is no point in time",
+                f"{cell_text(cell)!r} in column {self.header[index or 0]!r} is no point in time",
                 where=where,
                 remedy="Write times as 2026-08-20T10:11:12Z, or as seconds since 1970.",
             )
@@ -231,7 +231,7 @@ class _Table:
         index = self.role.get("better")
         if index is None:
             return Better.UNKNOWN
-        told = _text(row[index]).strip().lower()
+        told = cell_text(row[index]).strip().lower()
         column = self.header[index].lower()
         if column.endswith("_is_better"):
             if told not in {"true", "false", "1", "0", "yes", "no", ""}:
@@ -255,12 +255,12 @@ class _Table:
             value = float(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None
         if value is None or not math.isfinite(value):
             error = NoNumberError(
-                f"{_text(cell)!r} in column {self.header[index]!r} is no finite number",
+                f"{cell_text(cell)!r} in column {self.header[index]!r} is no finite number",
                 where=where,
                 remedy="Write plain numbers, without thousands separators; leave the cell empty where there is none.",
                 of=params.get("benchmark", ""),
             )
-            if value is None and _text(cell).lower() not in _NO_NUMBERS:
+            if value is None and cell_text(cell).lower() not in _NO_NUMBERS:
                 self.text_found = self.text_found or error
             raise error
         return [value]
@@ -306,6 +306,8 @@ def read_table(
     repeated = next((column for column in header if column and list(header).count(column) > 1), None)
     if repeated is not None:
         raise FormatError(f"two columns are called {repeated!r}", remedy="Give each column a name of its own.")
+    if is_export(header):
+        return read_export(name, header, rows, number)
     found = roles(header)
     long = "value" in found or "samples" in found
     kept = list(rows)
@@ -333,7 +335,7 @@ def _wide_columns(
                 wide.append(index)
             continue
         if index not in taken and name.strip():
-            texts = [text for row in rows if (text := _text(row[index])).lower() not in _MISSING]
+            texts = [text for row in rows if (text := cell_text(row[index])).lower() not in _MISSING]
             if any(number(text) is not None for text in texts) or any(isinstance(row[index], list) for row in rows):
                 wide.append(index)
     return tuple(wide)
@@ -349,13 +351,3 @@ def _name_and_unit(column: str) -> tuple[str, str]:
     ending = name.rpartition("_")[2]
     known = ending != name and not read_unit(ending).dimension.startswith("?")
     return name, ending if known else ""
-
-
-def _text(cell: Cell) -> str:
-    if cell is None:
-        return ""
-    if isinstance(cell, datetime):
-        return cell.isoformat()
-    if isinstance(cell, bool):
-        return "true" if cell else "false"
-    return cell.strip() if isinstance(cell, str) else str(cell)

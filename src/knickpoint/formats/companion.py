@@ -7,9 +7,12 @@ from typing import Final
 
 from knickpoint.formats.source import Source
 
-__all__ = ["companion_of"]
+__all__ = ["LOCUST_HISTORY", "companion_of"]
 
 _MACHINE: Final = {"arch", "cpu", "machine", "num_cpu", "os", "ram", "version"}
+LOCUST_HISTORY: Final = "Timestamp,User Count,Type,Name,"
+_LOCUST: Final = (LOCUST_HISTORY, "Method,Name,Error,Occurrences", "Count,Message,Traceback")
+"""How Locust's tables begin that are no results of a run: by second, of failures, and of exceptions."""
 _FORMER: Final = re.compile(r"(?:^|/)(?:base|change)/(?:sample|estimates)\.json$")
 
 
@@ -18,9 +21,12 @@ def companion_of(data: bytes | Source, *, name: str = "") -> str:
 
     Whoever reads whole folders leaves such files alone. They are: asv's ``benchmarks.json`` and ``machine.json``;
     of Criterion, what describes a benchmark, its fences (``tukey.json``), and by their path (``base/``,
-    ``change/``) the results of a former run, which belong to another commit.
+    ``change/``) the results of a former run, which belong to another commit; of Locust, the tables by second, of
+    failures and of exceptions.
     """
     source = data if isinstance(data, Source) else Source(data, name)
+    if source.readable[:200].replace('"', "").startswith(_LOCUST):
+        return "locust"
     document = source.document
     if isinstance(document, list):
         return "criterion" if len(document) == 4 and all(isinstance(fence, float) for fence in document) else ""

@@ -7,6 +7,7 @@ from typing import Final
 
 from knickpoint.formats.cells import header_cells, read_cells
 from knickpoint.formats.columns import read_table, roles
+from knickpoint.formats.companion import companion_of
 from knickpoint.formats.criterion import RAW_HEADER
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.numeral import numeral
@@ -21,6 +22,8 @@ _DELIMITERS: Final = (",", "\t", ";", "|")
 
 def fits(source: Source) -> bool:
     """Tell whether the first line is a header that has values and says of what."""
+    if companion_of(source):
+        return False
     text = source.readable[:65536]
     if text.lstrip()[:1] in ("{", "[", "<", "") or text.startswith(RAW_HEADER):
         return False

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
+from knickpoint.formats.columns import roles
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.moment import read_moment
 from knickpoint.formats.node import Node
@@ -43,7 +44,7 @@ _LOWER_UNLESS_RATE: Final = ("go", "jmh", "julia", "benchmarkluau")
 
 
 def fits(source: Source) -> bool:
-    """Tell whether this is a list of custom entries, or a history."""
+    """Tell whether this is a list of custom entries, which say nothing of commits, or a history."""
     if _ASSIGNMENT.match(source.readable):
         return True
     document = source.document
@@ -53,6 +54,7 @@ def fits(source: Source) -> bool:
         isinstance(document, list)
         and bool(document)
         and all(isinstance(entry, dict) and {"name", "value", "unit"} <= entry.keys() for entry in document)
+        and not any({"commit", "time"} & roles(list(entry)).keys() for entry in document)
     )
 
 

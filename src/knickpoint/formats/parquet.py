@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from typing import Any, Final
 
-from knickpoint.formats.columns import Cell, read_table
+from knickpoint.formats.cells import Cell
+from knickpoint.formats.columns import read_table
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.source import Source
 from knickpoint.model.errors import FormatError

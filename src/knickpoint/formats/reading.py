@@ -20,6 +20,8 @@ from knickpoint.model.report import Problem, Severity
 
 __all__ = ["find_format", "read_found", "read_report", "sniff"]
 
+_BESIDE: Final = {"locust": "Import PREFIX_stats.csv, which locust --csv writes beside it."}
+"""What to import instead of files beside results, where there is more to say."""
 _LARGE: Final = 1 << 17
 """Bytes from which on it pays to hold the garbage collector back."""
 
@@ -158,7 +160,7 @@ def _only(source: Source) -> Format:
         raise FormatError(
             f"the file holds no results: {beside} keeps it beside them",
             where=source.name,
-            remedy="Import the results; it is read along where it is of use.",
+            remedy=_BESIDE.get(beside, "Import the results; it is read along where it is of use."),
         )
     start = source.text.lstrip()[:1]
     if start in ("{", "[") and source.fault is not None and not source.several:

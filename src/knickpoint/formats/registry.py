@@ -124,6 +124,14 @@ FORMATS: Final[tuple[Format, ...]] = (
         "jmh",
     ),
     Format(
+        "json",
+        "JSON rows: a list of objects, or one a line",
+        (".json", ".jsonl", ".ndjson"),
+        "points that knick export wrote",
+        "members as the columns of csv; needs a value, and a commit or a time",
+        "json_rows",
+    ),
+    Format(
         "junit",
         "JUnit XML durations",
         (".xml",),
@@ -154,6 +162,22 @@ FORMATS: Final[tuple[Format, ...]] = (
         "",
         "every number of a test is a metric, a list its samples",
         "lnt",
+    ),
+    Format(
+        "locust",
+        "Locust: the table of requests, PREFIX_stats.csv",
+        (".csv",),
+        "Locust 2.47.0",
+        "response times, requests and failures per second; the history by second is refused",
+        "locust",
+    ),
+    Format(
+        "mitata",
+        "mitata JSON",
+        (".json",),
+        "mitata 1.0.34",
+        "the median is the value; samples, up to a million and sorted, stay out",
+        "mitata",
     ),
     Format(
         "nyrkio",

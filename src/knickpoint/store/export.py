@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -13,32 +14,38 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.commit import Line, Repository
+from knickpoint.model.commit import Commit, Line, Repository
 from knickpoint.model.errors import StoreError
 from knickpoint.model.frame import Trace
 from knickpoint.model.query import Query
+from knickpoint.model.unit import Better
 
 if TYPE_CHECKING:
     from knickpoint.store.store import Store
 
 __all__ = ["COLUMNS", "Batch", "Row", "batches", "rows", "write_csv", "write_json", "write_parquet"]
 
-COLUMNS: Final = ("repository", "line", "id", "unit", "pos", "commit", "value")
-"""``id`` is the trace key, ``pos`` the position of the commit on its line, from 0, oldest first."""
+COLUMNS: Final = ("repository", "line", "id", "unit", "pos", "commit", "value", "better", "commit_time")
+"""``id`` is the trace key, ``pos`` the position of the commit on its line, from 0, oldest first; ``better`` and
+``commit_time`` (ISO, UTC) are "" where they are unknown."""
 
 _MEMORY: Final = 64 * 2**20
 
-Row = tuple[str, str, str, str, int, str, float]
+Row = tuple[str, str, str, str, int, str, float, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Points of some traces on one line, by trace and position; the arrays have one entry a point."""
+    """Points of some traces on one line, by trace and position; the arrays have one entry a point.
+
+    ``commits`` and ``times`` are hashes and times of commits by position.
+    """
 
     repository: str
     line: str
     traces: Sequence[Trace]
     commits: Sequence[str]
+    times: Sequence[str]
     trace: NDArray[np.int64]
     position: NDArray[np.int64]
     value: NDArray[np.float64]
@@ -53,20 +60,22 @@ def batches(
     """
     for repository in sorted(repositories or store.commits.repositories(), key=lambda each: each.name):
         order = store.commits.line(repository, line)
-        known = {each.slot: each.commit.hash for each in store.commits.get(repository, order.slots)}
-        commits = [known[slot] for slot in order.slots]
+        known = {each.slot: each.commit for each in store.commits.get(repository, order.slots)}
+        ran = store.runs.first_times(repository)
+        commits = [(known[slot].hash, _time(known[slot], ran.get(slot))) for slot in order.slots]
         traces = store.traces.get(store.traces.select(repository, query or Query()))
         yield from _line_batches(store, order, commits, sorted(traces, key=lambda trace: (trace.key, trace.unit)))
 
 
-def _line_batches(store: Store, line: Line, commits: list[str], traces: list[Trace]) -> Iterator[Batch]:
+def _line_batches(store: Store, line: Line, commits: list[tuple[str, str]], traces: list[Trace]) -> Iterator[Batch]:
+    hashes, times = [name for name, _ in commits], [time for _, time in commits]
     at_once = max(1, _MEMORY // max(1, 8 * len(commits)))
     for begin in range(0, len(traces), at_once):
         some = traces[begin : begin + at_once]
         values = store.frames.values(line, [trace.id for trace in some])
         trace, position = np.nonzero(~np.isnan(values))
         held = values[trace, position].astype(np.float64)
-        yield Batch(line.repository.name, line.name, some, commits, trace, position, held)
+        yield Batch(line.repository.name, line.name, some, hashes, times, trace, position, held)
 
 
 def rows(
@@ -77,7 +86,8 @@ def rows(
         points = zip(batch.trace.tolist(), batch.position.tolist(), batch.value.tolist(), strict=True)
         for trace, position, value in points:
             named = batch.traces[trace]
-            yield (batch.repository, batch.line, named.key, named.unit, position, batch.commits[position], value)
+            place = (named.key, named.unit, position, batch.commits[position], value)
+            yield (batch.repository, batch.line, *place, _better(named), batch.times[position])
 
 
 def write_csv(points: Iterator[Row], output: TextIO) -> int:
@@ -86,7 +96,7 @@ def write_csv(points: Iterator[Row], output: TextIO) -> int:
     writer.writerow(COLUMNS)
     count = 0
     for point in points:
-        writer.writerow((*point[:-1], repr(point[-1])))
+        writer.writerow(repr(cell) if isinstance(cell, float) else cell for cell in point)
         count += 1
     return count
 
@@ -116,7 +126,7 @@ def write_parquet(points: Iterator[Batch], path: Path) -> int:
             "Parquet needs pyarrow", where=str(path), remedy='Install it with: pip install "knickpoint[parquet]".'
         ) from error
     texts = pa.dictionary(pa.int32(), pa.string())
-    kinds = (texts, texts, texts, texts, pa.int64(), texts, pa.float64())
+    kinds = (texts, texts, texts, texts, pa.int64(), texts, pa.float64(), texts, texts)
     schema = pa.schema(list(zip(COLUMNS, kinds, strict=True)))
     count = 0
     with pq.ParquetWriter(path, schema) as writer:
@@ -131,10 +141,22 @@ def write_parquet(points: Iterator[Batch], path: Path) -> int:
                 pa.array(batch.position, pa.int64()),
                 _texts(pa, batch.position, batch.commits),
                 pa.array(batch.value, pa.float64()),
+                _texts(pa, batch.trace, [_better(trace) for trace in batch.traces]),
+                _texts(pa, batch.position, batch.times),
             ]
             writer.write_table(pa.Table.from_arrays(columns, schema=schema))
             count += size
     return count
+
+
+def _better(trace: Trace) -> str:
+    return "" if trace.better is Better.UNKNOWN else trace.better.value
+
+
+def _time(commit: Commit, ran: datetime | None) -> str:
+    """Return the time of ``commit``, that of its first run where nobody described it, "" where nothing says it."""
+    time = ran if commit.is_bare else commit.time
+    return time.isoformat().replace("+00:00", "Z") if time is not None and time.timestamp() else ""
 
 
 def _texts(pa: Any, codes: NDArray[np.integer], texts: Sequence[str]) -> Any:

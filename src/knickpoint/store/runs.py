@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, bindparam, select, update
+from sqlalchemy import Connection, Row, bindparam, func, select, update
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import StoreError
@@ -330,6 +330,17 @@ class Runs:
         for run in self.at(repository, slots):
             found[run.slot] |= {encode_key(one.params) for one in run.unmeasured if one.outcome is Outcome.FAILED}
         return found
+
+    def first_times(self, repository: Repository) -> dict[int, datetime]:
+        """Return slot → when the first of its runs ran, for the slots of which a run says when."""
+        table = tables.run
+        query = (
+            select(table.c.slot, func.min(table.c.time))
+            .where(table.c.repository_id == repository.id, table.c.time.is_not(None))
+            .group_by(table.c.slot)
+        )
+        with self._database.reading() as connection:
+            return {slot: datetime.fromtimestamp(time, UTC) for slot, time in connection.execute(query)}
 
     def never_measured(self, repository: Repository, *, limit: int = 1000) -> list[Run]:
         """Return the newest runs with results that made no trace, as nobody ever measured them; newest first."""

@@ -54,10 +54,11 @@ def _write(store: Store, query: Query, line: str, output: str, path: Path | None
 @click.option("--line", default="", help="The line (branch). Default: that of each repository.")
 @instance_option
 def command(output: str, path: Path | None, query_text: str, line: str, instance: str | None) -> None:
-    """Write the points, one row each: repository, line, trace key, unit, position, commit, value.
+    """Write the points, one row each: repository, line, trace key, unit, position, commit, value, direction, time.
 
-    The order and the columns are stable and hold no ids or times of this instance: two instances with the same
-    results write the same text. `knick detect` reads it.
+    The time is that of the commit. The order and the columns are stable and hold no ids or times of this instance: two
+    instances with the same results write the same text. `knick detect` reads it, and `knick import` makes the same
+    points of it, without the runs and samples behind them, which `knick backup` keeps.
     """
     from knickpoint.model.query import parse_query
 

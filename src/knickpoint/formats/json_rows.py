@@ -1,0 +1,59 @@
+"""Read rows of JSON: a list of objects, or one object a line, with the columns of CSV as their members."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from knickpoint.formats.cells import Cell
+from knickpoint.formats.columns import read_table, roles
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.node import Node
+from knickpoint.formats.source import Source
+
+__all__ = ["fits", "read"]
+
+_NAME: Final = "json"
+
+
+def fits(source: Source) -> bool:
+    """Tell whether this is a list of plain objects, or one, that have a value and say of which commit or time."""
+    document = source.document
+    rows = document if isinstance(document, list) else [document]
+    objects = [row for row in rows if isinstance(row, dict) and all(map(_is_plain, row.values()))]
+    if not objects or len(objects) < len(rows):
+        return False
+    found = roles(_header(objects)).keys()
+    return bool({"value", "samples"} & found) and bool({"commit", "time"} & found)
+
+
+def read(source: Source) -> Parsed:
+    """Read the runs that the rows make; a member that is a list holds samples, null is missing."""
+    root = Node(source.json)
+    rows = list(root.elements()) if isinstance(root.value, list) else [root]
+    header = _header([dict(row.members()) for row in rows])
+    return read_table(_NAME, header, ((row.path or "the document", _cells(row, header)) for row in rows)), ()
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, list):
+        return all(item is None or isinstance(item, str | int | float) for item in value)
+    return value is None or isinstance(value, str | int | float)
+
+
+def _header(rows: Sequence[dict[str, object]]) -> list[str]:
+    """Return the names of all members, in the order in which they first come."""
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _cells(row: Node, header: Sequence[str]) -> list[Cell]:
+    members = dict(row.members())
+    return [_cell(members[name]) if name in members else None for name in header]
+
+
+def _cell(node: Node) -> Cell:
+    if isinstance(node.value, list) and _is_plain(node.value):
+        return node.value
+    if isinstance(node.value, int) and not isinstance(node.value, bool) and not node.is_number():
+        return str(node.value)
+    return node.value if isinstance(node.value, int | float) else node.word()

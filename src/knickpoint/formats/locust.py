@@ -1,0 +1,96 @@
+"""Read the table of requests that Locust writes with ``--csv PREFIX``: ``PREFIX_stats.csv``."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from knickpoint.formats.cells import header_cells, read_cells
+from knickpoint.formats.companion import LOCUST_HISTORY, companion_of
+from knickpoint.formats.format import Parsed
+from knickpoint.formats.numeral import NoNumberError, numeral
+from knickpoint.formats.rows import Rows
+from knickpoint.formats.source import Source
+from knickpoint.model.errors import FormatError
+from knickpoint.model.report import Report, RunReport
+from knickpoint.model.unit import Better
+
+__all__ = ["fits", "read"]
+
+_NAME: Final = "locust"
+_COLUMNS: Final = {"type", "name", "request count", "failure count", "median response time", "requests/s", "failures/s"}
+_PERCENTILE: Final = re.compile(r"(?P<percent>\d+(?:\.\d+)?)%")
+_STATISTICS: Final = {
+    "average response time": "mean",
+    "min response time": "min",
+    "max response time": "max",
+}
+_SAME: Final = ("50", "100")
+"""Percentiles that the table has as median and maximum, too."""
+
+
+def fits(source: Source) -> bool:
+    """Tell whether the first line is the header of Locust's table of requests."""
+    return set(_header(source.readable.partition("\n")[0])) >= _COLUMNS
+
+
+def read(source: Source) -> Parsed:
+    """Read one run: response times in milliseconds, and requests and failures per second, of every request.
+
+    The median is the value, the other statistics are series with ``stat``. The row of all requests together is the
+    benchmark ``Aggregated``.
+    """
+    lines = source.lines
+    header = _header(lines[0])
+    if not set(header) >= _COLUMNS:
+        if companion_of(source) == _NAME:
+            raise FormatError(
+                "this table of Locust holds no results of a whole run"
+                + (", but a row for each second of it" if lines[0].startswith(LOCUST_HISTORY) else ""),
+                remedy="Import PREFIX_stats.csv, which locust --csv writes beside it.",
+            )
+        raise FormatError(
+            f"the columns {', '.join(sorted(_COLUMNS - set(header)))} are missing",
+            where="line 1",
+            remedy="Give PREFIX_stats.csv as locust --csv writes it.",
+        )
+    rows = Rows()
+    for number, cells in read_cells(lines, len(header), first=1):
+        _add(rows, dict(zip(header, cells, strict=True)), f"line {number}")
+    return Report(_NAME, (RunReport(rows.table()),)), source.open_line_warning()
+
+
+def _header(line: str) -> list[str]:
+    return [name.lower() for name in header_cells(line.rstrip("\r"))]
+
+
+def _add(rows: Rows, row: dict[str, str], where: str) -> None:
+    params = {"benchmark": row["name"], "method": row["type"]}
+    count = numeral(row["request count"])
+    timed = {**params, "metric": "response_time"}
+    if count == 0:
+        rows.skip(timed, "no request was made")
+        return
+    facts = {"requests": count, "failures": numeral(row["failure count"])}
+    summary = {name: number for name, number in facts.items() if number is not None}
+    rates = {"requests": ("requests/s", Better.HIGHER), "failures": ("failures/s", Better.LOWER)}
+    statistics = {"": "median response time", **{stat: column for column, stat in _STATISTICS.items() if column in row}}
+    for column in row:
+        percentile = _PERCENTILE.fullmatch(column)
+        if percentile and percentile["percent"] not in _SAME:
+            statistics[f"p{percentile['percent']}"] = column
+    for stat, column in statistics.items():
+        named = {**timed, "stat": stat} if stat else timed
+        with rows.failing(named):
+            rows.add(named, (_number(row, column, where),), "ms", Better.LOWER, summary=None if stat else summary)
+    for metric, (column, better) in rates.items():
+        named = {**params, "metric": metric}
+        with rows.failing(named):
+            rows.add(named, (_number(row, column, where),), column, better)
+
+
+def _number(row: dict[str, str], column: str, where: str) -> float:
+    value = numeral(row[column])
+    if value is None:
+        raise NoNumberError(f"{row[column]!r} stands in column {column!r}, where a number is needed", where=where)
+    return value
