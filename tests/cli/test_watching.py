@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,77 @@ def test_a_canary_that_moved_and_a_benchmark_that_stopped_are_found_by_the_docto
     assert "canary machine" in found["canary in main"]
     assert "in doubt" in found["canary in main"]
     assert "has no results at the last 10 measured commits" in found["silence in main"]
+
+
+def git(place: Path, *arguments: str) -> str:
+    named = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
+    return subprocess.run(
+        ["git", "-C", place, *named, *arguments], check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def commit(place: Path, count: int) -> list[str]:
+    """Make ``count`` commits, a day apart, years ago; return their hashes."""
+    hashes = []
+    for _ in range(count):
+        number = int(git(place, "rev-list", "--count", "--all"))
+        day = datetime(2019, 1, 1, tzinfo=UTC) + timedelta(days=number)
+        os.environ["GIT_AUTHOR_DATE"] = os.environ["GIT_COMMITTER_DATE"] = day.isoformat()
+        git(place, "commit", "--quiet", "--allow-empty", "--message", f"Change {number}")
+        hashes.append(git(place, "rev-parse", "HEAD"))
+    return hashes
+
+
+@pytest.fixture
+def followed(knick: Knick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An instance beside a git repository of 30 commits, each with results of 12 traces; they are judged."""
+    for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
+        monkeypatch.setenv(name, "")
+    repository = tmp_path / "library"
+    git(tmp_path, "init", "--quiet", "--initial-branch", "main", str(repository))
+    hashes = commit(repository, 30)
+    rows = [
+        f"{revision},b{number},{machine},ms,{20 * (1 + 0.002 * (place % 3))}"
+        for place, revision in enumerate(hashes)
+        for number in range(6)
+        for machine in ("linux", "mac")
+        if machine == "linux" or place < 20
+    ]
+    (tmp_path / "results.csv").write_text("\n".join(["commit,benchmark,os,unit,value", *rows]) + "\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert knick("init", "--repository", "library=library").code == 0
+    assert knick("import", tmp_path / "results.csv").code == 0
+    assert knick("run").code == 0
+    return repository
+
+
+@pytest.mark.usefixtures("followed")
+def test_traces_that_stopped_together_are_noticed_as_one_job(knick: Knick) -> None:
+    (row,) = [row for row in doctor(knick) if row["state"] != "good"]
+    assert row["about"] == "silence in library"
+    assert row["observed"].startswith("6 traces (os=mac) have no results at the last 10 measured commits")
+
+
+def test_the_doctor_notices_that_a_whole_job_stopped(knick: Knick, followed: Path) -> None:
+    configure('[missing]\nquery = "os=linux"\n')
+    ran = knick("doctor")
+    assert (ran.code, "nothing was measured" in ran.output) == (0, False)
+    commit(followed, 5)
+    ran = knick("doctor", "--format", "json")
+    (row,) = [row for row in json.loads(ran.output) if row["state"] != "good"]
+    assert ran.code == 1
+    assert row["observed"].startswith("nothing was measured at the last 5 commits, since ")
+    assert row["observed"].endswith("it was at every commit")
+
+
+def test_a_quiet_new_instance_is_healthy(knick: Knick, instance: Path) -> None:
+    knick("import", series(instance / "series.csv"))
+    knick("run")
+    ran = knick("doctor", "--format", "json")
+    assert (ran.code, {row["state"] for row in json.loads(ran.output)}) == (0, {"good"})
+    observed = {row["about"]: row["observed"] for row in json.loads(ran.output)}
+    assert observed["events"] == "nothing waits, nothing failed"
+    assert observed["alert default"].endswith("nothing found so far")
 
 
 @pytest.mark.parametrize(("factor", "code"), [(1.0, 0), (1.5, 1)])

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from knickpoint.detect import METHODS
 from knickpoint.model.alert import Alert
+from knickpoint.model.commit import Commit
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.regression import Condition, Status
 from knickpoint.watch.alerts import AlertChange, apply_alerts, check_alert, compare_alerts, health_of_alerts
@@ -144,7 +146,35 @@ def test_an_alert_that_sees_something_else_in_every_run_is_unsteady(world: World
         world.put(slot, {"parse": 20.0})
     (health,) = health_of_alerts(world.store, [QUICK])
     assert health.steadiness < 0.5
-    assert health.problems[0].startswith("runs in a row agree on")
+    assert health.problems[0].startswith("runs see only")
+
+
+def test_findings_that_come_with_new_results_make_no_alert_unsteady(world: World) -> None:
+    for number in range(6):
+        world.measure({f"b{number}": levels((10, 20.0), (10, 25.0))})
+        world.run()
+    (health,) = health_of_alerts(world.store, [QUICK])
+    assert (health.steadiness, health.problems) == (1.0, ())
+
+
+def test_runs_over_different_repositories_are_not_compared(world: World) -> None:
+    for name in ("first", "second"):
+        other = World(world.store, world.store.commits.add_repository(name))
+        world.store.commits.add(
+            other.repository, [Commit(f"{k:040x}", "", "", datetime(2026, 1, 1, k, tzinfo=UTC), "") for k in range(20)]
+        )
+        world.store.commits.set_line(other.repository, "main", range(20))
+        other.measure({f"b{number}": levels((10, 20.0), (10, 25.0)) for number in range(6)})
+        world.run()
+    (health,) = health_of_alerts(world.store, [QUICK])
+    assert health.problems == ()
+
+
+def test_an_alert_that_found_nothing_yet_has_no_problem(world: World) -> None:
+    world.measure({"parse": levels((20, 20.0))})
+    world.run()
+    (health,) = health_of_alerts(world.store, [QUICK])
+    assert (health.findings, health.problems) == (0, ())
 
 
 def test_an_alert_whose_findings_are_hidden_is_noisy(world: World) -> None:

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from knickpoint.watch.missing import missing_traces, silences
+from knickpoint.watch.missing import StoppedJob, absences, missing_traces, silences
 
-from .conftest import World, levels
+from .conftest import World, levels, make_world
 
 
 def held(*rows: str) -> NDArray[np.bool_]:
@@ -55,3 +59,67 @@ def test_missing_traces_are_told_with_their_last_commit(world: World) -> None:
         (world.trace("pack"), 29, 10, 1),
     ]
     assert missing_traces(world.store, world.repository, "benchmark=parse") == []
+
+
+def stopped(world: World, *, newer: Sequence[datetime] = ()) -> StoppedJob | None:
+    return absences(world.store, world.repository, newer=newer).job
+
+
+def measured_until(world: World, commits: int, *, every: int = 1) -> World:
+    for slot in range(0, commits, every):
+        world.put(slot, {"parse": 20.0, "read": 5.0})
+    return world
+
+
+def ends_at(world: World, commits: int) -> None:
+    world.store.commits.set_line(world.repository, "main", range(commits))
+
+
+@pytest.mark.parametrize(
+    ("measured", "line", "every", "found"),
+    [
+        (30, 30, 1, None),
+        (30, 32, 1, None),
+        (30, 33, 1, (29, 3, 1)),
+        (30, 80, 1, (29, 50, 1)),
+        (31, 35, 2, None),
+        (31, 36, 2, (30, 5, 2)),
+        (4, 80, 1, None),
+    ],
+)
+def test_a_job_has_stopped_when_unusually_many_commits_follow_the_last_one_with_results(
+    world: World, measured: int, line: int, every: int, found: tuple[int, int, int] | None
+) -> None:
+    measured_until(world, measured, every=every)
+    ends_at(world, line)
+    job = stopped(world)
+    assert (job and (job.last_slot, job.silent, job.usual)) == found
+    assert missing_traces(world.store, world.repository) == []
+
+
+def test_commits_that_only_git_knows_count_as_well(world: World) -> None:
+    ends_at(measured_until(world, 30), 30)
+    last = datetime(2026, 1, 2, 5, tzinfo=UTC)
+    assert stopped(world, newer=[last + timedelta(hours=k) for k in (1, 2)]) is None
+    assert stopped(world, newer=[last + timedelta(hours=k) for k in (1, 2, 3)]) is not None
+
+
+def test_a_few_commits_pushed_at_once_may_wait_for_their_results(world: World) -> None:
+    ends_at(measured_until(world, 30), 30)
+    last = datetime(2026, 1, 2, 5, tzinfo=UTC)
+    assert stopped(world, newer=[last + timedelta(minutes=k) for k in range(9)]) is None
+    assert stopped(world, newer=[last + timedelta(minutes=k) for k in range(10)]) is not None
+
+
+def test_a_history_that_ended_long_ago_has_not_stopped(world: World) -> None:
+    ends_at(measured_until(world, 30), 30)
+    assert stopped(world) is None
+
+
+def test_a_job_that_is_silent_for_very_long_was_taken_away(tmp_path: Path) -> None:
+    world = make_world(tmp_path / "store.db", commits=240)
+    with world.store:
+        measured_until(world, 30)
+        assert stopped(world) is None
+        ends_at(world, 230)
+        assert stopped(world) is not None

@@ -1467,7 +1467,7 @@ export interface components {
             text: string;
             /**
              * Trace
-             * @description Key of the trace.
+             * @description Key of the trace; empty where several stopped at one commit.
              */
             trace: string;
         };

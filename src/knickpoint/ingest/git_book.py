@@ -28,7 +28,7 @@ from knickpoint.model.errors import HistoryError
 if TYPE_CHECKING:
     from knickpoint.store import Store
 
-__all__ = ["GitBook", "open_git"]
+__all__ = ["GitBook", "commits_after", "open_git"]
 
 _FEW: int = 8
 
@@ -47,6 +47,21 @@ def open_git(name: str, settings: RepositorySettings, directory: Path) -> Git:
         place = directory / "repositories" / f"{name.replace('/', '%2F')}.git"
         return Git.clone(settings.location, place, numbers=numbers, web=settings.web)
     return Git.at(directory / Path(settings.location).expanduser(), numbers=numbers, web=settings.web)
+
+
+def commits_after(name: str, settings: RepositorySettings, directory: Path, last: str) -> list[Commit]:
+    """Return the commits of the default branch that follow ``last`` in a git repository on this machine, oldest first.
+
+    Nothing is fetched or written. A clone of a URL is left out: the worker fetches it and reads it in the same step.
+
+    Raises:
+        HistoryError: the repository cannot be read, or does not have ``last``.
+    """
+    if not settings.location or is_url(settings.location):
+        return []
+    git = open_git(name, settings, directory)
+    tip = git.branches().get(settings.branch or git.default_branch())
+    return git.first_parents(tip, without=[last]) if tip and tip != last else []
 
 
 @dataclass

@@ -8,8 +8,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from knickpoint.instance.place import Instance
     from knickpoint.model.commit import Repository
+    from knickpoint.watch.missing import MissingTrace
 
 __all__ = ["Notice", "NoticeKind", "notices_of"]
 
@@ -28,8 +31,8 @@ class NoticeKind(Enum):
 class Notice:
     """Something that somebody should look at.
 
-    ``trace`` is the key, ``slot`` the commit: where the canary moved, or the last one of a trace that stopped.
-    ``canary`` is the name of its section. ``regressions`` are those not dealt with that are in doubt because of it.
+    ``trace`` is the key, "" where several stopped at one commit; ``slot`` is the commit: where the canary moved, or the
+    last one with results. ``canary`` is the name of its section. ``regressions`` are those not dealt with that are in doubt because of it.
     """
 
     kind: NoticeKind
@@ -98,11 +101,53 @@ def _canaries(instance: Instance, repository: Repository) -> Iterator[Notice]:
 
 
 def _silences(instance: Instance, repository: Repository) -> Iterator[Notice]:
-    from knickpoint.watch.missing import missing_traces
+    """Yield one notice where everything stopped, and one for the traces that stopped at one commit: they are one job."""
+    from knickpoint.watch.missing import absences
 
-    found = missing_traces(instance.store, repository, instance.config.missing.query)
-    hashes = _hashes(instance, repository, {one.last_slot for one in found})
-    for one in found:
-        commit = hashes.get(one.last_slot, "")
-        text = f"{one.trace.key} has no results at the last {one.silent:,} measured commits, since {commit[:10]}"
-        yield Notice(NoticeKind.SILENCE, repository.name, one.trace.key, one.last_slot, commit, text)
+    query = instance.config.missing.query
+    found = absences(instance.store, repository, query, newer=_newer(instance, repository))
+    groups: dict[int, list[MissingTrace]] = {}
+    for one in found.traces:
+        groups.setdefault(one.last_slot, []).append(one)
+    slots = set(groups) | ({found.job.last_slot} if found.job else set())
+    hashes = _hashes(instance, repository, slots)
+    if found.job:
+        commit = hashes.get(found.job.last_slot, "")
+        habit = "at every commit" if found.job.usual == 1 else f"every {found.job.usual:,} commits or more often"
+        text = f"nothing was measured at the last {found.job.silent:,} commits, since {commit[:10]}; it was {habit}"
+        yield Notice(NoticeKind.SILENCE, repository.name, "", found.job.last_slot, commit, text)
+    for slot, own in groups.items():
+        commit = hashes.get(slot, "")
+        key = own[0].trace.key if len(own) == 1 else ""
+        what = f"{key} has" if key else f"{len(own):,} traces{_in_common(instance, repository, own)} have"
+        text = f"{what} no results at the last {own[0].silent:,} measured commits, since {commit[:10]}"
+        yield Notice(NoticeKind.SILENCE, repository.name, key, slot, commit, text)
+
+
+def _in_common(instance: Instance, repository: Repository, missing: list[MissingTrace]) -> str:
+    """Say which params the traces share that others do not have, as in ``" (os=mac)"``; "" where there are none."""
+    from knickpoint.model.params import decode_key
+    from knickpoint.model.query import parse_query
+
+    facets = instance.store.traces.facets(repository, parse_query(instance.config.missing.query))
+    first, *rest = [decode_key(one.trace.key).items() for one in missing]
+    shared = sorted(set(first).intersection(*rest))
+    telling = [f"{name}={value}" for name, value in shared if len(facets.get(name, {})) > 1]
+    return f" ({' '.join(telling)})" if telling else ""
+
+
+def _newer(instance: Instance, repository: Repository) -> list[datetime]:
+    """Return the times of commits that git has and the store does not know yet, where git can be asked at no cost."""
+    from knickpoint.ingest.git_book import commits_after
+    from knickpoint.model.errors import HistoryError
+
+    line = instance.store.commits.line(repository)
+    settings = instance.repositories.get(repository.name)
+    if settings is None or not line.slots:
+        return []
+    (last,) = instance.store.commits.get(repository, [line.slots[-1]])
+    try:
+        later = commits_after(repository.name, settings, instance.directory, last.commit.hash)
+    except HistoryError:  # whoever brings the repository up to date says so
+        return []
+    return [commit.time for commit in later]

@@ -79,7 +79,7 @@ class NoticeAnswer(Answer):
 
     kind: NoticeKind = Field(description="A canary that moved, or the silence of a benchmark that stopped.")
     repository: str
-    trace: str = Field(description="Key of the trace.")
+    trace: str = Field(description="Key of the trace; empty where several stopped at one commit.")
     commit: str = Field(description="Where the canary moved, or the last commit before the silence.")
     canary: str = Field(description="Name of its section in knickpoint.toml.")
     regressions: list[int] = Field(description="Unprocessed regressions that are in doubt because of it.")

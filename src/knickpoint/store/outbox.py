@@ -240,9 +240,11 @@ class Outbox:
         with self._database.transaction(alone=False) as connection:
             return connection.execute(update(table).where(where).values(values)).rowcount
 
-    def pending(self) -> dict[tuple[str, str], int]:
-        """Count the events that are not dead by (consumer, kind)."""
+    def pending(self, *, after: datetime | None = None) -> dict[tuple[str, str], int]:
+        """Count the events that are not dead by (consumer, kind), all of them or those written ``after`` a time."""
         query = select(table.c.consumer, table.c.kind, func.count()).where(table.c.state == "ready")
+        if after is not None:
+            query = query.where(table.c.created > after.timestamp())
         with self._database.reading() as connection:
             rows = connection.execute(query.group_by(table.c.consumer, table.c.kind))
             return {(row[0], row[1]): row[2] for row in rows}

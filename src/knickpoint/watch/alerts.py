@@ -37,7 +37,10 @@ _RUNS: Final = 10
 
 
 _STEADY: Final = 0.8
-"""Share on which runs in a row agree, below which an alert is unsteady."""
+"""Share of what a run saw that the next run has to see, or else the alert is unsteady."""
+
+_COMPARED: Final = 5
+"""Sightings of earlier runs that were looked for again, from which that share says something."""
 
 _MOSTLY: Final = 0.5
 """Share of findings hidden or gone, above which an alert is noisy."""
@@ -72,8 +75,8 @@ class Difference:
 class AlertHealth:
     """Whether an alert earns its keep.
 
-    ``steadiness`` is the share of what two runs in a row saw that both saw, over the last complete runs;
-    ``wasted`` the share of its findings that people hid or that later data took back. Both are nan where there
+    ``steadiness`` is the share of what runs saw that the next run over the same repository saw again, over the last
+    complete runs; ``wasted`` the share of its findings that people hid or that later data took back. Both are nan where there
     is nothing to judge by. ``failure`` says why it cannot run, or could not at the last try, "" where it can.
     ``problems`` says in words what is wrong.
     """
@@ -164,14 +167,21 @@ def _retire(store: Store, name: str) -> None:
         regroup(store, repository, touched=touched)
 
 
-def _steadiness(runs: Sequence[AlertRun]) -> float:
-    """Return how much of what two runs in a row saw both saw: the mean over runs of kept / (kept + added + lost)."""
-    shares = [run.kept / total for run in runs[:-1] if (total := run.kept + run.added + run.lost)]
-    return float(np.mean(shares)) if shares else float("nan")
+def _steadiness(runs: Sequence[AlertRun]) -> tuple[float, int]:
+    """Return how much of what was seen the next runs saw again, and how many sightings were compared.
+
+    Each run counts what it kept and lost of the run before over the same repository. What is new says nothing:
+    results came in, or another repository did.
+    """
+    kept, lost = sum(run.kept for run in runs), sum(run.lost for run in runs)
+    return (kept / (kept + lost) if kept + lost else float("nan")), kept + lost
 
 
 def health_of_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertHealth]:
-    """Report on ``alerts``, by name: which match nothing, which are unsteady, whose findings are mostly wasted."""
+    """Report on ``alerts``, by name: which match nothing, which are unsteady, whose findings are mostly wasted.
+
+    An alert that found nothing has no problem: most traces do not change.
+    """
     return [_health(store, alert) for alert in sorted(alerts, key=lambda alert: alert.name)]
 
 
@@ -197,15 +207,13 @@ def _health(store: Store, alert: Alert) -> AlertHealth:
             for (condition, status), number in counted.items()
             if status is Status.HIDDEN and condition is not Condition.GONE
         )
-    steadiness = _steadiness(runs)
+    steadiness, compared = _steadiness(runs)
     wasted = (hidden + gone) / findings if findings else float("nan")
     problems = [f"could not run to its end at the last try: {failure}"] if failure else []
     if not traces:
         problems.append("its query matches no trace")
-    if runs and not findings:
-        problems.append("it has never found anything")
-    if steadiness < _STEADY:
-        problems.append(f"runs in a row agree on {steadiness:.0%} of what they see")
+    if compared >= _COMPARED and steadiness < _STEADY:
+        problems.append(f"runs see only {steadiness:.0%} of what the runs before saw")
     if findings >= _ENOUGH and wasted > _MOSTLY:
         problems.append(f"{wasted:.0%} of its findings were hidden or went away again")
     return AlertHealth(

@@ -1,19 +1,24 @@
-"""Notice benchmarks that stopped: they were measured as a habit, and are no more while others still are."""
+"""Notice benchmarks that stopped: some while others are still measured, or all of them while commits go on.
+
+The rules are in ``docs/decisions/0128-a-job-that-stopped.md``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.commit import Repository
+from knickpoint.model.commit import Line, Repository
 from knickpoint.model.frame import Trace
 from knickpoint.model.query import parse_query
 from knickpoint.store import Store
 
-__all__ = ["MissingTrace", "missing_traces", "silences"]
+__all__ = ["Absences", "MissingTrace", "StoppedJob", "absences", "missing_traces", "silences"]
 
 _HABIT: Final = 5
 """Values that make a habit; a trace with fewer is never missed."""
@@ -25,10 +30,13 @@ _PATIENCE: Final = 2
 """How many times the longest usual gap a trace may be silent."""
 
 _SHORTEST: Final = 3
-"""Measured commits that a silence lasts at least."""
+"""Commits that a silence lasts at least: measured ones for a trace, any of the line for all of them."""
 
 _LONGEST: Final = 200
 """Measured commits after which a trace is no longer missed: it was taken away."""
+
+_BATCH: Final = 10
+"""Commits that may be pushed at once: so many are a silence however little time they span."""
 
 _BLOCK_BYTES: Final = 32 * 2**20
 
@@ -41,6 +49,23 @@ class MissingTrace:
     last_slot: int
     silent: int
     usual: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedJob:
+    """All traces without results at the newest ``silent`` commits of the line; ``usual`` is the longest recent gap."""
+
+    last_slot: int
+    silent: int
+    usual: int
+
+
+@dataclass(frozen=True, slots=True)
+class Absences:
+    """What is missed: single traces, the longest silent first, and the job that measured them all, None while it does."""
+
+    traces: tuple[MissingTrace, ...]
+    job: StoppedJob | None
 
 
 @dataclass
@@ -87,6 +112,17 @@ def silences(held: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
 def missing_traces(store: Store, repository: Repository, query: str = "", *, line: str = "") -> list[MissingTrace]:
     """Return the traces of ``query`` that stopped while others of it are still measured, the longest silent first.
 
+    Errors are those of :func:`absences`.
+    """
+    return list(absences(store, repository, query, line=line).traces)
+
+
+def absences(
+    store: Store, repository: Repository, query: str = "", *, line: str = "", newer: Sequence[datetime] = ()
+) -> Absences:
+    """Return what stopped among the traces of ``query``.
+
+    ``newer`` are the times of commits, oldest first, that follow the line in git and are not known to the store yet.
     Values are read in blocks; of each trace, its newest 21 places are kept.
 
     Raises:
@@ -105,4 +141,30 @@ def missing_traces(store: Store, repository: Repository, query: str = "", *, lin
         MissingTrace(trace, own.slots[int(habits.newest[row][-1])], quiet, usual)
         for trace, (row, quiet, usual) in zip(traces, silent, strict=True)
     ]
-    return sorted(found, key=lambda one: (-one.silent, one.trace.id))
+    return Absences(
+        tuple(sorted(found, key=lambda one: (-one.silent, one.trace.id))),
+        _stopped_job(store, own, np.flatnonzero(habits.active), newer),
+    )
+
+
+def _stopped_job(store: Store, line: Line, measured: NDArray[np.int64], newer: Sequence[datetime]) -> StoppedJob | None:
+    """Say whether all measuring stopped, given the positions on ``line`` at which anything was measured.
+
+    Only commits that follow the last measured one make a silence, never the time that has passed: a history that
+    ended years ago and was imported today is complete.
+    """
+    if measured.size < _HABIT:
+        return None
+    recent = measured[-(_RECENT + 1) :]
+    gaps = np.diff(recent)
+    silent, usual = len(line.slots) + len(newer) - 1 - int(recent[-1]), int(gaps.max())
+    if not max(_SHORTEST, _PATIENCE * usual + 1) <= silent <= _LONGEST * int(np.median(gaps)):
+        return None
+
+    # A few commits may have been pushed at once, and wait for their results: they have to span unusually much time.
+    times = store.commits.times(line.repository, [line.slots[position] for position in (*recent, len(line.slots) - 1)])
+    newest = newer[-1].timestamp() if newer else float(times[-1])
+    pause = float(np.diff(times[:-1]).max())
+    if silent < _BATCH and newest - float(times[-2]) <= _PATIENCE * pause:
+        return None
+    return StoppedJob(line.slots[int(recent[-1])], silent, usual)

@@ -20,6 +20,7 @@ __all__ = ["command"]
 _UNHEALTHY: Final = 1
 _MOST_NOTICES: Final = 5
 _RELAY: Final = "nats"
+_CHANGED: Final = "traces-changed"
 _WORKER_PATIENCE: Final = timedelta(minutes=10)
 _RELAY_PATIENCE: Final = timedelta(minutes=10)
 
@@ -60,14 +61,30 @@ def _arrivals(instance: Instance) -> Iterator[Row]:
         yield _row("ingest", "nothing waits, nothing was refused")
 
 
+def _awaited(instance: Instance) -> dict[tuple[str, str], int]:
+    """Count the events for which there is a taker, by (consumer, kind).
+
+    Announcements of findings are there for programs that take them through the library, and for NATS. Where no worker is
+    at work, a run over everything does what the traces that changed before it ask for.
+    """
+    from knickpoint.store.outbox import MAIN
+
+    store = instance.store
+    runs = [run for alert in instance.alerts for run in store.findings.alerts.runs(alert.name, last=1, complete=True)]
+    after = None if store.workers.all() else max((run.started for run in runs), default=None)
+    awaited = {key: count for key, count in store.outbox.pending(after=after).items() if key == (MAIN, _CHANGED)}
+    if instance.config.nats.url:
+        awaited |= {key: count for key, count in store.outbox.pending().items() if key[0] == _RELAY}
+    return dict(sorted(awaited.items()))
+
+
 def _events(instance: Instance) -> Iterator[Row]:
     outbox = instance.store.outbox
-    pending = sorted(outbox.pending().items())
-    oldest = outbox.oldest()
-    if oldest is not None:
-        told = ", ".join(f"{count:,} {kind} for {consumer}" for (consumer, kind), count in pending)
-        yield _row("events", f"waiting: {told}; the oldest since {oldest:%Y-%m-%d %H:%M} UTC")
-    behind = outbox.oldest(_RELAY)
+    awaited = _awaited(instance)
+    if awaited:
+        listed = ", ".join(f"{count:,} {kind} for {consumer}" for (consumer, kind), count in awaited.items())
+        yield _row("events", f"waiting: {listed}")
+    behind = outbox.oldest(_RELAY) if instance.config.nats.url else None
     if behind is not None and datetime.now(UTC) - behind > _RELAY_PATIENCE:
         yield _row(
             "events",
@@ -81,7 +98,7 @@ def _events(instance: Instance) -> Iterator[Row]:
             f"{len(dead):,} failed for good, the newest: {dead[-1].reason}",
             "Mend the reason, then knick worker --retry-events.",
         )
-    if oldest is None and not dead:
+    if not awaited and not dead:
         yield _row("events", "nothing waits, nothing failed")
 
 
@@ -124,7 +141,8 @@ def _alerts(instance: Instance) -> Iterator[Row]:
         for problem in health.problems:
             yield _row(about, problem, "See knick alerts list, and the guide on alerts.")
         if health.runs and not health.problems:
-            yield _row(about, f"watches {health.traces:,} traces; {health.findings:,} findings")
+            found = f"{health.findings:,} findings" if health.findings else "nothing found so far"
+            yield _row(about, f"watches {health.traces:,} traces; {found}")
 
 
 @click.command("doctor")
