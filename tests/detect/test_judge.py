@@ -111,12 +111,12 @@ def test_noise_that_hides_the_minimum_effect_is_unstable() -> None:
     st.floats(0.001, 3),
 )
 def test_a_larger_minimum_effect_makes_verdicts_unchanged_and_nothing_else(
-    seed: int, noise: float, factor: float, one: float, other: float
+    seed: int, noise: float, factor: float, first: float, second: float
 ) -> None:
     rng = np.random.default_rng(seed)
     history = 100 * rng.lognormal(0, noise, 40)
     new = 100 * factor * rng.lognormal(0, noise, int(rng.integers(1, 4)))
-    verdicts = [judge(history, new, minimum_effect=effect).verdict for effect in (0.0, *sorted((one, other)))]
+    verdicts = [judge(history, new, minimum_effect=effect).verdict for effect in (0.0, *sorted((first, second)))]
     for smaller, larger in itertools.pairwise(verdicts):
         assert larger in {smaller, Verdict.UNCHANGED}
 

@@ -274,7 +274,7 @@ class _Search:
             yield self._hashes(self.line.slots[max(0, end - _BLOCK) : end])[::-1]
 
     def _hashes(self, slots: Sequence[int]) -> list[str]:
-        return [one.commit.hash for one in self.destination.store.commits.get(self.repository, slots)]
+        return [slotted.commit.hash for slotted in self.destination.store.commits.get(self.repository, slots)]
 
     def _at(self, position: int, reason: str) -> Base:
         if position < 0:

@@ -71,9 +71,9 @@ def read_results(
         warnings += problems
         names[books.name(told.repository, report.repository)] = None
         naming = Naming(told.params, settings.drop_params, settings.refuse_params, settings.renames)
-        for one in context.complete(report, lambda _run: ""):
-            table, _notes = naming.apply(one.run.results, where=str(path))
-            runs.append(replace(one.run, results=table))
+        for completed in context.complete(report, lambda _run: ""):
+            table, _notes = naming.apply(completed.run.results, where=str(path))
+            runs.append(replace(completed.run, results=table))
             files.append(path)
     if len(names) > 1:
         raise FormatError(

@@ -203,9 +203,9 @@ class Points:
         self, connection: Connection, repository_id: int, slots: Sequence[int]
     ) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Yield slot and ids of the traces that failed in a run there, a pair for each part with failures."""
-        own = select(chunk_table.c.id).where(chunk_table.c.repository_id == repository_id)
+        chunks = select(chunk_table.c.id).where(chunk_table.c.repository_id == repository_id)
         query = select(table.c.slot, table.c.chunk, table.c.data).where(self._database.among(table.c.slot))
-        query = query.where(or_(table.c.chunk == -repository_id, table.c.chunk.in_(own)))
+        query = query.where(or_(table.c.chunk == -repository_id, table.c.chunk.in_(chunks)))
         query = query.order_by(table.c.slot, table.c.chunk, table.c.run_id)
         for slot, chunk, data in connection.execute(query, {"numbers": self._database.listed(slots)}):
             failed = Part.unpack(data).failed

@@ -328,7 +328,9 @@ class Runs:
             for slot, ids in self._points.failed(connection, repository.id, slots):
                 found[slot] |= {trace.key for trace in self._traces.get(ids)}
         for run in self.at(repository, slots):
-            found[run.slot] |= {encode_key(one.params) for one in run.unmeasured if one.outcome is Outcome.FAILED}
+            found[run.slot] |= {
+                encode_key(result.params) for result in run.unmeasured if result.outcome is Outcome.FAILED
+            }
         return found
 
     def first_times(self, repository: Repository) -> dict[int, datetime]:

@@ -99,7 +99,7 @@ class _History:
 
     @classmethod
     def read(cls, store: Store, line: Line, last: int, keys: Iterable[str]) -> _History:
-        ids = sorted(number for own in store.traces.find_ids(line.repository, keys).values() for number in own)
+        ids = sorted(number for found in store.traces.find_ids(line.repository, keys).values() for number in found)
         values = np.empty((len(ids), 0))
         if ids and last >= 0:
             values = np.asarray(store.frames.values(line, ids, last=last), dtype=np.float64)
@@ -172,15 +172,15 @@ def check_results(
     given = _collect(runs)
     history = None
     if repository is not None:
-        own = store.commits.line(repository, line)
-        history = _History.read(store, own, _position(own, base), given)
+        chosen = store.commits.line(repository, line)
+        history = _History.read(store, chosen, _position(chosen, base), given)
     checked: list[CheckedTrace] = []
-    for key, one in given.items():
-        checked += _checked(key, one, history, alpha, minimum_effect)
+    for key, results in given.items():
+        checked += _checked(key, results, history, alpha, minimum_effect)
     if history is not None and history.last >= 0 and given and not partial:
-        checked += _vanished(history, given, {one.trace.id for one in checked if one.trace})
-    checked.sort(key=lambda one: (one.key, one.unit))
-    counts = Counter(one.judgement.verdict for one in checked)
+        checked += _vanished(history, given, {row.trace.id for row in checked if row.trace})
+    checked.sort(key=lambda row: (row.key, row.unit))
+    counts = Counter(row.judgement.verdict for row in checked)
     if history is None:
         return CheckReport(line, None, tuple(checked), counts)
     measured = history.measured
@@ -202,9 +202,9 @@ def _collect(runs: Sequence[RunReport]) -> dict[str, _Given]:
             if result.samples:
                 samples.setdefault((run.results.keys[number], result.unit), []).extend(result.samples)
                 given.better = result.better if given.better is Better.UNKNOWN else given.better
-        for (key, unit), own in samples.items():
+        for (key, unit), listed in samples.items():
             values = found[key].measured.setdefault(read_unit(unit).dimension, [])
-            values.append((float(np.median(own)), unit))
+            values.append((float(np.median(listed)), unit))
     return found
 
 
@@ -243,7 +243,7 @@ def _checked(
         past = history.values[row] if history and row is not None else np.empty(0)
         better = trace.better if trace and trace.better is not Better.UNKNOWN else given.better
         unit = trace.unit if trace else measured[0][1]
-        values = tuple(convert(value, read_unit(own), read_unit(unit)) for value, own in measured)
+        values = tuple(convert(value, read_unit(source), read_unit(unit)) for value, source in measured)
         judgement = judge(past, values, better=better, alpha=alpha, minimum_effect=minimum_effect)
         found.append(CheckedTrace(key, trace, unit, values, judgement))
     return found
@@ -254,16 +254,16 @@ def _of_another_unit(key: str, measured: Sequence[tuple[float, str]], trace: Tra
     unit = measured[0][1]
     reason = f"the unit changed from {trace.unit or 'none'} to {unit or 'none'}"
     judgement = Judgement.without_numbers(Verdict.REGRESSED, reason, samples=len(measured))
-    values = tuple(convert(value, read_unit(own), read_unit(unit)) for value, own in measured)
+    values = tuple(convert(value, read_unit(source), read_unit(unit)) for value, source in measured)
     return CheckedTrace(key, trace, unit, values, judgement)
 
 
 def _without_value(key: str, given: _Given, history: _History | None, row: int | None) -> tuple[Verdict, str]:
     """Return verdict and reason of a benchmark that failed or was skipped; ``row`` is its trace measured last."""
     if not given.failed:
-        return Verdict.NO_DATA, _said("skipped", given.skipped)
+        return Verdict.NO_DATA, _with_message("skipped", given.skipped)
     some = f"failed in {len(given.failed)} of {given.runs} runs" if given.measured else "failed"
-    reason = _said(some, given.failed)
+    reason = _with_message(some, given.failed)
     newest = history.newest[row] if history and row is not None else -1
     broken = history.failures.get(key, -1) if history else -1
     if history and broken > newest:
@@ -271,7 +271,7 @@ def _without_value(key: str, given: _Given, history: _History | None, row: int |
     return Verdict.REGRESSED, reason if newest >= 0 else f"{reason}; it was never measured before"
 
 
-def _said(what: str, messages: Sequence[str]) -> str:
+def _with_message(what: str, messages: Sequence[str]) -> str:
     """Return what happened with the first line of the first message that says anything."""
     lines = (line.strip() for message in messages for line in message.splitlines())
     first = next((line for line in lines if line), "")
@@ -284,7 +284,7 @@ def _vanished(history: _History, given: Mapping[str, _Given], judged: Collection
     ``judged`` are the ids of traces that have a row already. A benchmark that failed or was skipped has one for all of
     its traces.
     """
-    whole = {key for key, one in given.items() if one.failed or not one.measured}
+    whole = {key for key, results in given.items() if results.failed or not results.measured}
     accounted = {trace.id for trace in history.traces if trace.key in whole}
     found = find_vanished(
         history.store,
@@ -294,16 +294,16 @@ def _vanished(history: _History, given: Mapping[str, _Given], judged: Collection
         submitted={*judged, *accounted},
         measured=history.measured,
     )
-    names = {slot: history.name_of(slot) for slot in {one.slot for one in found}}
+    names = {slot: history.name_of(slot) for slot in {vanished.slot for vanished in found}}
     return [
         CheckedTrace(
-            one.trace.key,
-            one.trace,
-            one.trace.unit,
+            vanished.trace.key,
+            vanished.trace,
+            vanished.trace.unit,
             (),
-            Judgement.without_numbers(Verdict.REGRESSED, f"vanished: last measured at {names[one.slot]}"),
+            Judgement.without_numbers(Verdict.REGRESSED, f"vanished: last measured at {names[vanished.slot]}"),
         )
-        for one in found
+        for vanished in found
     ]
 
 

@@ -81,7 +81,7 @@ def _rows(report: CheckReport) -> list[dict[str, Any]]:
 
 def _repository(opened: Instance, name: str, where: str) -> Repository | None:
     """Return the repository of the results, None where there is no history at all, or none of a configured one yet."""
-    known = {one.name: one for one in opened.store.commits.repositories()}
+    known = {repository.name: repository for repository in opened.store.commits.repositories()}
     if name not in known and known and name not in opened.repositories:
         raise InputError(
             f"there is no history of the repository {name!r}",
@@ -177,13 +177,13 @@ def command(
             opened, results, format=format_name, repository=repository, params=read_pairs(params, "--param")
         )
         store = opened.store
-        own = _repository(opened, read.repository, results[0])
-        found = find_base(opened, own, read, asked=base, line=line) if own else None
+        known = _repository(opened, read.repository, results[0])
+        found = find_base(opened, known, read, asked=base, line=line) if known else None
         slot = found.commit.slot if found and found.commit else None
         report = check_results(
-            store, own, read.runs, base=slot, line=line, partial=partial, minimum_effect=minimum_effect
+            store, known, read.runs, base=slot, line=line, partial=partial, minimum_effect=minimum_effect
         )
-        newest = store.commits.get(own, [report.newest])[0].commit.hash if own and report.newest is not None else ""
+        newest = store.commits.get(known, [report.newest])[0].commit.hash if known and report.newest is not None else ""
         canaries = _canaries(opened.config.canaries.values(), read.repository, report)
     if output is OutputFormat.TEXT:
         click.echo(_base_line(found, report, newest))
