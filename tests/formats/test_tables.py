@@ -259,3 +259,26 @@ def test_one_object_of_json_is_a_row() -> None:
 def test_entries_that_name_their_commit_are_rows_and_lose_it_to_no_other_format() -> None:
     report, _ = read_report(b'[{"name": "a", "unit": "ns", "value": 3, "commit": "abc"}]')
     assert (report.format, report.runs[0].revision) == ("json", "abc")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "timeStamp,elapsed,label,responseCode,success,bytes\n1795331133000,12,home,200,true,2\n1795331134000,14,home,200,true,2\n",
+        "metric_name,timestamp,metric_value\nhttp_reqs,1795331133,1.0\nhttp_req_duration,1795331134,12.5\n",
+    ],
+    ids=["a log of requests of JMeter", "a log of metrics of k6"],
+)
+def test_a_log_of_what_happened_within_a_run_is_refused_and_not_read_as_a_run_a_row(text: str) -> None:
+    with pytest.raises(FormatError, match=r"2 different times .* and name no commit.*Import the summary"):
+        csv(text)
+
+
+def test_a_wide_table_of_one_time_needs_no_commit() -> None:
+    assert csv("time,p50_ms\n2026-08-20T10:11:12Z,1.5\n").runs[0].results[0].samples == (1.5,)
+
+
+def test_a_whole_number_of_json_rows_too_large_for_a_float_is_a_failure() -> None:
+    rows = [{"commit": "abc", "benchmark": "x", "values": [10**400]}, {"commit": "abc", "benchmark": "y", "value": 1}]
+    failed, measured = read_report(json.dumps(rows).encode())[0].runs[0].results
+    assert (failed.outcome, measured.samples) == (Outcome.FAILED, (1.0,))

@@ -17,7 +17,7 @@ from typing import Final
 from knickpoint.formats.cells import Cell, cell_text
 from knickpoint.formats.exported import is_export, read_export
 from knickpoint.formats.moment import in_utc, read_moment
-from knickpoint.formats.numeral import NoNumberError, numeral
+from knickpoint.formats.numeral import NoNumberError, numeral, to_float
 from knickpoint.formats.rows import Rows
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
@@ -252,7 +252,7 @@ class _Table:
         if isinstance(cell, str):
             value = self.number(cell)
         else:
-            value = float(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None
+            value = to_float(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None
         if value is None or not math.isfinite(value):
             error = NoNumberError(
                 f"{cell_text(cell)!r} in column {self.header[index]!r} is no finite number",
@@ -317,10 +317,24 @@ def read_table(
             f"no column holds values, among {', '.join(header)[:200]}",
             remedy="Name it value, or give columns of numbers beside a column commit or time.",
         )
+    if wide and "commit" not in found:
+        _check_one_run(header, found, kept)
     table = _Table(header, wide, number)
     for where, row in kept:
         table.add(row, where)
     return table.report(name)
+
+
+def _check_one_run(header: Sequence[str], found: dict[str, int], rows: Sequence[tuple[str, Sequence[Cell]]]) -> None:
+    """Refuse a wide table whose rows name times and no commits, such as a log of requests or of every second."""
+    times = {cell_text(row[found["time"]]) for _, row in rows} if "time" in found else set()
+    if len(times) > 1:
+        raise FormatError(
+            f"the rows have {len(times)} different times in column {header[found['time']]!r} and name no commit, so they "
+            "are what happened within a run, not results of runs",
+            where=rows[0][0],
+            remedy="Import the summary that the tool writes, or give each row its commit in a column commit.",
+        )
 
 
 def _wide_columns(

@@ -15,7 +15,7 @@ from typing import Final
 
 from knickpoint.formats.cells import Cell, cell_text
 from knickpoint.formats.moment import in_utc, read_moment
-from knickpoint.formats.numeral import NoNumberError
+from knickpoint.formats.numeral import NoNumberError, to_float
 from knickpoint.formats.rows import Rows
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError, ParamsError
@@ -115,9 +115,9 @@ def _add(points: _Points, row: dict[str, Cell], where: str, number: Callable[[st
 
 
 def _value(cell: Cell, where: str, number: Callable[[str], float | None]) -> float:
-    value = number(cell) if isinstance(cell, str) else cell
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
+    value = number(cell) if isinstance(cell, str) else to_float(cell)
+    if value is not None and math.isfinite(value):
+        return value
     raise NoNumberError(f"{cell_text(cell)!r} in column 'value' is no finite number", where=where)
 
 
