@@ -238,3 +238,33 @@ def test_a_server_that_is_terminated_ends_its_worker_in_order(judged: Path) -> N
     assert code == 0
     with open_instance(judged) as opened:
         assert opened.store.workers.all() == []
+
+
+def stepping(path: Path, unit: str) -> Path:
+    """Write 30 commits of one benchmark that steps up by a third."""
+    rows = [f"{number + 1:040x},sort,{unit},{(40 if number >= 20 else 30) + number % 3 / 50}" for number in range(30)]
+    path.write_text("\n".join(["commit,benchmark,unit,value", *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.usefixtures("instance")
+def test_a_configured_direction_reaches_findings_that_are_there(knick: Knick) -> None:
+    imported = knick("import", stepping(Path("a.csv"), "widgets/s"), "--format", "json")
+    assert json.loads(imported.output)[0]["without_direction"] == ["1 in widgets/s"]
+
+    def findings() -> list[tuple[str, str, str]]:
+        assert knick("run").code == 0
+        rows = json.loads(knick("regressions", "--status", "all", "--format", "json").output)
+        return [(row["id"], row["direction"], row["status"]) for row in rows]
+
+    assert findings() == [("P1", "unknown", "new")]
+    assert knick("triage", "P1", "--as", "acknowledged").code == 0
+    configure('[directions.widgets]\nquery = "benchmark=sort"\nbetter = "lower"\n')
+    assert findings() == [("P1", "regression", "acknowledged")]
+
+
+@pytest.mark.usefixtures("instance")
+def test_traces_without_a_direction_are_information_for_the_doctor(knick: Knick) -> None:
+    knick("import", stepping(Path("a.csv"), "widgets/s"))
+    (row,) = [row for row in doctor(knick) if row["about"] == "directions in main"]
+    assert (row["state"], row["observed"].split(":")[0]) == ("good", "1 trace has no direction (1 in widgets/s)")

@@ -179,7 +179,7 @@ def test_formats_are_sorted_and_have_names_of_their_own() -> None:
 
 
 def test_every_format_that_calls_itself_verified_has_a_golden_file_or_a_published_one() -> None:
-    elsewhere = {"csv", "github-action-benchmark", "json", "parquet"}
+    elsewhere = {"benchmarkdotnet", "csv", "github-action-benchmark", "jmh", "json", "parquet"}
     has_golden = {format_of(path) for path in FILES if path.parent.name == "golden"}
     assert {known.name for known in FORMATS if known.verified} == has_golden | elsewhere
 

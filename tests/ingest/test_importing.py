@@ -316,3 +316,36 @@ def test_real_histories_come_in_once(lab: Lab, reference: Path) -> None:
     assert (first.files[0].new, first.files[0].new_traces, first.files[0].commits) == (879, 27, 440)
     assert not second.changed
     assert len(lab.line("hyperium/hyper")) == 440
+
+
+def rates(lab: Lab, name: str, *units: str) -> Path:
+    """Write a file with a benchmark for each unit."""
+    rows = [f"{A},b{number},{unit},1" for number, unit in enumerate(units)]
+    return lab.write(name, "\n".join(["commit,benchmark,unit,value", *rows]) + "\n")
+
+
+def test_new_traces_without_a_direction_are_counted_by_unit_in_one_line_of_the_import(lab: Lab) -> None:
+    files = [rates(lab, "a.csv", "widgets/s", "ms", "widgets/s"), rates(lab, "b.csv", "errors/s", "", "", "", "score")]
+    summary = lab.take(*files)
+    assert [dict(file.without_direction) for file in summary.files] == [{"widgets/s": 2}, {"": 3, "score": 1}]
+    (line,) = [line for line in summary.lines() if "direction" in line]
+    assert line.startswith("6 new traces have no direction (3 without a unit, 2 in widgets/s, 1 in score)")
+    assert "[directions.NAME]" in line
+
+
+def test_traces_that_were_there_are_not_counted_again(lab: Lab) -> None:
+    lab.take(rates(lab, "a.csv", "widgets/s"))
+    again = lab.take(rates(lab, "b.csv", "widgets/s", "ms"))
+    assert (again.files[0].new_traces, again.remarks) == (1, ())
+
+
+def test_a_dry_run_counts_traces_without_a_direction(lab: Lab) -> None:
+    path = rates(lab, "a.csv", "widgets/s")
+    assert dict(lab.take(path, dry_run=True).files[0].without_direction) == {"widgets/s": 1}
+    assert dict(lab.take(path).files[0].without_direction) == {"widgets/s": 1}
+
+
+@pytest.mark.parametrize("better", ["lower", "none"])
+def test_a_trace_that_a_section_decides_about_is_not_counted(lab: Lab, better: str) -> None:
+    lab.configure(f'[directions.a]\nquery = "benchmark=b0"\nbetter = "{better}"\n')
+    assert lab.take(rates(lab, "a.csv", "widgets/s")).remarks == ()

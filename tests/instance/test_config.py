@@ -6,7 +6,10 @@ import pytest
 
 from knickpoint.instance import CONFIG_FILE, Config, read_config
 from knickpoint.model.alert import AlertDirection
+from knickpoint.model.direction import DirectionRule
 from knickpoint.model.errors import ConfigError
+from knickpoint.model.query import parse_query
+from knickpoint.model.unit import Better
 
 
 def config(tmp_path: Path, text: str) -> Config:
@@ -89,6 +92,9 @@ def test_an_unknown_section_is_refused(tmp_path: Path) -> None:
         ("[alerts.a]\nparameters = { x = [1] }\n", "alerts.a.parameters.x is a list where"),
         ("[ingest.sources.a]\npattern = '*'\n", "'location' is missing"),
         ("[repositories.' ']\n", "cannot be a name"),
+        ("[directions.a]\nbetter = 'lower'\n", "'query' is missing"),
+        ("[directions.a]\nquery = 'x=1'\nbetter = 'up'\n", "one of 'lower', 'higher', 'none'"),
+        ("[directions.a]\nquery = 'x'\nbetter = 'none'\n", "[directions.a]: the query cannot be read"),
         ("name = \n", "is not TOML"),
     ],
 )
@@ -136,3 +142,22 @@ def test_numbers_with_which_nothing_would_go_on_are_refused(tmp_path: Path, text
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=told):
         read_config(path)
+
+
+def test_directions_are_rules_in_the_order_of_the_file(tmp_path: Path) -> None:
+    read = config(
+        tmp_path,
+        """
+        [directions.z]
+        query = "metric=errors"
+        better = "lower"
+        [directions.a]
+        query = "metric=ratio"
+        better = "none"
+        repository = "lib"
+        """,
+    )
+    assert [settings.rule for settings in read.directions.values()] == [
+        DirectionRule(parse_query("metric=errors"), Better.LOWER),
+        DirectionRule(parse_query("metric=ratio"), Better.UNKNOWN, "lib"),
+    ]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.model.unit import Better, convert, read_unit
+from knickpoint.model.unit import Better, better_of, convert, read_unit, unit_in_name
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,166 @@ def test_any_text_is_a_unit(text: str) -> None:
     unit = read_unit(text)
     assert unit.text == text.strip()
     assert unit.factor > 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "errors/s",
+        "error/sec",
+        "http_errors/s",
+        "failures/min",
+        "cache-misses/s",
+        "L1-dcache-load-misses/s",
+        "branch-misses/s",
+        "page-faults/s",
+        "context-switches/s",
+        "allocs/s",
+        "allocations/second",
+        "retries/s",
+        "timeouts/s",
+        "dropped_frames/s",
+        "GCs/s",
+        "pageFaults/s",
+        "J/s",
+        "ms/s",
+        "errors",
+        "misses",
+        "ms/req",
+        "ns/byte",
+        "us/row",
+        "s/GB",
+        "B/req",
+        "cycles/byte",
+        "allocs/req",
+        "errors/req",
+        "mJ/frame",
+        "clks/insn",
+        "CPI",
+        "Mb",
+        "Milliseconds",
+        "MS",
+        "Megabytes",
+        "Kilobytes",
+        "MBytes",
+        "bits",
+        "CYCLES",
+    ],
+)
+def test_less_is_better_of_what_is_used_up_or_goes_wrong(text: str) -> None:
+    assert read_unit(text).better is Better.LOWER
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "requests/s",
+        "queries/sec",
+        "rows/s",
+        "tokens/s",
+        "tok/s",
+        "it/s",
+        "Mpixels/s",
+        "events/s",
+        "jobs/min",
+        "frames/s",
+        "hits/s",
+        "messages/s",
+        "GFLOP/s",
+        "Mbps",
+        "mbps",
+        "MBps",
+        "Gbit/s",
+        "Mbits/sec",
+        "KiB/s",
+        "Mb/s",
+        "MBPS",
+        "bps",
+        "IOPS",
+        "kIOPS",
+        "FPS",
+        "QPS",
+        "Mpps",
+        "krps",
+        "GFLOPS",
+        "IPC",
+        "insns/clk",
+        "ops/W",
+        "req/J",
+        "bytes/cycle",
+        "ops/s/core",
+        "KHz",
+    ],
+)
+def test_more_is_better_of_work_in_the_same_time_or_for_one_resource(text: str) -> None:
+    assert read_unit(text).better is Better.HIGHER
+
+
+@pytest.mark.parametrize("text", ["widgets/s", "1/s", "/s", "#/s", "%", "score", "docs/op", "counts", "x", "Min"])
+def test_the_direction_of_what_is_unknown_is_unknown(text: str) -> None:
+    assert read_unit(text).better is Better.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("value", "source", "target", "expected"),
+    [
+        (8.0, "Mbps", "MB/s", 1.0),
+        (1.0, "Gbit/s", "Mbps", 1000.0),
+        (2.0, "kIOPS", "IOPS", 2000.0),
+        (1.0, "Megabytes", "kB", 1000.0),
+        (3.0, "s/GB", "ns/byte", 3.0),
+        (1.0, "ms/req", "us/request", 1000.0),
+        (60.0, "requests per minute", "req/s", 1.0),
+    ],
+)
+def test_ways_to_write_one_thing_convert_into_each_other(
+    value: float, source: str, target: str, expected: float
+) -> None:
+    assert convert(value, read_unit(source), read_unit(target)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("Mb/s", "MB/s"), ("Mb", "MB"), ("MBPS", "Mbps"), ("ms/req", "ms"), ("ms/req", "ms/row")]
+)
+def test_what_may_be_different_does_not_convert(one: str, other: str) -> None:
+    assert read_unit(one).dimension != read_unit(other).dimension
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("ms", "ms"),
+        ("p99_ms", "ms"),
+        ("net_mbps", "mbps"),
+        ("requests_per_s", "requests/s"),
+        ("rx_bytes_per_second", "bytes/second"),
+        ("allocs_per_iter", "allocs/iter"),
+        ("latency_min", ""),
+        ("min", ""),
+        ("s", ""),
+        ("requests_US", ""),
+        ("http_errors", ""),
+        ("per_s", ""),
+        ("", ""),
+    ],
+)
+def test_the_name_of_a_metric_may_hold_its_unit(name: str, unit: str) -> None:
+    assert unit_in_name(name) == unit
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "better"),
+    [
+        ("gc.alloc.rate", "MB/sec", Better.LOWER),
+        ("failed_requests", "req/s", Better.LOWER),
+        ("errors", "", Better.LOWER),
+        ("latency", "", Better.LOWER),
+        ("throughput", "", Better.HIGHER),
+        ("throughput", "ns", Better.LOWER),
+        ("score", "MB/s", Better.HIGHER),
+        ("score", "", Better.UNKNOWN),
+        ("", "", Better.UNKNOWN),
+    ],
+)
+def test_the_name_of_a_metric_says_a_direction_beside_the_unit(metric: str, unit: str, better: Better) -> None:
+    assert better_of(metric, unit) is better

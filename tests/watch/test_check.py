@@ -4,10 +4,13 @@ import math
 
 import pytest
 
+from knickpoint.model.direction import DirectionRule
 from knickpoint.model.errors import HistoryError
 from knickpoint.model.params import decode_key
+from knickpoint.model.query import Query
 from knickpoint.model.report import Outcome, Result, ResultTable, RunReport
 from knickpoint.model.step import Verdict
+from knickpoint.model.unit import Better
 from knickpoint.watch.check import CheckReport, check_results
 
 from .conftest import World, levels
@@ -248,3 +251,10 @@ def test_a_base_that_is_not_on_the_line_is_refused(steady: World) -> None:
 
 def test_no_results_are_no_data(steady: World) -> None:
     assert check(steady).verdict is Verdict.NO_DATA
+
+
+@pytest.mark.parametrize("better", [Better.HIGHER, Better.UNKNOWN])
+def test_a_rule_about_the_direction_goes_before_what_new_results_say(steady: World, better: Better) -> None:
+    without = check(steady, new_run(16.0), new_run(16.0)).verdict
+    steady.store.traces.set_directions([DirectionRule(Query(), better)])
+    assert (without, check(steady, new_run(16.0), new_run(16.0)).verdict) == (Verdict.IMPROVED, Verdict.REGRESSED)

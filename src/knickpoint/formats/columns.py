@@ -23,7 +23,7 @@ from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.revision import commit_name
-from knickpoint.model.unit import Better, read_unit
+from knickpoint.model.unit import Better
 
 __all__ = ["read_table", "roles"]
 
@@ -356,12 +356,10 @@ def _wide_columns(
 
 
 def _name_and_unit(column: str) -> tuple[str, str]:
-    """Return a wide column's metric and its unit, which stands in brackets or after the last underscore."""
+    """Return a wide column's metric and the unit that stands in brackets; the name itself may hold one, too."""
     prefix, colon, rest = column.partition(":")
     name = rest.strip() if colon and prefix.lower() == "metric" else column
     found = _BRACKETED.fullmatch(name)
     if found:
         return found["name"], found["unit"].strip()
-    ending = name.rpartition("_")[2]
-    known = ending != name and not read_unit(ending).dimension.startswith("?")
-    return name, ending if known else ""
+    return name, ""

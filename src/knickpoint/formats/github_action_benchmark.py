@@ -142,8 +142,9 @@ def _add(rows: Rows, params: dict[str, str], bench: Node, tool: str) -> None:
 def _direction(tool: str, unit: str) -> Better:
     if tool not in _LOWER_UNLESS_RATE:
         return _TOOLS.get(tool, Better.UNKNOWN)
-    known = read_unit(unit).better
-    return Better.LOWER if known is Better.UNKNOWN else known
+    known = read_unit(unit)
+    rate = known.dimension.endswith("/time")
+    return Better.LOWER if known.better is Better.UNKNOWN and not rate else known.better
 
 
 def _spread(text: str) -> tuple[dict[str, float], str]:

@@ -16,6 +16,9 @@ __all__ = ["fits", "read"]
 _NAME: Final = "jmh"
 _FACTS: Final = ("jmhVersion", "jdkVersion", "jvm", "vmName", "vmVersion")
 _PERCENTILES: Final = {"0.0": "min", "100.0": "max"}
+_MODES: Final = {"thrpt": Better.HIGHER, "avgt": Better.LOWER, "sample": Better.LOWER, "ss": Better.LOWER}
+_COSTS: Final = ("gc.", "class.", "compiler.", "mempool.")
+"""How the metrics of profilers begin that say what a benchmark costs, in whatever unit: ``gc.alloc.rate`` in MB/sec."""
 
 
 def fits(source: Source) -> bool:
@@ -32,7 +35,8 @@ def read(source: Source) -> Parsed:
     """Read one run: the score in its unit, and the secondary metrics under their names.
 
     The iterations of all forks are the samples. Of sampled times, which come as histograms, the median is the value,
-    and mean and percentiles are series with ``stat``. The unit, not the mode, tells the direction.
+    and mean and percentiles are series with ``stat``. The unit of the score says its direction, or else the mode; of
+    what profilers count, less is better.
     """
     rows = Rows()
     environment: dict[str, str] = {}
@@ -46,18 +50,28 @@ def read(source: Source) -> Parsed:
             params["threads"] = entry.words("threads")
         primary = entry["primaryMetric"]
         main = "throughput" if primary.words("scoreUnit").startswith("ops/") else "time"
-        _add(rows, {**params, "metric": main}, primary, name, forks=entry)
+        better = _direction(primary.words("scoreUnit"))
+        better = _MODES.get(mode, Better.UNKNOWN) if better is Better.UNKNOWN else better
+        _add(rows, {**params, "metric": main}, primary, name, better, forks=entry)
         secondary = entry.maybe("secondaryMetrics")
         for metric, node in secondary.members() if secondary is not None else ():
+            plain = metric.lstrip("·+")
             if _told(node.maybe("score")):
-                _add(rows, {**params, "metric": metric.lstrip("·+")}, node, name)
+                better = Better.LOWER if plain.startswith(_COSTS) else _direction(node.words("scoreUnit"))
+                _add(rows, {**params, "metric": plain}, node, name, better)
         environment.update({fact: text for fact in _FACTS if (text := entry.words(fact))})
     return Report(_NAME, (RunReport(rows.table(), environment=environment),)), ()
 
 
-def _add(rows: Rows, params: dict[str, str], metric: Node, name: str, *, forks: Node | None = None) -> None:
+def _direction(unit: str) -> Better:
+    """Return the direction of a score in ``unit``, unknown where that is neither a throughput nor per operation."""
+    return Better.HIGHER if unit.startswith("ops/") else Better.LOWER if unit.endswith("/op") else Better.UNKNOWN
+
+
+def _add(
+    rows: Rows, params: dict[str, str], metric: Node, name: str, better: Better, *, forks: Node | None = None
+) -> None:
     unit = metric.words("scoreUnit")
-    better = Better.HIGHER if unit.startswith("ops/") else Better.LOWER if unit.endswith("/op") else Better.UNKNOWN
     if not _told(metric.maybe("score")):
         rows.fail(params, "JMH has no score: NaN" if "score" in metric else "JMH has no score")
         return

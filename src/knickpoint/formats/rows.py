@@ -15,7 +15,7 @@ from knickpoint.formats.numeral import NoNumberError
 from knickpoint.model.errors import FormatError, ParamsError
 from knickpoint.model.params import MAXIMUM_KEY_BYTES, encode_key
 from knickpoint.model.report import Outcome, ResultTable
-from knickpoint.model.unit import Better, read_unit
+from knickpoint.model.unit import Better, better_of, unit_in_name
 
 __all__ = ["Rows", "tidy"]
 
@@ -108,7 +108,10 @@ class Rows:
         message: str = "",
         links: Mapping[str, str] | None = None,
     ) -> None:
-        """Add measured ``samples``; where ``better`` is unknown, the unit tells it.
+        """Add measured ``samples``.
+
+        Where there is no ``unit``, the name of the metric may end with one (``p99_ms``). Where ``better`` is unknown,
+        that name or the unit may say it.
 
         Numbers of the summary that are not finite are left out: deviations of a single sample are not.
 
@@ -126,7 +129,8 @@ class Rows:
                 )
         if not found:
             return
-        place = self._place(self.key(params), unit.strip(), _MEASURED, better)
+        metric = params.get("metric", "")
+        place = self._place(self.key(params), unit.strip() or unit_in_name(metric), _MEASURED, better, metric)
         self._samples[place].extend(found)
         if summary and place not in self._summaries:
             kept = {name: number for name, number in summary.items() if math.isfinite(number)}
@@ -155,7 +159,7 @@ class Rows:
         """Add a benchmark that was skipped."""
         self.fail(params, message, outcome=Outcome.SKIPPED)
 
-    def _place(self, key: str, unit: str, outcome: int, better: Better) -> int:
+    def _place(self, key: str, unit: str, outcome: int, better: Better, metric: str = "") -> int:
         new = len(self._keys)
         place = self._places.setdefault((key, unit, outcome), new)
         if place == new:
@@ -167,7 +171,7 @@ class Rows:
             self._keys.append(key)
             self._samples.append([])
             self._unit_codes.append(self._units.setdefault(unit, len(self._units)))
-            known = better if better is not Better.UNKNOWN else read_unit(unit).better
+            known = better if better is not Better.UNKNOWN else better_of(metric, unit)
             self._betters.append(_BETTERS[id(known)])
             self._outcomes.append(outcome)
         return place

@@ -11,7 +11,7 @@ from knickpoint.formats.rows import Rows
 from knickpoint.formats.skia_columns import quick_table
 from knickpoint.formats.source import Source
 from knickpoint.model.report import Problem, Report, ResultTable, RunReport, Severity
-from knickpoint.model.unit import Better, read_unit
+from knickpoint.model.unit import Better, better_of, read_unit, unit_in_name
 
 __all__ = ["careful_table", "fits", "read", "skia_better", "skia_unit"]
 
@@ -80,17 +80,17 @@ def _traits(params: Mapping[str, str], group: str) -> tuple[str, Better]:
 
 
 def skia_unit(params: Mapping[str, str], group: str = "") -> str:
-    """Return the unit that ``params`` name, else ``group`` where that is the name of a unit, else ""."""
+    """Return the unit that ``params`` name, else ``group`` where that is the name of a unit, else the metric's."""
     text = params.get("units") or params.get("unit") or ""
     for suffix in _SUFFIXES:
         text = text.removesuffix(suffix)
     if not text and group and not read_unit(group).dimension.startswith("?"):
         return group
-    return text
+    return text or unit_in_name(params.get("metric", ""))
 
 
 def skia_better(params: Mapping[str, str], unit: str) -> Better:
-    """Return the direction that ``params`` tell, else the unit's."""
+    """Return the direction that ``params`` say, else that of the metric's name and the unit."""
     told = _DIRECTIONS.get(params.get("improvement_direction", ""))
     if told is not None:
         return told
@@ -98,7 +98,7 @@ def skia_better(params: Mapping[str, str], unit: str) -> Better:
     for suffix, better in _SUFFIXES.items():
         if written.endswith(suffix):
             return better
-    return read_unit(unit).better
+    return better_of(params.get("metric", ""), unit)
 
 
 def careful_table(root: Node, common: dict[str, str]) -> ResultTable:

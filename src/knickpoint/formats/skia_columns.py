@@ -21,7 +21,7 @@ from knickpoint.model.unit import Better
 
 __all__ = ["Traits", "quick_table"]
 
-_TELLING: Final = ("unit", "units", "improvement_direction")
+_TELLING: Final = ("unit", "units", "improvement_direction", "metric")
 """Params that tell unit or direction of a result."""
 _BETTERS: Final = {better: code for code, better in enumerate(Better)}
 _NEEDS_ENCODING: Final = ("%", ",", "=")

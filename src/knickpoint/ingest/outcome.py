@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from knickpoint.model.report import Problem
 
-__all__ = ["FileOutcome", "ImportState", "ImportSummary"]
+__all__ = ["FileOutcome", "ImportState", "ImportSummary", "remark_on_directions"]
+
+
+_MOST_UNITS: Final = 5
+"""Units that a remark names."""
 
 
 class ImportState(Enum):
@@ -26,7 +33,8 @@ class FileOutcome:
 
     ``new``, ``same``, ``corrected`` and ``rerun`` count its runs; ``waiting`` those whose commits nobody
     knows yet, which are ``unknown``. ``failed`` and ``skipped`` count results without a value. ``changes`` say
-    what a correction changed. ``problems`` are the reasons of a refusal, or warnings.
+    what a correction changed. ``problems`` are the reasons of a refusal, or warnings. ``without_direction`` counts the
+    new traces of which it is unknown what is better, by unit.
     """
 
     source: str
@@ -46,6 +54,7 @@ class FileOutcome:
     unknown: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
+    without_direction: Mapping[str, int] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """Return one line that says it all, then one for each change and each problem."""
@@ -98,6 +107,23 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+def remark_on_directions(units: Mapping[str, int], which: str = "") -> str:
+    """Return one line about traces of which it is unknown what is better, counted by unit, and what to do.
+
+    The units stand by falling count, then by name; ``which`` goes before "traces".
+    """
+    ordered = sorted(units.items(), key=lambda pair: (-pair[1], pair[0]))
+    named = [f"{count:,} in {unit}" if unit else f"{count:,} without a unit" for unit, count in ordered[:_MOST_UNITS]]
+    if len(ordered) > _MOST_UNITS:
+        named.append(f"{sum(count for _, count in ordered[_MOST_UNITS:]):,} in other units")
+    total = sum(units.values())
+    noun, verb = ("trace", "has") if total == 1 else ("traces", "have")
+    return (
+        f"{total:,} {which}{noun} {verb} no direction ({', '.join(named)}): changes there are neither regressions nor"
+        " improvements. Say what is better in knickpoint.toml, with query and better under [directions.NAME]"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class ImportSummary:
     """What became of every file, in the order of the import.
@@ -137,9 +163,17 @@ class ImportSummary:
         """The number of traces that were new."""
         return sum(outcome.new_traces for outcome in self.files)
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be said of the import as a whole, a line each."""
+        units: Counter[str] = Counter()
+        for outcome in self.files:
+            units.update(outcome.without_direction)
+        return (*self.notes, *((remark_on_directions(units, "new "),) if units else ()), *self.unread)
+
     def lines(self) -> list[str]:
         """Return what to print: the lines of every file, and a total where there are several."""
-        lines = [line for outcome in self.files for line in outcome.lines()] + [*self.notes, *self.unread]
+        lines = [line for outcome in self.files for line in outcome.lines()] + [*self.remarks]
         if len(self.files) != 1:
             counts = {state.value: self.count(state) for state in ImportState if self.count(state)}
             told = ", ".join(f"{count:,} {state}" for state, count in counts.items()) or "no results files found"

@@ -41,6 +41,7 @@ class _Counts:
     new_traces: int = 0
     points: int = 0
     changes: list[str] = field(default_factory=list)
+    without_direction: Counter[str] = field(default_factory=Counter)
 
 
 class _DryRunError(Exception):
@@ -223,6 +224,7 @@ class Writer:
             waiting=len(waiting),
             commits=len(counts.slots),
             new_traces=counts.new_traces,
+            without_direction=dict(counts.without_direction),
             points=counts.points,
             failed=failed,
             skipped=skipped,
@@ -264,6 +266,8 @@ class Writer:
             if receipt.outcome is not Put.SAME:
                 counts.slots.add(item.slot)
             counts.new_traces += len(receipt.new_traces)
+            unknown = self.destination.store.traces.without_direction(receipt.new_traces)
+            counts.without_direction.update(trace.unit for trace in unknown)
             counts.points += len(receipt.trace_ids)
             self._tell_changes(receipt, one, counts)
         return counts

@@ -5,19 +5,24 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Final
 
 from knickpoint.ingest.settings import IngestSettings, RepositorySettings
 from knickpoint.instance.section import read_section
 from knickpoint.model.alert import Alert
+from knickpoint.model.direction import DirectionRule
 from knickpoint.model.errors import ConfigError, QueryError
 from knickpoint.model.query import parse_query
+from knickpoint.model.unit import Better
 
 __all__ = [
     "CONFIG_FILE",
     "CanarySettings",
     "Config",
+    "DirectionChoice",
+    "DirectionSettings",
     "HistorySettings",
     "MissingSettings",
     "NatsSettings",
@@ -152,6 +157,38 @@ class CanarySettings:
     repository: str = ""
 
 
+class DirectionChoice(Enum):
+    """Say which direction of a value is better, or that neither is."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionSettings:
+    """Say which direction is better for some traces, whatever files and units say; ``[directions.NAME]``.
+
+    It holds for traces that exist as well as for new ones. Of several sections that match a trace, the last one in the
+    file counts.
+
+    Attributes:
+        query: which traces; text of a query.
+        better: `lower`, `higher`, or `none` where neither is.
+        repository: name, "" for every repository.
+    """
+
+    query: str
+    better: DirectionChoice
+    repository: str = ""
+
+    @property
+    def rule(self) -> DirectionRule:
+        """What the section says, with its query read."""
+        better = {DirectionChoice.LOWER: Better.LOWER, DirectionChoice.HIGHER: Better.HIGHER}
+        return DirectionRule(parse_query(self.query), better.get(self.better, Better.UNKNOWN), self.repository)
+
+
 @dataclass(frozen=True, slots=True)
 class MissingSettings:
     """Say which benchmarks are missed when they stop; ``[missing]``.
@@ -189,6 +226,7 @@ class Config:
         repositories: the repositories by name.
         ingest: how results are taken in.
         alerts: what to watch, by name. Without any, one alert watches every trace for both directions.
+        directions: which direction of some traces is better, by name of the section.
         canaries: benchmarks that no commit should change, by name.
         missing: which benchmarks are missed when they stop.
         tickets: where tickets of an issue tracker come from.
@@ -204,6 +242,7 @@ class Config:
     repositories: Mapping[str, RepositorySettings] = field(default_factory=dict)
     ingest: IngestSettings = field(default_factory=IngestSettings)
     alerts: Mapping[str, Alert] = field(default_factory=dict)
+    directions: Mapping[str, DirectionSettings] = field(default_factory=dict)
     canaries: Mapping[str, CanarySettings] = field(default_factory=dict)
     missing: MissingSettings = field(default_factory=MissingSettings)
     tickets: TicketSettings = field(default_factory=TicketSettings)
@@ -234,7 +273,11 @@ def read_config(path: Path) -> Config:
         raise ConfigError(f"is not TOML: {error}", where=str(path), remedy="Correct it there.") from error
     config = read_section(Config, table, file=str(path))
     _check_numbers(config, path)
-    asked = {f"canaries.{name}": own.query for name, own in config.canaries.items()} | {"missing": config.missing.query}
+    asked = {
+        **{f"directions.{name}": settings.query for name, settings in config.directions.items()},
+        **{f"canaries.{name}": settings.query for name, settings in config.canaries.items()},
+        "missing": config.missing.query,
+    }
     for section, query in asked.items():
         try:
             parse_query(query)

@@ -15,7 +15,14 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError
 from knickpoint.store import Store, create_store, open_store
 
-__all__ = ["Instance", "create_instance", "find_instance", "open_instance", "store_location"]
+__all__ = [
+    "Instance",
+    "create_instance",
+    "find_instance",
+    "open_configured_store",
+    "open_instance",
+    "store_location",
+]
 
 _VARIABLE: Final = "KNICKPOINT_INSTANCE"
 _TEMPLATE: Final = """\
@@ -28,6 +35,10 @@ location = {location}
 # query = "arch=x86"
 # direction = "worse"
 # minimum_effect = 0.02
+#
+# [directions.cache]           # where neither the results nor their unit say which direction is better
+# query = "metric~hit_ratio"
+# better = "higher"
 """
 _AS_WORK: Final = """
 [history]
@@ -166,7 +177,18 @@ def open_instance(directory: Path | str | None = None) -> Instance:
     """
     place = find_instance() if directory is None else _checked(Path(directory).expanduser(), "--instance")
     config = read_config(place / CONFIG_FILE)
-    return Instance(place, config, open_store(store_location(config, place)))
+    return Instance(place, config, open_configured_store(config, place))
+
+
+def open_configured_store(config: Config, place: Path) -> Store:
+    """Open the store of the instance in ``place``, with the directions that ``config`` gives to traces.
+
+    Raises:
+        StoreError: the store cannot be opened.
+    """
+    store = open_store(store_location(config, place))
+    store.traces.set_directions([settings.rule for settings in config.directions.values()])
+    return store
 
 
 def store_location(config: Config, place: Path) -> str:

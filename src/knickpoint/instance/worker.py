@@ -339,7 +339,7 @@ class Worker:
         for outcome in summary.files:
             for line in outcome.lines():
                 self.announce(line)
-        for line in (*summary.notes, *summary.unread):
+        for line in summary.remarks:
             self.announce(line)
         return bool(summary.files)
 

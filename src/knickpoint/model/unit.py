@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["Better", "Unit", "conversion", "convert", "read_unit"]
+from knickpoint.model.better import Better
+from knickpoint.model.counted import better_of_metric, better_when_counted
+from knickpoint.model.unit_names import (
+    ALIASES,
+    BYTES,
+    COUNTS,
+    ENERGY,
+    FOLDED,
+    FREQUENCY,
+    INTERVALS,
+    OPERATIONS,
+    POWER,
+    PREFIXES,
+    RATES,
+    TIME,
+)
 
-
-class Better(Enum):
-    """Say which direction of a value is good news."""
-
-    LOWER = "lower"
-    HIGHER = "higher"
-    UNKNOWN = "unknown"
+__all__ = ["Better", "Unit", "better_of", "conversion", "convert", "read_unit", "unit_in_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,134 +42,174 @@ class Unit:
     better: Better
 
 
-_TIME: Final = {
-    "ps": 1e-12,
-    "ns": 1e-9,
-    "us": 1e-6,
-    "ms": 1e-3,
-    "s": 1.0,
-    "min": 60.0,
-    "h": 3600.0,
-}
-_BYTES: Final = {
-    "B": 1.0,
-    "kB": 1e3,
-    "MB": 1e6,
-    "GB": 1e9,
-    "TB": 1e12,
-    "KiB": 2.0**10,
-    "MiB": 2.0**20,
-    "GiB": 2.0**30,
-    "TiB": 2.0**40,
-}
-_FREQUENCY: Final = {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9}
-_ALIASES: Final = {
-    "picosecond": "ps",
-    "picoseconds": "ps",
-    "nanosecond": "ns",
-    "nanoseconds": "ns",
-    "nsec": "ns",
-    "µs": "us",
-    "μs": "us",
-    "usec": "us",
-    "microsecond": "us",
-    "microseconds": "us",
-    "msec": "ms",
-    "millis": "ms",
-    "millisecond": "ms",
-    "milliseconds": "ms",
-    "sec": "s",
-    "secs": "s",
-    "second": "s",
-    "seconds": "s",
-    "minute": "min",
-    "minutes": "min",
-    "hour": "h",
-    "hours": "h",
-    "byte": "B",
-    "bytes": "B",
-    "Byte": "B",
-    "Bytes": "B",
-    "KB": "kB",
-    "kb": "kB",
-    "mb": "MB",
-    "gb": "GB",
-    "kib": "KiB",
-    "mib": "MiB",
-    "gib": "GiB",
-    "op": "ops",
-    "operation": "ops",
-    "operations": "ops",
-    "iteration": "iter",
-    "iterations": "iter",
-    "iters": "iter",
-    "i": "iter",
-    "request": "req",
-    "requests": "req",
-    "reqs": "req",
-    "item": "items",
-}
-_RATES: Final = {"rps": "req/s", "qps": "queries/s", "tps": "transactions/s", "fps": "frames/s"}
-_COUNTS: Final = (
-    "allocs",
-    "allocations",
-    "instructions",
-    "instr",
-    "cycles",
-    "cache-misses",
-    "branch-misses",
-    "page-faults",
-    "context-switches",
-    "J",
-    "W",
-)
-"""What is counted or used up, and better when less; each is a dimension of its own."""
-_OPERATIONS: Final = ("iter", "iteration", "op", "operation", "call", "ops")
 _COUNTED: Final = ("iter", "ops", "req", "items")
+_AMBIGUOUS: Final = ("b", "Kb", "Mb", "Gb", "Tb")
+"""Bits to some and bytes to others: a direction, and a dimension of its own each."""
+_ABBREVIATIONS: Final = {
+    **dict.fromkeys(("ipc", "bps", "kbps", "mbps", "gbps"), Better.HIGHER),
+    **dict.fromkeys(("cpi", "mpki"), Better.LOWER),
+}
+"""In any letters: a direction, and a dimension of its own each (``MBPS`` may be bits or bytes)."""
+_BITS_PER_SECOND: Final = re.compile(r"(?P<prefix>[kKmMgGtT]?)(?P<binary>i?)(?P<unit>[bB])ps")
+_PER: Final = re.compile(r"\s*/\s*|\s+per\s+", re.IGNORECASE)
+_RATE: Final = re.compile(r"(?P<prefix>[kKmMgGtT]?)(?P<name>[a-zA-Z]+)")
+_RESOURCES: Final = frozenset({"cycle", "cycles", "clk", "clock", "core", "J", "joule", "Wh", "kWh", "W", "watt", "$"})
+"""What work is done with: work per resource is better when higher."""
+_WORK: Final = frozenset({"instructions", "instr", "bytes"})
+"""Better when less, but for one resource: instructions per cycle are better when more."""
+_PER_WORD: Final = "per"
+_NOT_IN_NAMES: Final = ("min", "MS", "US", "NS")
+"""Minima, regions and abbreviations at the end of a name, although they are units where a unit stands."""
 _ROUNDING: Final = 1e-12
 """Share of a ratio of two factors that is rounding."""
-_PREFIXES: Final = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 
 
 @lru_cache(maxsize=4096)
 def read_unit(text: str) -> Unit:
     """Return what is known of the unit written as ``text``.
 
-    ``ns/iter`` and ``ms/op`` are times; rates (``MB/s``, ``ops/us``, ``docs/sec``) are better when higher; times,
-    sizes and what is used up (``allocs/op``, ``instructions``) when lower; of anything else the direction is
-    unknown. Never raises.
+    ``ns/iter`` and ``ms/op`` are times. Times, sizes, energies, what is used up (``allocs/op``, ``instructions``) and
+    what goes wrong (``errors``) are better when lower, and so is any of them per anything else (``ms/req``). The
+    direction of a rate is that of what it counts: ``MB/s`` and ``docs/sec`` are better when higher, ``errors/s`` when
+    lower. Of anything else the direction is unknown. Never raises.
     """
     whole = text.strip()
-    plain = _RATES.get(whole, whole)
+    dimension, factor, better = _read(whole)
+    return Unit(whole, dimension, factor, better)
+
+
+_Reading = tuple[str, float, Better]
+"""Dimension, factor and direction."""
+
+
+def _read(whole: str) -> _Reading:
+    """Return dimension, factor and direction of a unit."""
+    plain = _PER.sub("/", _rate_of(whole))
     amount, slash, denominator = plain.rpartition("/")
-    if slash and denominator in _OPERATIONS:
+    if slash and denominator in OPERATIONS:
         plain = amount
-    name = _ALIASES.get(plain, plain)
-    if name in _TIME:
-        return Unit(whole, "time", _TIME[name], Better.LOWER)
-    if name in _BYTES:
-        return Unit(whole, "bytes", _BYTES[name], Better.LOWER)
-    if name in _FREQUENCY:
-        return Unit(whole, "frequency", _FREQUENCY[name], Better.HIGHER)
-    if name in _COUNTS:
-        return Unit(whole, name, 1.0, Better.LOWER)
-    interval = _TIME.get(_ALIASES.get(denominator, denominator))
-    if slash and interval is not None:
-        dimension, factor = _amount(amount)
-        return Unit(whole, f"{dimension}/time", factor / interval, Better.HIGHER)
-    return Unit(whole, f"?{whole}", 1.0, Better.UNKNOWN)
+        amount, slash, denominator = plain.rpartition("/")
+    single = _single(plain)
+    if single is not None:
+        return single
+    if not amount:
+        return f"?{whole}", 1.0, _better_alone(plain)
+    interval = INTERVALS.get(_name(denominator))
+    if interval is not None:
+        dimension, factor, better = _amount(amount)
+        return f"{dimension}/time", factor / interval, better
+    return _ratio(amount, denominator, whole)
 
 
-def _amount(text: str) -> tuple[str, float]:
-    """Return what a rate counts, and how many of it ``text`` is."""
-    name = _ALIASES.get(text, text)
-    if name in _BYTES:
-        return "bytes", _BYTES[name]
-    prefix, rest = name[:1], name[1:]
-    rest = _ALIASES.get(rest, rest)
-    if name not in _COUNTED and prefix in _PREFIXES and rest in _COUNTED:
-        return rest, _PREFIXES[prefix]
-    return name, 1.0
+def _name(text: str) -> str:
+    """Return the name that ``text`` is another way to write of, else ``text``."""
+    if text in TIME or text in BYTES or text in _AMBIGUOUS:
+        return text
+    return ALIASES.get(text) or FOLDED.get(text.casefold(), text)
+
+
+def _single(text: str) -> _Reading | None:
+    """Return what is known of a unit that is no ratio."""
+    name = _name(text)
+    known = (
+        ("time", TIME, Better.LOWER),
+        ("bytes", BYTES, Better.LOWER),
+        ("frequency", FREQUENCY, Better.HIGHER),
+        ("J", ENERGY, Better.LOWER),
+        ("W", POWER, Better.LOWER),
+    )
+    for dimension, factors, better in known:
+        if name in factors:
+            return dimension, factors[name], better
+    return (name, 1.0, Better.LOWER) if name in COUNTS else None
+
+
+def _better_alone(text: str) -> Better:
+    """Return the direction of what is neither a known unit nor a ratio: less of what goes wrong is better."""
+    if text in _AMBIGUOUS:
+        return Better.LOWER
+    known = _ABBREVIATIONS.get(text.casefold())
+    if known is not None:
+        return known
+    return Better.LOWER if better_when_counted(text) is Better.LOWER else Better.UNKNOWN
+
+
+def _rate_of(text: str) -> str:
+    """Return a rate with a short name in full (``Mbps``, ``kIOPS``, ``FPS``), anything else as it is."""
+    bits = _BITS_PER_SECOND.fullmatch(text)
+    if bits:
+        prefix = bits["prefix"].upper() if bits["prefix"] not in {"", "k", "K"} else bits["prefix"].lower()
+        prefix = f"{prefix.upper()}i" if bits["binary"] else prefix
+        return f"{prefix}{'bit' if bits['unit'] == 'b' else 'B'}/s"
+    if text.casefold() in RATES:
+        return RATES[text.casefold()]
+    found = _RATE.fullmatch(text)
+    rate = RATES.get(found["name"].casefold()) if found and found["prefix"] else None
+    return f"{found['prefix'].upper()}{rate}" if found and rate else text
+
+
+def _amount(text: str) -> _Reading:
+    """Return what a rate counts, how many of it ``text`` is, and whether more of it is better."""
+    name = _name(text)
+    if name in BYTES:
+        return "bytes", BYTES[name], Better.HIGHER
+    if name in _AMBIGUOUS:
+        return name, 1.0, Better.HIGHER
+    if name in TIME:
+        return "time", TIME[name], Better.LOWER
+    if name in ENERGY:
+        return "J", ENERGY[name], Better.LOWER
+    prefix, rest = name[:1], _name(name[1:])
+    if name not in _COUNTED and prefix in PREFIXES and (rest in _COUNTED or _counts_work(name, rest)):
+        return rest, PREFIXES[prefix], Better.HIGHER
+    return name, 1.0, better_when_counted(name)
+
+
+def _counts_work(name: str, rest: str) -> bool:
+    """Say whether ``rest`` is a noun for work, and ``name`` none with its first letter, which is a prefix then."""
+    return better_when_counted(name) is Better.UNKNOWN and better_when_counted(rest) is Better.HIGHER
+
+
+def _ratio(amount: str, denominator: str, whole: str) -> _Reading:
+    """Return what is known of a unit per something that is neither an operation nor a time."""
+    dimension, factor, better = _read(amount)
+    if denominator in _RESOURCES:
+        if dimension in _WORK or better_when_counted(amount) is Better.HIGHER:
+            return f"?{whole}", 1.0, Better.HIGHER
+        return f"?{whole}", 1.0, better
+    if dimension.startswith("?"):
+        return f"?{whole}", 1.0, better
+    per = _name(denominator)
+    if per in BYTES:
+        return f"{dimension}/bytes", factor / BYTES[per], better
+    return f"{dimension}/{per}", factor, better
+
+
+@lru_cache(maxsize=4096)
+def better_of(metric: str, unit: str) -> Better:
+    """Return which direction is better of ``metric`` in ``unit``, as far as the two say it.
+
+    The name of a metric of which less is better (``gc.alloc.rate``) goes before the unit, the unit before other names.
+    """
+    named = better_of_metric(metric)
+    known = named if named is Better.LOWER else read_unit(unit).better
+    return named if known is Better.UNKNOWN else known
+
+
+@lru_cache(maxsize=4096)
+def unit_in_name(name: str) -> str:
+    """Return the unit that a metric's name is or ends with, "" for none.
+
+    ``ms`` and ``p99_ms`` are in ms, ``rx_bytes_per_second`` is in bytes/second. ``_min`` is a minimum, not minutes, and
+    a single letter by itself is no unit.
+    """
+    words = name.strip().split("_")
+    if len(words) > 1 and words[-2].lower() == _PER_WORD:
+        unit = "/".join((words[-3], words[-1])) if len(words) > 2 else ""
+    else:
+        unit = words[-1] if len(words) > 1 or len(words[-1]) > 1 else ""
+    known = unit not in _NOT_IN_NAMES and not read_unit(unit).dimension.startswith("?")
+    return unit if known else ""
 
 
 def conversion(source: Unit, target: Unit) -> float:

@@ -6,7 +6,7 @@ import hmac
 from typing import Final
 
 from knickpoint.ingest.importing import import_data
-from knickpoint.ingest.outcome import FileOutcome, ImportState
+from knickpoint.ingest.outcome import FileOutcome, ImportState, ImportSummary
 from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.ingest.sources import take_arrivals
 from knickpoint.instance import Instance
@@ -89,5 +89,5 @@ def _answer(outcome: FileOutcome) -> UploadAnswer:
         waiting=outcome.waiting,
         points=outcome.points,
         new_traces=outcome.new_traces,
-        lines=outcome.lines(),
+        lines=ImportSummary((outcome,)).lines(),
     )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -12,93 +10,31 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, func, select, update
 
 from knickpoint.model.commit import Repository
+from knickpoint.model.direction import DirectionRule, configured_better
 from knickpoint.model.errors import AbsentError
 from knickpoint.model.frame import Trace
+from knickpoint.model.params import decode_key
 from knickpoint.model.query import Query
 from knickpoint.model.unit import Better
+from knickpoint.store.asked import BETTERS, UNKNOWN, Asked, Found, IdentityRows
 from knickpoint.store.catalogue import Catalogue
 from knickpoint.store.database import Database
 from knickpoint.store.keys import digest_each
 from knickpoint.store.packing import pack, unpack
 from knickpoint.store.tables import traces as tables
+from knickpoint.store.tables.commits import repository as repository_table
 from knickpoint.store.tables.shortcuts import counter
-from knickpoint.store.units import StoredUnit, Units
+from knickpoint.store.trace_chunks import StoredChunk, extended
+from knickpoint.store.units import Units
 from knickpoint.store.vocabulary import Vocabulary
 
-__all__ = ["CHUNK", "Asked", "Found", "Traces", "unpack_codes"]
+__all__ = ["CHUNK", "Asked", "Found", "Traces"]
 
 CHUNK: Final = 1024
 """Traces in a chunk."""
 
-_BETTERS: Final = tuple(Better)
-_UNKNOWN: Final = _BETTERS.index(Better.UNKNOWN)
 _VERSION: Final = "catalogue"
 _NEXT_CHUNK: Final = "next chunk"
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Say which trace each result belongs to: ids and the traces' units, both of the results' length."""
-
-    ids: NDArray[np.int64]
-    units: NDArray[np.int64]
-    new: NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The results that need a trace each, as columns of one length.
-
-    ``betters`` are codes of ``list(Better)``; ``measured`` is false for results that failed or were skipped.
-    """
-
-    keys: Sequence[str]
-    units: Sequence[StoredUnit]
-    betters: NDArray[np.integer[Any]]
-    measured: NDArray[np.bool_]
-
-    @property
-    def digests(self) -> NDArray[np.int64]:
-        """The digests of the keys, computed at each call."""
-        return digest_each(self.keys)
-
-    def facts(self, places: NDArray[np.integer[Any]] | Sequence[int]) -> NDArray[np.int64]:
-        """Return unit, dimension and direction of traces that begin with the results ``places``, a row each."""
-        rows = np.asarray(places, dtype=np.int64)
-        codes = self.betters[rows].astype(np.int64)
-        units = [self.units[place] for place in rows.tolist()]
-        kinds = {id(unit): (unit.id, unit.dimension, _BETTERS.index(unit.unit.better)) for unit in units}
-        found = np.array([kinds[id(unit)] for unit in units], dtype=np.int64).reshape(-1, 3)
-        found[:, 2] = np.where(self.measured[rows] & (codes == _UNKNOWN), found[:, 2], codes)
-        found[~self.measured[rows], :2] = 0
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Hold rows of the identity table as columns, sorted by high."""
-
-    high: NDArray[np.int64]
-    low: NDArray[np.int64]
-    dimension: NDArray[np.int64]
-    trace: NDArray[np.int64]
-    unit: NDArray[np.int64]
-    better: NDArray[np.int64]
-
-    def match(self, digests: NDArray[np.int64], dimensions: NDArray[np.int64] | None) -> NDArray[np.int64]:
-        """Return the row of each digest (and dimension, where given), -1 for none; of many, the oldest trace."""
-        found = np.full(len(digests), -1, dtype=np.int64)
-        if not len(self.high):
-            return found
-        first = np.searchsorted(self.high, digests[:, 0], "left")
-        many = np.searchsorted(self.high, digests[:, 0], "right") - first
-        for step in range(int(many.max(initial=0)) - 1, -1, -1):
-            place = np.minimum(first + step, len(self.high) - 1)
-            good = (step < many) & (self.low[place] == digests[:, 1])
-            if dimensions is not None:
-                good &= self.dimension[place] == dimensions
-            found[good] = place[good]
-        return found
 
 
 class Traces:
@@ -109,6 +45,17 @@ class Traces:
         self._vocabulary = Vocabulary(database)
         self._units = Units(database)
         self._catalogue = Catalogue(database)
+        self._rules: tuple[DirectionRule, ...] = ()
+        self._configured: dict[int, Better | None] = {}
+        database.on_rollback(self._configured.clear)
+
+    def set_directions(self, rules: Sequence[DirectionRule]) -> None:
+        """Let ``rules`` say which direction is better; of several that match a trace, the last one counts.
+
+        Nothing of it is stored: it holds for what this object returns.
+        """
+        self._rules = tuple(rules)
+        self._configured.clear()
 
     @property
     def units(self) -> Units:
@@ -132,22 +79,48 @@ class Traces:
     def get(self, ids: Sequence[int] | NDArray[np.int64]) -> list[Trace]:
         """Return traces by id, in the order given.
 
+        The direction of each is what the rules say, else what its results stated, else that of its unit.
+
         Raises:
             StoreError: an id is unknown.
         """
         wanted = np.asarray(ids, dtype=np.int64)
         with self._database.reading() as connection:
-            chunks = {key: _Chunk.of(row) for key, row in self._chunks(connection, np.unique(wanted // CHUNK))}
+            chunks = {key: StoredChunk.of(row) for key, row in self._chunks(connection, np.unique(wanted // CHUNK))}
+            names = self._repository_names(connection) if self._rules else {}
             traces = []
             for number in wanted.tolist():
                 chunk = chunks.get(number // CHUNK)
                 place = number % CHUNK
                 if number < 0 or chunk is None or place >= len(chunk.keys):
                     raise AbsentError(f"there is no trace {number}", remedy="Ask for the ids anew.")
-                unit = self._units.of_id(connection, chunk.units[place]).unit
-                better = _BETTERS[chunk.betters[place]]
-                traces.append(Trace(number, chunk.keys[place], unit.text, unit.dimension, better))
+                key, unit = chunk.keys[place], self._units.of_id(connection, chunk.units[place]).unit
+                better = BETTERS[chunk.betters[place]]
+                better = unit.better if better is Better.UNKNOWN else better
+                if self._rules:
+                    configured = self._configured_better(number, names[chunk.repository], key)
+                    better = better if configured is None else configured
+                traces.append(Trace(number, key, unit.text, unit.dimension, better))
         return traces
+
+    def without_direction(self, ids: Sequence[int] | NDArray[np.int64]) -> list[Trace]:
+        """Return those of the traces ``ids`` of which neither files, units nor rules say what is better."""
+        unknown = [trace for trace in self.get(ids) if trace.better is Better.UNKNOWN]
+        return [trace for trace in unknown if not self.has_configured_direction(trace)]
+
+    def has_configured_direction(self, trace: Trace) -> bool:
+        """Say whether a rule decides about ``trace``, which :meth:`get` returned, be it that neither is better."""
+        return self._configured.get(trace.id) is not None
+
+    def _configured_better(self, number: int, repository: str, key: str) -> Better | None:
+        if number not in self._configured:
+            self._configured[number] = configured_better(self._rules, repository, decode_key(key))
+        return self._configured[number]
+
+    @staticmethod
+    def _repository_names(connection: Connection) -> dict[int, str]:
+        rows = connection.execute(select(repository_table.c.id, repository_table.c.name))
+        return {row.id: row.name for row in rows}
 
     def find(self, repository: Repository, key: str) -> list[Trace]:
         """Return the traces of a key, one for each dimension that its values came in, oldest first."""
@@ -181,11 +154,12 @@ class Traces:
         rows = self._identities(connection, repository_id, digests)
         dimensions = np.array([unit.dimension for unit in asked.units], dtype=np.int64)
         found = np.where(asked.measured, rows.match(digests, dimensions), rows.match(digests, None))
+        self._match_alike(connection, rows, asked, digests, dimensions, found)
         known = found >= 0
         ids = np.full(len(found), -1, dtype=np.int64)
         units = np.array([unit.id for unit in asked.units], dtype=np.int64)
         ids[known], units[known] = rows.trace[found[known]], rows.unit[found[known]]
-        self._learn_directions(connection, repository_id, rows, found, asked.betters)
+        self._learn_directions(connection, repository_id, rows, found, asked.stated)
         if not known.all():
             self._adopt(connection, repository_id, rows, asked, digests, Found(ids, units, ids))
         new = np.empty(0, dtype=np.int64)
@@ -193,7 +167,7 @@ class Traces:
             new = self._create(connection, repository_id, asked, digests, Found(ids, units, ids))
         return Found(ids, units, new)
 
-    def _identities(self, connection: Connection, repository_id: int, digests: NDArray[np.int64]) -> _Rows:
+    def _identities(self, connection: Connection, repository_id: int, digests: NDArray[np.int64]) -> IdentityRows:
         table = tables.identity
         query = select(table.c.high, table.c.low, table.c.dimension, table.c.trace_id, table.c.unit_id, table.c.better)
         query = query.where(table.c.repository_id == repository_id, self._database.among(table.c.high))
@@ -201,27 +175,46 @@ class Traces:
         rows = connection.execute(query, {"numbers": listed}).all()
         columns = np.array([tuple(row) for row in rows], dtype=np.int64).reshape(-1, 6)
         columns = columns[np.lexsort((columns[:, 3], columns[:, 0]))]
-        return _Rows(*(np.ascontiguousarray(columns[:, place]) for place in range(6)))
+        return IdentityRows(*(np.ascontiguousarray(columns[:, place]) for place in range(6)))
 
     def _learn_directions(
         self,
         connection: Connection,
         repository_id: int,
-        rows: _Rows,
+        rows: IdentityRows,
         found: NDArray[np.int64],
-        betters: NDArray[np.integer[Any]],
+        stated: NDArray[np.int64],
     ) -> None:
-        """Take the direction from a later result where the first one did not tell it."""
-        teach = (found >= 0) & (betters != _UNKNOWN)
-        teach[teach] = rows.better[found[teach]] == _UNKNOWN
+        """Take the direction from a later result where the first ones did not state it."""
+        teach = (found >= 0) & (stated != UNKNOWN)
+        teach[teach] = rows.better[found[teach]] == UNKNOWN
         if teach.any():
-            self._change(connection, repository_id, rows, found[teach], {"better": betters[teach].astype(np.int64)})
+            self._change(connection, repository_id, rows, found[teach], {"better": stated[teach]})
+
+    def _match_alike(  # noqa: PLR0917  # one step of resolve, which has all of them at hand
+        self,
+        connection: Connection,
+        rows: IdentityRows,
+        asked: Asked,
+        digests: NDArray[np.int64],
+        dimensions: NDArray[np.int64],
+        found: NDArray[np.int64],
+    ) -> None:
+        """Fill in ``found`` for results whose unit was unknown, or whose trace's unit was, when that was stored."""
+        missing = (found < 0) & asked.measured
+        if not missing.any() or not len(rows.high):
+            return
+        for dimension in np.unique(dimensions[missing]).tolist():
+            places = np.flatnonzero(missing & (dimensions == dimension))
+            for other in self._units.alike(connection, dimension):
+                matched = rows.match(digests[places], np.full(len(places), other, dtype=np.int64))
+                found[places] = np.where(found[places] < 0, matched, found[places])
 
     def _adopt(  # noqa: PLR0917  # one step of resolve, which has all of them at hand
         self,
         connection: Connection,
         repository_id: int,
-        rows: _Rows,
+        rows: IdentityRows,
         asked: Asked,
         digests: NDArray[np.int64],
         found: Found,
@@ -243,7 +236,7 @@ class Traces:
         self,
         connection: Connection,
         repository_id: int,
-        rows: _Rows,
+        rows: IdentityRows,
         which: NDArray[np.int64],
         changes: Mapping[str, NDArray[np.int64]],
     ) -> None:
@@ -320,10 +313,10 @@ class Traces:
             columns = {name: column[places] for name, column in coded.columns.items()}
             if begin:
                 old = connection.execute(select(table).where(table.c.id == key)).one()
-                values = _extended(old, names[places], facts[places], columns)
+                values = extended(old, names[places], facts[places], columns)
                 connection.execute(update(table).where(table.c.id == key).values(version=version, **values))
             else:
-                values = _extended(None, names[places], facts[places], columns)
+                values = extended(None, names[places], facts[places], columns)
                 row = {"id": key, "repository_id": repository_id, "version": version, **values}
                 connection.execute(table.insert().values(row))
         return new
@@ -374,47 +367,3 @@ class Traces:
         query = select(tables.chunk).where(self._database.among(tables.chunk.c.id))
         for row in connection.execute(query, {"numbers": self._database.listed(keys)}).all():
             yield row.id, row
-
-
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    keys: list[str]
-    units: list[int]
-    betters: list[int]
-
-    @classmethod
-    def of(cls, row: Any) -> _Chunk:
-        unit, _, better = unpack(row.facts, 3)
-        return cls(zlib.decompress(row.keys).decode().split("\n"), unit.tolist(), better.tolist())
-
-
-def _extended(
-    old: Any, names: Sequence[str], facts: NDArray[np.int64], columns: Mapping[int, NDArray[np.int64]]
-) -> dict[str, object]:
-    """Return the blobs of a chunk with more traces at its end."""
-    before = 0
-    texts = "\n".join(names)
-    whole = dict(columns)
-    if old is not None:
-        before = old.count
-        texts = zlib.decompress(old.keys).decode() + "\n" + texts
-        facts = np.concatenate([np.stack(unpack(old.facts, 3), axis=1), facts])
-        known = unpack_codes(old.codes)
-        for name in known.keys() | columns.keys():
-            head = known.get(name, np.zeros(before, dtype=np.int64))
-            tail = columns.get(name, np.zeros(len(names), dtype=np.int64))
-            whole[name] = np.concatenate([head, tail])
-    ordered = sorted(name for name, column in whole.items() if column.any())
-    return {
-        "count": before + len(names),
-        "facts": pack(facts[:, 0], facts[:, 1], facts[:, 2]),
-        "codes": pack(np.array(ordered, dtype=np.int64), *(whole[name] for name in ordered)),
-        "keys": zlib.compress(texts.encode(), 1),
-    }
-
-
-def unpack_codes(data: bytes) -> dict[int, NDArray[np.int64]]:
-    """Return name id → code of each trace of a chunk."""
-    (names,) = unpack(data, 1)
-    columns = unpack(data, 1 + len(names))[1:]
-    return dict(zip(names.tolist(), columns, strict=True))

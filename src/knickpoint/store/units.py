@@ -60,6 +60,15 @@ class Units:
             self._load(connection)
         return self._by_id[number]
 
+    def alike(self, connection: Connection, dimension: int) -> list[int]:
+        """Return the other dimensions that are the same by what is known of their units now, the oldest first.
+
+        They were made when one of the units was unknown, which was a dimension of its own then.
+        """
+        own = self.of_id(connection, dimension).unit.dimension
+        same = {known.dimension for known in self._by_id.values() if known.unit.dimension == own}
+        return sorted(same - {dimension})
+
     def _load(self, connection: Connection) -> None:
         for row in connection.execute(select(table).order_by(table.c.id)):
             stored = StoredUnit(row.id, row.dimension, read_unit(row.text))

@@ -241,12 +241,20 @@ def _checked(
             continue
         trace = history.traces[row] if history and row is not None else None
         past = history.values[row] if history and row is not None else np.empty(0)
-        better = trace.better if trace and trace.better is not Better.UNKNOWN else given.better
+        better = _better(history, trace) or given.better
         unit = trace.unit if trace else measured[0][1]
         values = tuple(convert(value, read_unit(source), read_unit(unit)) for value, source in measured)
         judgement = judge(past, values, better=better, alpha=alpha, minimum_effect=minimum_effect)
         found.append(CheckedTrace(key, trace, unit, values, judgement))
     return found
+
+
+def _better(history: _History | None, trace: Trace | None) -> Better | None:
+    """Return the direction that the history has of ``trace``, None where the new results may say it."""
+    if history is None or trace is None:
+        return None
+    decided = trace.better is not Better.UNKNOWN or history.store.traces.has_configured_direction(trace)
+    return trace.better if decided else None
 
 
 def _of_another_unit(key: str, measured: Sequence[tuple[float, str]], trace: Trace) -> CheckedTrace:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -43,6 +44,19 @@ def _data(instance: Instance) -> Iterator[Row]:
         yield _row(
             f"repository {repository.name}", f"{traces:,} traces over {len(line.slots):,} commits of {line.name!r}"
         )
+
+
+def _directions(instance: Instance) -> Iterator[Row]:
+    """Say which traces have no direction; that may be as it should be, and is no warning."""
+    from knickpoint.ingest.outcome import remark_on_directions
+    from knickpoint.model.query import Query
+
+    traces = instance.store.traces
+    for repository in instance.store.commits.repositories():
+        ids = traces.select(repository, Query())
+        units = Counter(trace.unit for trace in traces.without_direction(ids))
+        if units:
+            yield _row(f"directions in {repository.name}", remark_on_directions(units))
 
 
 def _arrivals(instance: Instance) -> Iterator[Row]:
@@ -156,6 +170,7 @@ def command(instance: str | None, output: OutputFormat) -> None:
     with open_chosen_instance(instance) as opened:
         rows = [
             *_data(opened),
+            *_directions(opened),
             *_arrivals(opened),
             *_events(opened),
             *_workers(opened),

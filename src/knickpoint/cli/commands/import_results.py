@@ -43,6 +43,7 @@ _FILE_COLUMNS = tuple(
         "skipped",
         "changes",
         "problems",
+        "without_direction",
     ]
 )
 
@@ -50,7 +51,7 @@ _FILE_COLUMNS = tuple(
 _IGNORED = {
     **dict.fromkeys((column.name for column in _FILE_COLUMNS), 0),
     **dict.fromkeys(("repository", "format"), ""),
-    **dict.fromkeys(("changes", "problems"), ()),
+    **dict.fromkeys(("changes", "problems", "without_direction"), ()),
     "state": "ignored",
 }
 """A row for a file in a folder that no format fits."""
@@ -149,6 +150,10 @@ def _tell(summary: ImportSummary, output: OutputFormat) -> None:
                 "problems": [
                     f"{problem.where}: {problem.message}" if problem.where else problem.message
                     for problem in file.problems
+                ],
+                "without_direction": [
+                    f"{count} in {unit}" if unit else f"{count} without a unit"
+                    for unit, count in sorted(file.without_direction.items())
                 ],
             }
             for file in summary.files

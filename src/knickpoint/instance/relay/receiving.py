@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from knickpoint.ingest import FileOutcome, ImportState, take_arrivals
+from knickpoint.ingest import FileOutcome, ImportState, ImportSummary, take_arrivals
 from knickpoint.ingest.sources import arrived_names, keep_announcement
 from knickpoint.instance.place import Instance
 from knickpoint.instance.relay.subjects import Subjects
@@ -130,7 +130,8 @@ class Receiver:
 
 
 def _lines(outcomes: tuple[FileOutcome, ...]) -> tuple[str, ...]:
-    return tuple(line for outcome in outcomes for line in outcome.lines())
+    lines = [line for outcome in outcomes for line in outcome.lines()]
+    return (*lines, *ImportSummary(outcomes).remarks)
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from knickpoint.instance.config import Config
-from knickpoint.instance.place import Instance, store_location
+from knickpoint.instance.place import Instance, open_configured_store
 from knickpoint.instance.relay.publishing import Publisher, listen_to_outbox
 from knickpoint.instance.relay.receiving import Receiver
 from knickpoint.instance.relay.session import (
@@ -27,7 +27,7 @@ from knickpoint.instance.relay.session import (
 )
 from knickpoint.instance.relay.subjects import Subjects
 from knickpoint.model.errors import ConfigError, KnickpointError
-from knickpoint.store import Store, open_store
+from knickpoint.store import Store
 
 __all__ = ["Relay", "uses_nats"]
 
@@ -140,7 +140,7 @@ class Relay:
                     pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     def _open(self) -> Store:
-        return open_store(store_location(self.instance.config, self.instance.directory))
+        return open_configured_store(self.instance.config, self.instance.directory)
 
     def _session(self, store: Store) -> AbstractAsyncContextManager[Session]:
         directory, config = self.instance.directory, self.instance.config

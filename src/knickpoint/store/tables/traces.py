@@ -33,7 +33,8 @@ identity = Table(
 )
 """The 128-bit digest of a trace key (two signed halves) and its dimension lead to the trace.
 
-Dimension 0 is that of a trace that only failed or was skipped so far; its first value gives it its unit.
+Dimension 0 is that of a trace that only failed or was skipped so far; its first value gives it its unit. ``better``
+is what results state where that is not what the unit says, unknown elsewhere; in ``chunk.facts`` too.
 """
 
 chunk = Table(
