@@ -143,7 +143,8 @@ export const api = {
     read<Traces>(address("traces", { repository, query, limit }), signal),
   facets: (repository: string, query: string, signal?: AbortSignal) =>
     read<Facets>(address("facets", { repository, query }), signal),
-  formula: (repository: string, formula: string, limit: number) => read<Formula>(address("formulas", { repository, formula, limit })),
+  formula: (repository: string, formula: string, limit: number, signal?: AbortSignal) =>
+    read<Formula>(address("formulas", { repository, formula, limit }), signal),
   shortcut: (repository: string, id: string, signal?: AbortSignal) =>
     read<Shortcut>(address(`shortcuts/${encodeURIComponent(id)}`, { repository }), signal),
   keep: (keys: string[], formulas: string[]) => send<{ id: string }>(address("shortcuts"), { keys, formulas }),

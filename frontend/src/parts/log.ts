@@ -1,8 +1,10 @@
 /** What was decided about a finding, by whom and when; the last of it can be taken back. */
 
 import { html, nothing, type PropertyValues } from "lit";
-import { api, shown, type ApiError, type Decision } from "../api/client";
+import { api, type ApiError, type Decision } from "../api/client";
+import { whenBack } from "../api/connection";
 import { undoOne } from "../state/decide";
+import { Latest } from "../state/latest";
 import { moment } from "../text/numbers";
 import { Part } from "./element";
 import { failed, state, ticketLink, waiting } from "./pieces";
@@ -16,6 +18,8 @@ export class LogPart extends Part {
   declare entries: readonly Decision[] | undefined;
   declare error: ApiError | undefined;
 
+  private readonly reading = new Latest();
+  private ending: (() => void) | undefined;
   private readonly refresh = (): void => {
     if (this.opened) void this.load();
     else this.entries = undefined;
@@ -29,10 +33,13 @@ export class LogPart extends Part {
   override connectedCallback(): void {
     super.connectedCallback();
     window.addEventListener("kp-decided", this.refresh);
+    this.ending = whenBack(() => this.error && this.refresh());
   }
 
   override disconnectedCallback(): void {
     window.removeEventListener("kp-decided", this.refresh);
+    this.ending?.();
+    this.reading.stop();
     super.disconnectedCallback();
   }
 
@@ -40,16 +47,15 @@ export class LogPart extends Part {
     if (changed.has("finding")) this.refresh();
   }
 
-  private async load(): Promise<void> {
+  private load(): Promise<void> {
     const { finding } = this;
-    try {
-      const entries = await api.decisions(finding);
-      if (this.finding !== finding) return;
-      this.entries = entries;
-      this.error = undefined;
-    } catch (thrown) {
-      this.error = shown(thrown);
-    }
+    this.error = undefined;
+    return this.reading.run(
+      async (signal, present) => {
+        this.entries = present(await api.decisions(finding, signal));
+      },
+      (error) => (this.error = error),
+    );
   }
 
   private onToggle(event: Event): void {

@@ -1,8 +1,10 @@
 /** Canaries that moved and benchmarks that stopped: what somebody should look at, and no finding says. */
 
 import { html, nothing } from "lit";
-import { api, shown, type ApiError, type Notice } from "../api/client";
+import { api, type ApiError, type Notice } from "../api/client";
+import { whenBack } from "../api/connection";
 import { triage, writeAddress } from "../state/address";
+import { Latest } from "../state/latest";
 import { count } from "../text/words";
 import { Part } from "./element";
 import { failed, longName, waiting } from "./pieces";
@@ -16,19 +18,34 @@ export class NoticesPart extends Part {
   declare error: ApiError | undefined;
   declare opened: boolean;
 
+  private readonly reading = new Latest();
+  private ending: (() => void) | undefined;
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.ending = whenBack(() => this.error && void this.load());
+  }
+
+  override disconnectedCallback(): void {
+    this.ending?.();
+    this.reading.stop();
+    super.disconnectedCallback();
+  }
+
   constructor() {
     super();
     this.opened = false;
   }
 
   /** The server reads all values for it, so it is asked only when somebody wants to know. */
-  private async load(): Promise<void> {
+  private load(): Promise<void> {
     this.error = undefined;
-    try {
-      this.notices = await api.notices();
-    } catch (thrown) {
-      this.error = shown(thrown);
-    }
+    return this.reading.run(
+      async (signal, present) => {
+        this.notices = present(await api.notices(signal));
+      },
+      (error) => (this.error = error),
+    );
   }
 
   private onToggle(event: Event): void {

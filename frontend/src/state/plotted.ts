@@ -25,6 +25,8 @@ export interface PlottedLine extends ChartLine {
 
 export interface Plotted {
   lines: readonly PlottedLine[];
+  /** Lines that are asked for beyond those that one plot can bear. */
+  omitted: number;
   failures: readonly { formula: string; error: ApiError }[];
 }
 
@@ -51,13 +53,15 @@ export class PlotSource {
     const ids = chosen.traces.slice(0, MOST_LINES);
     const have = new Map(known.map((trace) => [trace.id, trace]));
     const [traces, series, answers] = await Promise.all([
-      Promise.all(ids.map(async (id) => have.get(id) ?? api.trace(id))),
+      Promise.all(ids.map(async (id) => have.get(id) ?? api.trace(id, signal))),
       ids.length > 0 ? this.values.fetch(ids, "", range, signal) : [],
       Promise.all(chosen.formulas.map((formula) => this.calculate(repository, formula))),
     ]);
     const failures = answers.flatMap((answer) => ("error" in answer ? [answer] : []));
     const given = answers.flatMap((answer) => ("error" in answer ? [] : answer.traces.map((trace) => ({ trace, formula: answer.formula }))));
-    return { lines: linesOf(traces, series, given), failures };
+    const lines = linesOf(traces, series, given);
+    const omitted = chosen.traces.length - ids.length + Math.max(lines.length - MOST_LINES, 0);
+    return { lines: lines.slice(0, MOST_LINES), omitted, failures };
   }
 
   private async calculate(repository: string, formula: string): Promise<{ formula: string; traces: Formula["traces"] } | { formula: string; error: ApiError }> {
@@ -96,5 +100,5 @@ function linesOf(traces: readonly Trace[], series: readonly Series[], given: rea
     trace: undefined,
     formula,
   }));
-  return [...stored, ...calculated].slice(0, MOST_LINES);
+  return [...stored, ...calculated];
 }

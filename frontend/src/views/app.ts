@@ -1,10 +1,12 @@
 import { html, nothing } from "lit";
-import { api, shown, type ApiError, type Repository } from "../api/client";
+import { api, type ApiError, type Repository } from "../api/client";
+import { whenBack } from "../api/connection";
 import { Part } from "../parts/element";
 import type { HelpPart } from "../parts/help";
 import { failed, waiting } from "../parts/pieces";
 import { explore, followLink, go, readAddress, triage, type Address } from "../state/address";
 import { addShortcuts, onKey } from "../state/keys";
+import { Latest } from "../state/latest";
 import { nextTheme, setTheme, theme } from "../state/theme";
 
 const TITLES: Record<Address["view"], string> = {
@@ -21,6 +23,7 @@ class App extends Part {
   declare error: ApiError | undefined;
   declare version: string;
 
+  private readonly reading = new Latest();
   private readonly onAddress = (): void => {
     const before = this.address as Address | undefined;
     this.address = readAddress(new URL(location.href));
@@ -50,17 +53,19 @@ class App extends Part {
         ],
       },
     ]);
+    whenBack(() => this.error && void this.load());
     void this.load();
   }
 
-  private async load(): Promise<void> {
+  private load(): Promise<void> {
     this.error = undefined;
-    try {
-      this.repositories = await api.repositories();
-      this.version = (await api.version()).version;
-    } catch (thrown) {
-      this.error = shown(thrown);
-    }
+    return this.reading.run(
+      async (signal, present) => {
+        this.repositories = present(await api.repositories(signal));
+        this.version = present(await api.version(signal)).version;
+      },
+      (error) => (this.error = error),
+    );
   }
 
   private changeTheme(): void {

@@ -16,6 +16,8 @@ export interface Desk {
   readonly neverMeasured: readonly NeverMeasured[];
   readonly sparks: ReadonlyMap<number, Series>;
   readonly lines: readonly PlottedLine[];
+  readonly omitted: number;
+  readonly error: ApiError | undefined;
   readonly times: Float64Array;
   readonly commits: CommitCache | undefined;
   readonly chosen: Chosen;

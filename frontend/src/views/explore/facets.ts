@@ -11,7 +11,7 @@ import type { Desk } from "./desk";
 const VALUES_SHOWN = 8;
 
 export function renderFacets(desk: Desk) {
-  if (!desk.facets) return desk.queryError ? nothing : waiting("Reading the params");
+  if (!desk.facets) return desk.queryError || desk.error ? nothing : waiting("Reading the params");
   return desk.facets.facets.map((facet) => renderFacet(desk, facet));
 }
 

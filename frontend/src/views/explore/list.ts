@@ -1,6 +1,7 @@
 /** The matching traces, each with its newest value and a small drawing. */
 
 import { html, nothing, svg } from "lit";
+import { live } from "lit/directives/live.js";
 import type { NeverMeasured, Trace } from "../../api/client";
 import type { Series } from "../../api/series";
 import { date, longName, traceLabel, waiting } from "../../parts/pieces";
@@ -25,7 +26,7 @@ export function renderList(desk: Desk) {
       <button class="button" @click=${() => desk.change({ query: "" })}>Clear the query</button>
     </div>`;
   }
-  if (!found) return waiting("Reading the traces");
+  if (!found) return desk.error ? nothing : waiting("Reading the traces");
   if (found.total === 0) {
     return html`<div class="notice">
       <h2>No trace matches the query</h2>
@@ -79,7 +80,7 @@ function renderTrace(desk: Desk, trace: Trace, { index, faded }: { index: number
     <td class="c-tick"><input
       type="checkbox"
       aria-label="Plot ${traceText(trace.params)}"
-      .checked=${desk.chosen.traces.includes(trace.id)}
+      .checked=${live(desk.chosen.traces.includes(trace.id))}
       @change=${() => desk.toggleTrace(trace.id)}
     /></td>
     <td class="c-name"><a class="trace-link" href=${writeAddress(traceAt(trace.id))}>${traceLabel(trace, faded)}</a></td>

@@ -4,7 +4,7 @@ import { html, nothing } from "lit";
 import { areFarApart, axisUnits, MOST_AXES, type ChartRange, type Hovered } from "../../parts/chart/model";
 import { date, waiting } from "../../parts/pieces";
 import type { Scale } from "../../state/address";
-import type { PlottedLine } from "../../state/plotted";
+import { MOST_LINES, type PlottedLine } from "../../state/plotted";
 import { grouped } from "../../text/format";
 import { unitText, valueText } from "../../text/numbers";
 import { count } from "../../text/words";
@@ -37,7 +37,7 @@ export function renderPlot(desk: Desk) {
   const units = axisUnits(lines, "auto");
   return html`<section class="chart-panel" aria-label="Plot">
     <div class="chart-tools">
-      <span class="faint">${count(lines.length, "line")}${units.length > 1 && scale !== "ratio" ? `, an axis for each of ${units.length} units` : ""}</span>
+      <span class="faint">${count(lines.length, "line")}${desk.omitted > 0 ? `, ${desk.omitted} more not drawn: at most ${MOST_LINES} can be` : ""}${units.length > 1 && scale !== "ratio" ? `, an axis for each of ${units.length} units` : ""}</span>
       ${(scale === "auto" || scale === "zero") && areFarApart(lines)
         ? html`<button class="link" @click=${() => desk.change({ scale: "log" }, "replace")}>The lines are far apart: show them on a logarithmic scale</button>`
         : nothing}

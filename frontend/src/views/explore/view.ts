@@ -1,7 +1,8 @@
 /** Explore: find traces by a query, plot them together, calculate with them. */
 
 import { html, nothing, type PropertyValues } from "lit";
-import { abandoned, api, shown, type ApiError, type Facets, type NeverMeasured, type Repository, type Trace, type Traces } from "../../api/client";
+import { api, shown, type ApiError, type Facets, type NeverMeasured, type Repository, type Trace, type Traces } from "../../api/client";
+import { whenBack } from "../../api/connection";
 import type { Series } from "../../api/series";
 import "../../parts/chart/element";
 import type { ChartPart } from "../../parts/chart/element";
@@ -14,6 +15,7 @@ import { toast } from "../../parts/toast";
 import { go, traceAt, type ExploreAddress } from "../../state/address";
 import { CommitCache } from "../../state/commits";
 import { addShortcuts } from "../../state/keys";
+import { Latest, type Present } from "../../state/latest";
 import { MOST_LINES, PlotSource, type Chosen, type PlottedLine } from "../../state/plotted";
 import { count } from "../../text/words";
 import type { Desk } from "./desk";
@@ -35,6 +37,7 @@ class ExploreView extends Part implements Desk, Keyboard {
     neverMeasured: { state: true },
     sparks: { state: true },
     lines: { state: true },
+    omitted: { state: true },
     times: { state: true },
     error: { state: true },
     queryError: { state: true },
@@ -49,6 +52,8 @@ class ExploreView extends Part implements Desk, Keyboard {
   declare neverMeasured: readonly NeverMeasured[];
   declare sparks: ReadonlyMap<number, Series>;
   declare lines: readonly PlottedLine[];
+  /** Lines that were asked for and are not drawn, since there are too many. */
+  declare omitted: number;
   declare times: Float64Array;
   declare error: ApiError | undefined;
   declare queryError: ApiError | undefined;
@@ -57,11 +62,13 @@ class ExploreView extends Part implements Desk, Keyboard {
   declare unfolded: ReadonlySet<string>;
 
   commits: CommitCache | undefined;
-  private search: AbortController | undefined;
-  private draw: AbortController | undefined;
+  private readonly searching = new Latest();
+  private readonly drawing = new Latest();
+  private readonly calculating = new Latest();
   private readonly source = new PlotSource();
   private timer = 0;
-  private removeShortcuts: (() => void) | undefined;
+  private readonly endings: (() => void)[] = [];
+  private readonly fail = (error: ApiError): void => void (this.error = error);
   readonly refreshTip = (): void => this.chart?.refreshTip();
 
   constructor() {
@@ -69,6 +76,7 @@ class ExploreView extends Part implements Desk, Keyboard {
     this.neverMeasured = [];
     this.sparks = new Map();
     this.lines = [];
+    this.omitted = 0;
     this.times = new Float64Array();
     this.cursor = 0;
     this.unfolded = new Set();
@@ -76,13 +84,15 @@ class ExploreView extends Part implements Desk, Keyboard {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    this.removeShortcuts = addShortcuts(() => shortcutsOf(this));
+    this.endings.push(
+      addShortcuts(() => shortcutsOf(this)),
+      whenBack(() => this.error && this.loadAgain()),
+    );
   }
 
   override disconnectedCallback(): void {
-    this.removeShortcuts?.();
-    this.search?.abort();
-    this.draw?.abort();
+    for (const end of this.endings.splice(0)) end();
+    for (const asked of [this.searching, this.drawing, this.calculating]) asked.stop();
     super.disconnectedCallback();
   }
 
@@ -117,69 +127,74 @@ class ExploreView extends Part implements Desk, Keyboard {
     if (!before || drawn(before) !== drawn(address)) void this.plot();
   }
 
+  private loadAgain(): void {
+    this.error = undefined;
+    void this.find(true);
+    void this.plot();
+  }
+
   /** Find the traces of the query; `fresh` where they are others than before, and not only more of them. */
   private async find(fresh: boolean): Promise<void> {
     const { repository } = this;
     if (!repository) return;
-    this.search?.abort();
-    const request = (this.search = new AbortController());
     const { query, listed } = this.address;
-    try {
-      const [found, facets] = await Promise.all([
-        api.traces(repository.name, query, listed, request.signal),
-        fresh || !this.facets ? api.facets(repository.name, query, request.signal) : this.facets,
-      ]);
-      this.found = found;
-      this.facets = facets;
-      this.error = this.queryError = undefined;
-      if (fresh) this.cursor = 0;
-      const never = fresh ? await api.neverMeasured(repository.name, request.signal) : this.neverMeasured;
-      this.neverMeasured = never;
-      await this.drawSparks(found.traces, request.signal);
-    } catch (thrown) {
-      if (abandoned(thrown)) return;
-      const error = shown(thrown);
-      if (error.code === 400 || error.code === 422) this.queryError = error;
-      else this.error = error;
-    }
+    await this.searching.run(
+      async (signal, present) => {
+        const [found, facets] = present(
+          await Promise.all([
+            api.traces(repository.name, query, listed, signal),
+            fresh || !this.facets ? api.facets(repository.name, query, signal) : this.facets,
+          ]),
+        );
+        this.found = found;
+        this.facets = facets;
+        this.error = this.queryError = undefined;
+        if (fresh) this.cursor = 0;
+        if (fresh) this.neverMeasured = present(await api.neverMeasured(repository.name, signal));
+        await this.drawSparks(found.traces, signal, present);
+      },
+      (error) => {
+        if (error.code === 400 || error.code === 422) this.queryError = error;
+        else this.error = error;
+      },
+    );
   }
 
-  private async drawSparks(traces: readonly Trace[], signal: AbortSignal): Promise<void> {
+  private async drawSparks(traces: readonly Trace[], signal: AbortSignal, present: Present): Promise<void> {
     const listed = new Set(traces.map((trace) => trace.id));
     this.sparks = new Map([...this.sparks].filter(([id]) => listed.has(id)));
     const wanted = [...listed].filter((id) => !this.sparks.has(id));
     for (let from = 0; from < wanted.length; from += SPARKS_AT_ONCE) {
       const ids = wanted.slice(from, from + SPARKS_AT_ONCE);
-      const series = await api.values(ids, { points: SPARKS }, signal);
+      const series = present(await api.values(ids, { points: SPARKS }, signal));
       this.sparks = new Map([...this.sparks, ...ids.flatMap((id, index) => (series[index] ? [[id, series[index]] as const] : []))]);
     }
   }
 
-  private async plot(): Promise<void> {
-    this.draw?.abort();
-    const request = (this.draw = new AbortController());
+  private plot(): Promise<void> {
     const repository = this.repository?.name ?? "";
-    try {
-      await this.source.open(repository, this.address.keys, request.signal);
+    return this.drawing.run(async (signal, present) => {
+      await this.source.open(repository, this.address.keys, signal);
+      present(undefined);
       const { chosen } = this;
       if (chosen.traces.length + chosen.formulas.length === 0) {
         this.lines = [];
+        this.omitted = 0;
         return;
       }
       const known = [...this.lines.flatMap((line) => line.trace ?? []), ...(this.found?.traces ?? [])];
-      const plotted = await this.source.fetch(repository, chosen, known, this.range, request.signal);
+      const plotted = present(await this.source.fetch(repository, chosen, known, this.range, signal));
       const own = plotted.lines[0]?.trace?.repository ?? repository;
       if (this.commits?.repository !== own) {
+        const times = present(await api.times(own, "", signal));
         this.commits = new CommitCache(own, "");
-        this.times = await api.times(own, "");
+        this.times = times;
       }
-      if (this.draw !== request) return;
       this.lines = plotted.lines;
+      this.omitted = plotted.omitted;
       if (plotted.failures[0]) [this.formulaError] = plotted.failures;
       this.error = undefined;
-    } catch (thrown) {
-      if (!abandoned(thrown)) this.error = shown(thrown);
-    }
+    }, this.fail);
   }
 
   // ---- what keys and buttons do
@@ -208,7 +223,13 @@ class ExploreView extends Part implements Desk, Keyboard {
 
   toggleTrace(id: number): void {
     const { traces, formulas } = this.chosen;
-    const next = traces.includes(id) ? traces.filter((own) => own !== id) : [...traces, id].slice(-MOST_LINES);
+    const drawn = traces.includes(id);
+    if (!drawn && this.lines.length + this.omitted >= MOST_LINES) {
+      toast({ text: `At most ${MOST_LINES} lines can be drawn. Take one out of the plot first.` });
+      this.requestUpdate(); // the browser has ticked it already
+      return;
+    }
+    const next = drawn ? traces.filter((own) => own !== id) : [...traces, id];
     this.change({ traces: next, formulas, keys: "" }, "replace");
   }
 
@@ -219,17 +240,17 @@ class ExploreView extends Part implements Desk, Keyboard {
 
   private async addFormula(formula: string): Promise<void> {
     this.formulaError = undefined;
-    const { traces, formulas } = this.chosen;
-    try {
-      const answer = await api.formula(this.repository?.name ?? "", formula, MOST_LINES);
-      if (answer.total === 0) toast({ text: "The formula gives no traces: none match its query." });
-      if (answer.total > MOST_LINES) toast({ text: `The formula gives ${count(answer.total, "trace")}; the first ${MOST_LINES} are plotted.` });
-    } catch (thrown) {
-      this.formulaError = { formula, error: shown(thrown) };
-      return;
-    }
-    this.field?.clear();
-    if (!formulas.includes(formula)) this.change({ traces, formulas: [...formulas, formula], keys: "" });
+    await this.calculating.run(
+      async (signal, present) => {
+        const answer = present(await api.formula(this.repository?.name ?? "", formula, MOST_LINES, signal));
+        if (answer.total === 0) toast({ text: "The formula gives no traces: none match its query." });
+        if (answer.total > MOST_LINES) toast({ text: `The formula gives ${count(answer.total, "trace")}; the first ${MOST_LINES} are plotted.` });
+        this.field?.clear();
+        const { traces, formulas } = this.chosen;
+        if (!formulas.includes(formula)) this.change({ traces, formulas: [...formulas, formula], keys: "" });
+      },
+      (error) => (this.formulaError = { formula, error }),
+    );
   }
 
   get field(): FormulaPart | null {
@@ -295,7 +316,7 @@ class ExploreView extends Part implements Desk, Keyboard {
         .formula=${this.formulaError?.formula ?? ""}
         @kp-formula=${(event: CustomEvent<string>) => void this.addFormula(event.detail)}
       ></kp-formula>
-      ${this.error ? failed(this.error, () => void this.find(true)) : nothing} ${renderPlot(this)}
+      ${this.error ? failed(this.error, () => this.loadAgain()) : nothing} ${renderPlot(this)}
       <div class="explore-columns">
         <aside class="facets" aria-label="Params">${renderFacets(this)}</aside>
         <section aria-label="Traces">${renderList(this)}</section>

@@ -35,7 +35,9 @@ export interface Desk {
   readonly runs: readonly Run[];
   readonly suspects: readonly Suspect[];
   readonly explanation: Explanation | undefined;
+  readonly error: ApiError | undefined;
   readonly whyError: ApiError | undefined;
+  loadWhy: () => Promise<void>;
   /** The changes that are shown, in the order of the line. */
   readonly members: readonly Member[];
   readonly range: ChartRange | undefined;

@@ -66,7 +66,7 @@ export function renderPlot(desk: Desk, changes: Changes) {
           @kp-range=${(event: CustomEvent<ChartRange | undefined>) => desk.look(event.detail, "push")}
           @kp-pick=${(event: CustomEvent<number>) => desk.go({ commit: event.detail })}
         ></kp-chart>`
-      : html`<div class="chart-place">${waiting("Reading the values")}</div>`}
+      : html`<div class="chart-place">${desk.error ? nothing : waiting("Reading the values")}</div>`}
   </section>`;
 }
 

@@ -2,9 +2,7 @@
 
 import { html, nothing, type PropertyValues } from "lit";
 import {
-  abandoned,
   api,
-  shown,
   type ApiError,
   type Changes,
   type Commit,
@@ -15,6 +13,7 @@ import {
   type Run,
   type WithoutValue,
 } from "../../api/client";
+import { whenBack } from "../../api/connection";
 import type { Series } from "../../api/series";
 import "../../parts/chart/element";
 import type { ChartPart } from "../../parts/chart/element";
@@ -24,6 +23,7 @@ import { failed, longName, waiting } from "../../parts/pieces";
 import { explore, go, writeAddress, type TraceAddress } from "../../state/address";
 import { CommitCache } from "../../state/commits";
 import { addShortcuts } from "../../state/keys";
+import { Latest } from "../../state/latest";
 import { ValueSource } from "../../state/values";
 import { grouped } from "../../text/format";
 import { traceName, traceText } from "../../text/names";
@@ -74,10 +74,12 @@ class TraceView extends Part implements Desk {
   members: readonly Member[] = [];
   candidates: readonly ChartCandidate[] = [];
   failures: readonly Failure[] = [];
-  private request: AbortController | undefined;
+  /** One for each question that is asked by itself, so that an old answer never overwrites a new one. */
+  private readonly asking = { trace: new Latest(), changes: new Latest(), values: new Latest(), commit: new Latest(), why: new Latest() };
   private readonly source = new ValueSource();
-  private removeShortcuts: (() => void) | undefined;
+  private readonly endings: (() => void)[] = [];
   private readonly refresh = (): void => void this.loadChanges();
+  private readonly fail = (error: ApiError): void => void (this.error = error);
   readonly refreshTip = (): void => this.querySelector<ChartPart>("kp-chart")?.refreshTip();
 
   constructor() {
@@ -91,14 +93,17 @@ class TraceView extends Part implements Desk {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    this.removeShortcuts = addShortcuts(() => shortcutsOf(this));
+    this.endings.push(
+      addShortcuts(() => shortcutsOf(this)),
+      whenBack(() => (this.error ?? this.whyError) && this.loadAgain()),
+    );
     window.addEventListener("kp-decided", this.refresh);
   }
 
   override disconnectedCallback(): void {
-    this.removeShortcuts?.();
+    for (const end of this.endings.splice(0)) end();
     window.removeEventListener("kp-decided", this.refresh);
-    this.request?.abort();
+    for (const asked of Object.values(this.asking)) asked.stop();
     super.disconnectedCallback();
   }
 
@@ -128,88 +133,85 @@ class TraceView extends Part implements Desk {
     }
   }
 
+  private loadAgain(): void {
+    void this.load();
+    if (this.address.why) void this.loadWhy();
+  }
+
   private async load(): Promise<void> {
     this.error = this.changes = this.series = this.explanation = this.whyError = undefined;
     this.environments = [];
     this.withoutValue = [];
+    this.commit = this.commits = undefined;
+    for (const asked of Object.values(this.asking)) asked.stop();
     this.source.forget();
     const { id, line } = this.address;
-    try {
-      const values = this.loadValues();
-      const beside = Promise.all([api.environments(id, line), api.withoutValue(id, line)]);
-      beside.catch(() => undefined); // told below, once what matters more is there
-      const changes = (this.changes = await api.changes(id, line));
+    void this.loadValues();
+    await this.asking.trace.run(async (signal, present) => {
+      const beside = Promise.all([api.environments(id, line, signal), api.withoutValue(id, line, signal)]);
+      beside.catch(() => undefined); // shown below, once what matters more is there
+      const changes = (this.changes = present(await api.changes(id, line, signal)));
       const { repository, params } = changes.trace;
       this.commits = new CommitCache(repository, changes.line);
       document.title = `${traceName(params).name} · Knickpoint`;
-      const times = api.times(repository, changes.line).then((found) => (this.times = found));
-      await Promise.all([times, this.loadCommit(), values]);
-      const [environments, withoutValue] = await beside;
-      if (this.address.id !== id || this.address.line !== line) return;
+      void this.loadCommit();
+      this.times = present(await api.times(repository, changes.line, signal));
+      const [environments, withoutValue] = present(await beside);
       this.environments = environments;
       this.withoutValue = withoutValue;
-    } catch (thrown) {
-      this.error = shown(thrown);
-    }
+    }, this.fail);
   }
 
-  private async loadChanges(): Promise<void> {
-    try {
-      this.changes = await api.changes(this.address.id, this.address.line);
-    } catch (thrown) {
-      this.error = shown(thrown);
-    }
+  private loadChanges(): Promise<void> {
+    const { id, line } = this.address;
+    return this.asking.changes.run(async (signal, present) => {
+      this.changes = present(await api.changes(id, line, signal));
+    }, this.fail);
   }
 
-  private async loadValues(): Promise<void> {
-    this.request?.abort();
-    const request = (this.request = new AbortController());
-    try {
-      const [series] = await this.source.fetch([this.address.id], this.address.line, this.range, request.signal);
+  private loadValues(): Promise<void> {
+    const { id, line } = this.address;
+    return this.asking.values.run(async (signal, present) => {
+      const [series] = present(await this.source.fetch([id], line, this.range, signal));
       this.series = series;
-    } catch (thrown) {
-      if (!abandoned(thrown)) this.error = shown(thrown);
-    }
+    }, this.fail);
   }
 
   private async loadCommit(): Promise<void> {
-    const position = this.address.commit;
+    const { id, commit: position } = this.address;
+    const { commits } = this;
     this.runs = [];
     this.suspects = [];
-    if (position === undefined || !this.commits) {
+    if (position === undefined || !commits) {
+      this.asking.commit.stop();
       this.commit = undefined;
       return;
     }
-    const stale = (): boolean => this.address.commit !== position;
-    try {
-      const commit = await this.commits.at(position);
-      if (stale()) return;
-      this.commit = commit;
-      const [suspects, runs] = await Promise.all([this.findSuspects(position), commit ? api.runs(this.address.id, commit.hash) : []]);
-      if (stale()) return;
-      this.suspects = suspects;
-      this.runs = runs;
-    } catch (thrown) {
-      this.error = shown(thrown);
-    }
+    await this.asking.commit.run(async (signal, present) => {
+      const commit = (this.commit = present(await commits.at(position)));
+      const runs = commit ? api.runs(id, commit.hash, signal) : Promise.resolve([]);
+      [this.suspects, this.runs] = present(await Promise.all([this.findSuspects(commits, position, signal), runs]));
+    }, this.fail);
   }
 
-  private async findSuspects(position: number): Promise<Suspect[]> {
+  private async findSuspects(commits: CommitCache, position: number, signal: AbortSignal): Promise<Suspect[]> {
+    const { id } = this.address;
     const place = changeAt(this, position)?.place;
-    if (!this.commits || !place || place.suspects < 2 || place.previous === null) return [];
-    const commits = await this.commits.between(place.previous, position, SUSPECTS_SHOWN);
-    const runs = await Promise.all(commits.map((commit) => api.runs(this.address.id, commit.hash)));
-    return commits.map((commit, index) => ({ commit, failed: runs[index]?.find((run) => run.value === null) }));
+    if (!place || place.suspects < 2 || place.previous === null) return [];
+    const among = await commits.between(place.previous, position, SUSPECTS_SHOWN);
+    const runs = await Promise.all(among.map((commit) => api.runs(id, commit.hash, signal)));
+    return among.map((commit, index) => ({ commit, failed: runs[index]?.find((run) => run.value === null) }));
   }
 
-  private async loadWhy(): Promise<void> {
+  loadWhy(): Promise<void> {
     const { id, line } = this.address;
-    try {
-      const explanation = await api.explain(id, line);
-      if (this.address.id === id && this.address.line === line) this.explanation = explanation;
-    } catch (thrown) {
-      this.whyError = shown(thrown);
-    }
+    this.whyError = undefined;
+    return this.asking.why.run(
+      async (signal, present) => {
+        this.explanation = present(await api.explain(id, line, signal));
+      },
+      (error) => (this.whyError = error),
+    );
   }
 
   get range(): ChartRange | undefined {
@@ -242,10 +244,10 @@ class TraceView extends Part implements Desk {
 
   override render() {
     const { changes } = this;
-    if (this.error && !changes) return failed(this.error, () => void this.load());
+    if (this.error && !changes) return failed(this.error, () => this.loadAgain());
     if (!changes) return waiting("Reading the trace");
     return html`
-      ${this.renderTitle(changes)} ${this.error ? failed(this.error, () => void this.load()) : nothing} ${renderPlot(this, changes)}
+      ${this.renderTitle(changes)} ${this.error ? failed(this.error, () => this.loadAgain()) : nothing} ${renderPlot(this, changes)}
       <div class="trace-below">${renderChanges(this, changes)} ${renderCommit(this, changes)}</div>
       ${renderWhy(this)}
     `;

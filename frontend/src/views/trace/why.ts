@@ -15,7 +15,7 @@ export function renderWhy(desk: Desk) {
   const { why } = desk.address;
   return html`<details class="panel why" ?open=${why} @toggle=${(event: Event) => desk.openWhy((event.target as HTMLDetailsElement).open)}>
     <summary><h2>Why</h2><span class="faint">every place that was looked at, and what decided <kbd>w</kbd></span></summary>
-    ${!why ? nothing : desk.whyError ? failed(desk.whyError) : desk.explanation ? renderExplanation(desk, desk.explanation) : waiting("Asking the method")}
+    ${!why ? nothing : desk.whyError ? failed(desk.whyError, () => void desk.loadWhy()) : desk.explanation ? renderExplanation(desk, desk.explanation) : waiting("Asking the method")}
   </details>`;
 }
 

@@ -1,0 +1,189 @@
+"""Answers that come late, and a server that goes away: nothing false on the page, and nothing lost."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+from tests.browser.conftest import settle
+from tests.server.story import REPOSITORY, make_instance
+
+from knickpoint.ingest.importing import import_data
+from knickpoint.ingest.sidecar import Sidecar
+from knickpoint.instance import Instance, open_instance
+from knickpoint.server import serving
+
+pytestmark = pytest.mark.browser
+
+Visit = Callable[[str], Page]
+
+
+class Server:
+    """Serve an instance at one address, now and again."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._port = 0
+        self._serving = serving(instance)
+        self.address = ""
+
+    def start(self) -> None:
+        self._serving = serving(self._instance, port=self._port)
+        self.address = self._serving.__enter__().rstrip("/")
+        self._port = int(self.address.rpartition(":")[2])
+
+    def stop(self) -> None:
+        self._serving.__exit__(None, None, None)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    make_instance(tmp_path / "instance")
+    with open_instance(tmp_path / "instance") as instance:
+        found = Server(instance)
+        found.start()
+        yield found
+        found.stop()
+
+
+class Held:
+    """Hold the answers to some requests until they are let go."""
+
+    def __init__(self, page: Page, pattern: str) -> None:
+        self._page, self._pattern = page, pattern
+        self.routes: list[Route] = []
+        page.route(re.compile(pattern), self._hold)
+
+    def _hold(self, route: Route) -> None:
+        self.routes.append(route)
+
+    def release(self) -> None:
+        for route in self.routes:
+            route.continue_()
+        self._page.unroute(re.compile(self._pattern))
+
+
+def opened(page: Page, path: str) -> None:
+    """Open another view as a click on a link does."""
+    page.evaluate(
+        "(path) => { history.pushState(null, '', path); window.dispatchEvent(new Event('kp-address')); }", path
+    )
+
+
+def answered(page: Page) -> None:
+    """Wait for answers to questions that were asked after the held ones were let go."""
+    for _ in range(3):
+        page.evaluate("() => fetch('/api/v1/repositories').then((answer) => answer.text())")
+
+
+@pytest.mark.parametrize("late", [r"/traces/0/changes", r"/values\?traces=0&"])
+def test_a_late_answer_for_one_trace_does_not_overwrite_the_next(look: Visit, late: str) -> None:
+    page = look("/explore")
+    held = Held(page, late)
+    opened(page, "/trace/0")
+    page.wait_for_function("() => document.querySelector('kp-trace')")
+    while not held.routes:
+        page.wait_for_timeout(20)
+    opened(page, "/trace/1")
+    expect(page.get_by_role("heading", level=1)).to_have_text("print")
+    settle(page)
+    newest = page.get_by_text("newest value").inner_text()
+    held.release()
+    answered(page)
+    expect(page.get_by_role("heading", level=1)).to_have_text("print")
+    assert page.get_by_text("newest value").inner_text() == newest
+
+
+def test_a_late_list_does_not_overwrite_the_one_asked_for_since(look: Visit) -> None:
+    page = look("/triage")
+    held = Held(page, r"/regressions\?.*filter=load")
+    opened(page, "/triage?q=load")
+    while not held.routes:
+        page.wait_for_timeout(20)
+    opened(page, "/triage")
+    expect(page.locator("tr.group")).to_have_count(2)
+    held.release()
+    answered(page)
+    expect(page.locator("tr.group")).to_have_count(2)
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Iterator[str]:
+    """Serve an instance with 20 traces."""
+    make_instance(tmp_path / "many", with_findings=False)
+    with open_instance(tmp_path / "many") as instance:
+        for number in range(3):
+            told = Sidecar(repository=REPOSITORY, commit=str(number + 1), run=f"run {number}")
+            rows = [{"name": f"b{name}", "value": 10 + name + number, "unit": "ms"} for name in range(20)]
+            assert not import_data(instance, json.dumps(rows).encode(), source=f"file {number}", told=told).failed
+        with serving(instance) as found:
+            yield found.rstrip("/")
+
+
+def ticked(page: Page) -> list[bool]:
+    boxes = page.locator("table.traces input[type=checkbox]")
+    found: list[bool] = boxes.evaluate_all("(all) => all.map((own) => own.checked)")
+    return found
+
+
+def test_a_line_beyond_sixteen_is_refused_and_leaves_the_ticks_alone(page: Page, many: str) -> None:
+    page.goto(f"{many}/explore?traces={','.join(map(str, range(16)))}")
+    expect(page.get_by_text("16 lines", exact=True)).to_be_visible()
+    page.locator("table.traces input[type=checkbox]").nth(16).click()
+    expect(page.get_by_text("At most 16 lines can be drawn")).to_be_visible()
+    assert ticked(page) == [True] * 16 + [False] * 4
+    page.locator("table.traces input[type=checkbox]").nth(3).click()
+    page.locator("table.traces input[type=checkbox]").nth(16).click()
+    expect(page.get_by_text("16 lines", exact=True)).to_be_visible()
+    assert ticked(page) == [True] * 3 + [False] + [True] * 13 + [False] * 3
+
+
+def test_lines_that_an_address_asks_for_beyond_sixteen_are_counted(page: Page, many: str) -> None:
+    page.goto(f"{many}/explore?traces={','.join(map(str, range(18)))}")
+    expect(page.get_by_text("16 lines, 2 more not drawn: at most 16 can be")).to_be_visible()
+
+
+def test_a_decision_that_cannot_be_sent_puts_its_row_back_and_says_so(
+    page: Page, server: Server, provoked: list[str]
+) -> None:
+    provoked += ["ERR_CONNECTION", "ERR_EMPTY"]
+    page.goto(f"{server.address}/triage")
+    expect(page.locator("tr.group")).to_have_count(2)
+    before = page.locator("tbody").inner_text()
+    server.stop()
+    page.keyboard.press("j")
+    page.keyboard.press("a")
+    expect(
+        page.get_by_text("Nothing was changed, and the list is as before. The server does not answer.")
+    ).to_be_visible()
+    expect(page.locator("tr.group")).to_have_count(2)
+    assert page.locator("tbody").inner_text() == before
+    server.start()
+    page.keyboard.press("a")
+    expect(page.locator("tr.group")).to_have_count(1)
+
+
+@pytest.mark.parametrize(
+    ("path", "there"),
+    [("/triage?q=load", "tr.group"), ("/trace/1", "kp-chart"), ("/explore?traces=0,1", "kp-chart")],
+)
+def test_a_view_without_its_server_says_so_and_recovers_by_itself(
+    page: Page, server: Server, provoked: list[str], path: str, there: str
+) -> None:
+    provoked += ["ERR_CONNECTION", "ERR_EMPTY"]
+    page.goto(f"{server.address}{'/triage' if path.startswith('/explore') else '/explore'}")
+    settle(page)
+    server.stop()
+    opened(page, path)
+    expect(page.get_by_role("alert").get_by_text("The server does not answer.")).to_be_visible()
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+    for never in ("No changes found", "No finding matches", "No trace matches", "No results yet", "All done"):
+        expect(page.get_by_text(never)).to_have_count(0)
+    expect(page.locator("main .waiting")).to_have_count(0)
+    server.start()
+    expect(page.locator(there)).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("alert").get_by_text("The server does not answer.")).to_have_count(0)
