@@ -204,6 +204,14 @@ def test_partial_results_are_not_asked_for_the_rest(several: World) -> None:
     assert (vanished(report), report.verdict) == ({}, Verdict.UNCHANGED)
 
 
+def test_a_single_benchmark_misses_none_of_the_others_but_counts_them(world: World) -> None:
+    world.measure({name: levels((40, 20.0)) for name in ("parse", "print", "pad")})
+    report = check(world, of_one_kind("parse"))
+    assert (vanished(report), report.left_out) == ({}, 2)
+    assert check(world, of_one_kind("parse"), partial=True).left_out == 0
+    assert check(world, of_one_kind("parse", "print")).left_out == 0
+
+
 def test_results_in_several_runs_are_complete_together(several: World) -> None:
     assert vanished(check(several, of_one_kind("a", "late"), of_one_kind("b", "c"))) == {}
 

@@ -21,12 +21,16 @@ from knickpoint.model.report import Outcome, RunReport
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit import Better, convert, read_unit
 from knickpoint.store import Store
-from knickpoint.watch.presence import failed_positions, find_vanished
+from knickpoint.watch.presence import Vanished, failed_positions, find_vanished
 
 __all__ = ["CheckReport", "CheckedTrace", "check_results"]
 
 _LONGEST_MESSAGE: Final = 200
 """Characters that a reason takes over of what a failed benchmark printed."""
+
+_BENCHMARK: Final = "benchmark"
+_SUBJECT: Final = frozenset({_BENCHMARK, "metric", "stat"})
+"""Params that say what was measured; the others say where and how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,8 @@ class CheckReport:
 
     ``base`` is the slot of the last commit that counted as history, None where there is no history at all. ``measured``
     counts the commits of that history at which a benchmark of the new results was measured, and ``newest`` is the slot
-    of the last one, None without any.
+    of the last one, None without any. ``left_out`` counts the traces of other benchmarks that the base has: where the
+    new results hold a single benchmark they are not missed, since it may have been measured alone on purpose.
     """
 
     line: str
@@ -61,6 +66,7 @@ class CheckReport:
     counts: Mapping[Verdict, int] = field(default_factory=dict)
     measured: int = 0
     newest: int | None = None
+    left_out: int = 0
 
     @property
     def verdict(self) -> Verdict:
@@ -177,15 +183,21 @@ def check_results(
     checked: list[CheckedTrace] = []
     for key, results in given.items():
         checked += _checked(key, results, history, alpha, minimum_effect)
+    left_out = 0
     if history is not None and history.last >= 0 and given and not partial:
-        checked += _vanished(history, given, {row.trace.id for row in checked if row.trace})
+        shared, judged = _shared(given), {row.trace.id for row in checked if row.trace}
+        missed = _vanished(history, given, shared, judged)
+        checked += missed
+        if _BENCHMARK in shared:
+            setting = {name: value for name, value in shared.items() if name not in _SUBJECT}
+            left_out = len(_lacking(history, given, setting, judged)) - len(missed)
     checked.sort(key=lambda row: (row.key, row.unit))
     counts = Counter(row.judgement.verdict for row in checked)
     if history is None:
         return CheckReport(line, None, tuple(checked), counts)
     measured = history.measured
     newest = history.line.slots[int(measured[-1])] if measured.size else None
-    return CheckReport(history.line.name, base, tuple(checked), counts, int(measured.size), newest)
+    return CheckReport(history.line.name, base, tuple(checked), counts, int(measured.size), newest, left_out)
 
 
 def _collect(runs: Sequence[RunReport]) -> dict[str, _Given]:
@@ -286,22 +298,11 @@ def _with_message(what: str, messages: Sequence[str]) -> str:
     return f"{what}: {first[:_LONGEST_MESSAGE]}" if first else what
 
 
-def _vanished(history: _History, given: Mapping[str, _Given], judged: Collection[int]) -> list[CheckedTrace]:
-    """Return a row for each trace that the base has with the shared params, and that the new results lack.
-
-    ``judged`` are the ids of traces that have a row already. A benchmark that failed or was skipped has one for all of
-    its traces.
-    """
-    whole = {key for key, results in given.items() if results.failed or not results.measured}
-    accounted = {trace.id for trace in history.traces if trace.key in whole}
-    found = find_vanished(
-        history.store,
-        history.line,
-        history.last,
-        shared=_shared(given),
-        submitted={*judged, *accounted},
-        measured=history.measured,
-    )
+def _vanished(
+    history: _History, given: Mapping[str, _Given], shared: Mapping[str, str], judged: Collection[int]
+) -> list[CheckedTrace]:
+    """Return a row for each trace that the base has with the shared params, and that the new results lack."""
+    found = _lacking(history, given, shared, judged)
     names = {slot: history.name_of(slot) for slot in {vanished.slot for vanished in found}}
     return [
         CheckedTrace(
@@ -313,6 +314,26 @@ def _vanished(history: _History, given: Mapping[str, _Given], judged: Collection
         )
         for vanished in found
     ]
+
+
+def _lacking(
+    history: _History, given: Mapping[str, _Given], shared: Mapping[str, str], judged: Collection[int]
+) -> list[Vanished]:
+    """Return what the base has with the params of ``shared``, and the new results lack.
+
+    ``judged`` are the ids of traces that have a row already. A benchmark that failed or was skipped has one for all of
+    its traces.
+    """
+    whole = {key for key, results in given.items() if results.failed or not results.measured}
+    accounted = {trace.id for trace in history.traces if trace.key in whole}
+    return find_vanished(
+        history.store,
+        history.line,
+        history.last,
+        shared=shared,
+        submitted={*judged, *accounted},
+        measured=history.measured,
+    )
 
 
 def _shared(keys: Iterable[str]) -> dict[str, str]:

@@ -117,6 +117,14 @@ def _doubt(canary: CheckedTrace) -> str:
     return f"the canary {canary.key} {moved}, and the other verdicts are in doubt"
 
 
+def _single(left_out: int) -> str:
+    """Return what is not asked for as the results hold a single benchmark."""
+    others = "1 other series of the base is" if left_out == 1 else f"{left_out:,} other series of the base are"
+    return (
+        f"the results hold one benchmark only, so {others} taken as left out on purpose; --partial says that it is so"
+    )
+
+
 @click.command("check")
 @click.argument("results", nargs=-1, required=True)
 @click.option(
@@ -190,6 +198,8 @@ def command(
     columns = _COLUMNS if output is OutputFormat.TEXT else _COLUMNS + _DETAILS + _BASE
     fields = _base_fields(found, report)
     show(columns, [row | fields for row in _rows(report)], output, empty="The results hold no measurements.")
+    if report.left_out:
+        click.echo(f"knick: {_single(report.left_out)}", err=True)
     for one in canaries:
         if one.judgement.verdict in _MOVED:
             click.echo(f"knick: {_doubt(one)}", err=True)
