@@ -6,6 +6,7 @@ const read = (text: string): Address => readAddress(new URL(text, "http://here")
 const ADDRESSES: readonly Address[] = [
   triage,
   { ...triage, tab: "processed", repository: "owner/project", filter: "a&b = c", direction: "regression", status: "hidden", least: 5, sort: "date", page: 3, size: 200, open: ["c1", "c2"], at: "17" },
+  { ...triage, tab: "history" },
   { ...triage, tab: "gone" },
   traceAt(12, { line: "feature/x", first: 3, last: 40, scale: "log", commit: 0, gone: true, why: true }),
   traceAt(1),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { changeInWords, comparison, count, decidedStatus, hazardText, percent, sigmas, sigmaText, signedPercent } from "../src/text/words";
+import { changeInWords, comparison, count, decidedStatus, hazardText, percent, sigmas, sigmaText, signedPercent, standingInWords } from "../src/text/words";
 
 const change = (size: number, relative_size: number | null, dimension = "time") =>
   changeInWords({ size, relative_size, trace: { dimension } });
@@ -89,4 +89,11 @@ test("what only a matching ticket took care of is not decided", () => {
   expect(decidedStatus({ status: "ticket", ticket: "" })).toBe("new");
   expect(decidedStatus({ status: "ticket", ticket: "PERF-1" })).toBe("ticket");
   expect(decidedStatus({ status: "hidden", ticket: "" })).toBe("hidden");
+});
+
+test("what is history says so, and what was decided about it", () => {
+  expect(standingInWords({ condition: "present", history: true, status: "new" })).toBe("history");
+  expect(standingInWords({ condition: "present", history: true, status: "hidden" })).toBe("hidden, history");
+  expect(standingInWords({ condition: "present", history: false, status: "new" })).toBe("unprocessed");
+  expect(standingInWords({ condition: "gone", history: true, status: "new" })).toBe("gone");
 });

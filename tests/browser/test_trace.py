@@ -140,7 +140,7 @@ def test_the_history_of_a_finding_tells_who_decided_and_takes_it_back(
     expect(page.locator("dl.facts")).to_contain_text("commit 31 of 60")
     page.keyboard.press("h")
     expect(page.locator("table.changes .state.hidden")).to_be_visible()
-    page.get_by_text("History").click()
+    page.get_by_text("Decisions").click()
     expect(page.locator("kp-log li").first).to_contain_text("dashboard")
     page.get_by_role("button", name="Undo the last").click()
     expect(page.locator("table.changes .state.new").first).to_be_visible()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from knickpoint.ingest import import_files
 from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, forget_values, open_instance
 from knickpoint.model.errors import BusyError, ServiceError
 from knickpoint.model.query import Query
@@ -332,3 +333,67 @@ def test_the_evidence_of_what_somebody_decided_is_kept(instance: Instance) -> No
         assert forget_values(again, dry_run=True) == {}
         Worker(again, clock=Clock()).step()
         assert points(again) == 30
+
+
+# History
+
+
+@pytest.fixture
+def usual(tmp_path: Path) -> Iterator[Instance]:
+    """Make an instance that keeps history apart, as instances do."""
+    create_instance(tmp_path / "usual").close()
+    (tmp_path / "usual" / CONFIG_FILE).write_text('[ingest.sources.here]\nlocation = "results"\n', encoding="utf-8")
+    (tmp_path / "usual" / "results").mkdir()
+    with open_instance(tmp_path / "usual") as opened:
+        yield opened
+
+
+def sides(instance: Instance) -> tuple[int, int]:
+    """Return how many regressions are history, and how many are work."""
+    found = instance.store.boundaries.sides(instance.store.commits.repository("main"))
+    return found.history_regressions, found.work_regressions
+
+
+def test_a_folder_of_years_is_history(usual: Instance) -> None:
+    with_a_step(usual)
+    told: list[str] = []
+    Worker(usual, told.append, clock=Clock()).step()
+    assert sides(usual) == (1, 0)
+    assert any("0 new regressions, and 1 that are history" in line for line in told)
+
+
+def test_results_that_arrive_one_by_one_are_work(usual: Instance) -> None:
+    clock = Clock()
+    worker = Worker(usual, clock=clock)
+    for number in range(30):
+        measure(usual, number, (10.0 if number < 15 else 20.0) + 0.01 * (number % 3))
+        worker.step()
+        clock.now += 60
+    assert sides(usual) == (0, 1)
+
+
+def test_an_import_of_years_beside_a_worker_is_history(usual: Instance) -> None:
+    with_a_step(usual)
+    files = sorted((usual.directory / "results").iterdir())
+    (usual.directory / CONFIG_FILE).write_text("", encoding="utf-8")
+    with open_instance(usual.directory) as beside:
+        worker = Worker(beside, clock=Clock())
+
+        def between_files(_done: int, _total: int) -> None:
+            worker.step()
+
+        import_files(usual, files, progress=between_files)
+        worker.step()
+        assert sides(usual) == (1, 0)
+
+
+def test_a_second_import_beside_a_worker_does_not_move_the_boundary(usual: Instance) -> None:
+    with_a_step(usual)
+    files = sorted((usual.directory / "results").iterdir())
+    (usual.directory / CONFIG_FILE).write_text("", encoding="utf-8")
+    with open_instance(usual.directory) as beside:
+        worker = Worker(beside, clock=Clock())
+        for some in (files[:10], files[10:]):
+            import_files(usual, some)
+            worker.step()
+    assert sides(usual) == (0, 1)

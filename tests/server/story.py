@@ -102,7 +102,7 @@ def add_failure(instance: Instance) -> None:
     assert not summary.failed, summary.lines()
 
 
-def make_instance(directory: Path, *, with_findings: bool = True) -> None:
+def make_instance(directory: Path, *, with_findings: bool = True, as_work: bool = True) -> None:
     """Make an instance in ``directory`` that holds the history and what the default alert finds in it."""
     create_instance(directory, repositories={REPOSITORY: ""}).close()
     file = directory / "knickpoint.toml"
@@ -113,4 +113,4 @@ def make_instance(directory: Path, *, with_findings: bool = True) -> None:
         told = Sidecar(repository=REPOSITORY)
         summary = import_data(instance, history(), source="history", told=told)
         assert not summary.failed, summary.lines()
-        run_alerts(instance.store, instance.alerts, as_work=True)
+        run_alerts(instance.store, instance.alerts, as_work=as_work)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.server.asking import Client
-from tests.server.story import FASTER, SLOWER, commit_hash
+from tests.server.story import COMMITS, FASTER, SLOWER, commit_hash, make_instance
 
-from knickpoint.instance import Instance
+from knickpoint.instance import Instance, open_instance
 from knickpoint.model.regression import Change, PointChange
+from knickpoint.server import create_app
 
 URL = "/api/v1/regressions"
 
@@ -311,3 +314,55 @@ def test_members_of_what_is_not_there_are_refused(reader: Client, parameters: di
     answer = reader.get("/api/v1/members", params=parameters)
     assert answer.status_code == 400
     assert "4711" in answer.json()["error"]
+
+
+@pytest.fixture(scope="module")
+def years(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """Return a client of an instance of which everything that was found is history."""
+    directory = tmp_path_factory.mktemp("years") / "instance"
+    make_instance(directory, as_work=False)
+    with open_instance(directory) as opened:
+        yield Client(create_app(opened))
+
+
+def test_history_has_a_list_of_its_own_and_is_not_counted_as_unprocessed(years: Client) -> None:
+    answer = years.get(URL).json()
+    assert (answer["unprocessed"], answer["history"], answer["groups"]) == (0, 2, [])
+    listed = groups(years, history=True)
+    assert [group["history"] for group in listed] == [True, True]
+    assert {member["history"] for group in listed for member in group["members"]} == {True}
+
+
+def test_changes_of_a_trace_say_that_they_are_history(years: Client) -> None:
+    member = groups(years, history=True)[0]["members"][0]
+    changes = years.get(f"/api/v1/traces/{member['trace']['id']}/changes").json()["changes"]
+    assert [change["history"] for change in changes] == [True]
+
+
+def test_the_boundary_of_history_is_told_with_what_lies_on_either_side(years: Client) -> None:
+    (answer,) = years.get("/api/v1/history").json()
+    assert answer["commit"]["hash"] == commit_hash(COMMITS - 1)
+    assert (answer["history"], answer["work"], answer["history_regressions"], answer["who"]) == (3, 0, 2, "")
+
+
+def test_where_nothing_is_history_there_is_no_boundary(reader: Client) -> None:
+    (answer,) = reader.get("/api/v1/history").json()
+    assert (answer["commit"], answer["history"], answer["work"]) == (None, 0, 3)
+
+
+def test_history_that_was_decided_about_is_processed_until_it_is_undone(tmp_path: Path) -> None:
+    make_instance(tmp_path / "instance", as_work=False)
+    with open_instance(tmp_path / "instance") as opened:
+        client = Client(create_app(opened))
+        group = groups(client, history=True)[0]
+        decided = decide(client, ids(group), "hidden")
+        assert [own["id"] for own in groups(client, processed=True)] == [group["id"]]
+        assert groups(client, processed=True)[0]["history"]
+        client.post("/api/v1/triage/undo", json={"entries": decided["entries"]})
+        assert len(groups(client, history=True)) == 2
+
+
+def test_metrics_count_history_apart(years: Client) -> None:
+    text = years.get("/api/v1/metrics").text
+    assert 'knickpoint_regressions_unprocessed{repository="ada/engine"} 0' in text
+    assert 'knickpoint_regressions_history{repository="ada/engine"} 2' in text

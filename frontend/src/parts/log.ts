@@ -65,7 +65,7 @@ export class LogPart extends Part {
 
   override render() {
     return html`<details class="log" @toggle=${(event: Event) => this.onToggle(event)}>
-      <summary>History</summary>
+      <summary>Decisions</summary>
       ${this.opened ? this.renderOpened() : nothing}
     </details>`;
   }

@@ -29,6 +29,18 @@ export function state(status: Status): TemplateResult {
   return html`<span class="state ${status}">${stateShape(status)}${statusWord[status]}</span>`;
 }
 
+/** What a list says of a finding that is no work. */
+export function historyTag(): TemplateResult {
+  return html`<span class="tag" title="It lies before the boundary of history: the first run found it, and nobody has to triage it.">history</span>`;
+}
+
+/** Whether a finding is gone, history, or what was decided about it. */
+export function standing(member: Member): TemplateResult {
+  if (member.condition === "gone") return html`<span class="tag">gone</span>`;
+  if (!member.history) return state(member.status);
+  return member.status === "new" ? historyTag() : html`${state(member.status)} ${historyTag()}`;
+}
+
 export function stateShape(status: Status): TemplateResult {
   const shapes: Record<Status, TemplateResult> = {
     new: html`<svg viewBox="0 0 12 12" aria-hidden="true"><path d="M6 .8 11.2 6 6 11.2.8 6Z" /></svg>`,

@@ -1,7 +1,7 @@
 /** Every view and its state as an address: read one, write one, go there. */
 
 /** What nobody has dealt with, what somebody has, and what later data no longer show. */
-export type Tab = "unprocessed" | "processed" | "gone";
+export type Tab = "unprocessed" | "processed" | "history" | "gone";
 
 export interface TriageAddress {
   view: "triage";
@@ -61,7 +61,7 @@ export interface UnknownAddress {
 export type Address = TriageAddress | TraceAddress | ExploreAddress | UnknownAddress;
 export type Scale = "auto" | "zero" | "log" | "ratio";
 
-const TABS: readonly Tab[] = ["unprocessed", "processed", "gone"];
+const TABS: readonly Tab[] = ["unprocessed", "processed", "history", "gone"];
 const SCALES: readonly Scale[] = ["auto", "zero", "log", "ratio"];
 export const DEFAULT_SORT = "-change";
 const PAGE_SIZE = 50;

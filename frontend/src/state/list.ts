@@ -15,7 +15,7 @@ export function filterOf(address: TriageAddress): ListFilter {
   return {
     repository: address.repository,
     processed: address.tab === "processed",
-    history: false,
+    history: address.tab === "history",
     gone: address.tab === "gone",
     filter: address.filter,
     direction: (address.direction || null) as Direction | null,

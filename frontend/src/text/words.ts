@@ -105,6 +105,13 @@ export const statusWord: Record<Status, string> = {
   ticket: "ticket",
 };
 
+/** Whether a finding is gone, history, or what was decided about it. */
+export function standingInWords({ condition, history, status }: Pick<Member, "condition" | "history" | "status">): string {
+  if (condition === "gone") return "gone";
+  if (!history) return statusWord[status];
+  return status === "new" ? "history" : `${statusWord[status]}, history`;
+}
+
 /** What a person decided: nothing yet where only a matching ticket makes the state `ticket`. */
 export function decidedStatus(member: Pick<Member, "status" | "ticket">): Status {
   return member.status === "ticket" && !member.ticket ? "new" : member.status;

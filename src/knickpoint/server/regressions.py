@@ -35,14 +35,17 @@ __all__ = [
     "FEW_MEMBERS",
     "Listing",
     "Ordering",
+    "Tab",
     "count_groups",
     "history_answer",
     "list_groups",
     "list_members",
     "list_regressions",
     "listed",
+    "matching",
     "member_answers",
     "repositories_of",
+    "tab_of",
 ]
 
 FEW_MEMBERS: Final = 5

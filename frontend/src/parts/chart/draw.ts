@@ -169,22 +169,23 @@ function drawMarks(canvas: Canvas): void {
 function drawMark(canvas: Canvas, mark: ChartMark, x: number, room: { taken: number; until: number }): number {
   const { at, ratio, colours, plot: { bbox } } = canvas;
   const top = bbox.top - (STRIP / 2) * ratio;
-  at.strokeStyle = at.fillStyle = mark.gone ? colours.faint : colours.status[mark.status];
-  at.lineWidth = (mark.gone ? 1 : 1.25) * ratio;
-  at.setLineDash(mark.gone ? [ratio, 5 * ratio] : [4 * ratio, 4 * ratio]);
+  const calm = mark.gone || mark.history;
+  at.strokeStyle = at.fillStyle = calm ? colours.faint : colours.status[mark.status];
+  at.lineWidth = (calm ? 1 : 1.25) * ratio;
+  at.setLineDash(calm ? [ratio, 5 * ratio] : [4 * ratio, 4 * ratio]);
   at.beginPath();
   at.moveTo(x, top + 6 * ratio);
   at.lineTo(x, bbox.top + bbox.height);
   at.stroke();
   at.setLineDash([]);
-  at.lineWidth = 1.75 * ratio;
+  at.lineWidth = (calm ? 1.25 : 1.75) * ratio;
   if (mark.gone) cross(at, x, top, 4 * ratio);
-  else shape(at, mark.status, x, top, 5 * ratio, colours.paper);
+  else shape(at, mark.status, x, top, (mark.history ? 3.5 : 5) * ratio, colours.paper);
   const { width } = at.measureText(mark.text);
   const right = width <= room.until - x - 18 * ratio;
   const left = width <= x - room.taken - 18 * ratio;
   if (right || left) {
-    at.fillStyle = mark.gone || mark.status === "hidden" ? colours.faint : colours.direction[mark.direction];
+    at.fillStyle = calm || mark.status === "hidden" ? colours.faint : colours.direction[mark.direction];
     at.fillText(mark.text, right ? x + 10 * ratio : x - 10 * ratio - width, top);
   }
   return right ? x + 10 * ratio + width : x + 8 * ratio;

@@ -29,6 +29,8 @@ export interface ChartMark {
   text: string;
   /** Later data no longer show it. */
   gone: boolean;
+  /** It is no work. */
+  history: boolean;
 }
 
 /** Something else that happened at a commit. */

@@ -3,7 +3,7 @@
 import { html, nothing } from "lit";
 import type { Changes, Member, Status } from "../../api/client";
 import "../../parts/log";
-import { change, compared, date, hash, hazard, state, ticketLink } from "../../parts/pieces";
+import { change, compared, date, hash, hazard, standing, ticketLink } from "../../parts/pieces";
 import { decide, oneFinding } from "../../state/decide";
 import { number } from "../../text/numbers";
 import { count, decidedStatus } from "../../text/words";
@@ -52,7 +52,7 @@ function renderChange(desk: Desk, member: Member) {
       </div>
     </td>
     <td>
-      ${member.condition === "gone" ? html`<span class="tag">gone</span>` : state(member.status)}
+      ${standing(member)}
       ${member.condition === "recovered" ? html` <span class="tag" title="Later values are back at the level before.">recovered</span>` : nothing}
       ${member.ticket || member.matched_ticket ? html`<div class="second">${ticketLink(member.ticket || member.matched_ticket)}</div>` : nothing}
       ${member.note ? html`<div class="second note" title=${member.note}>${member.note}</div>` : nothing}

@@ -1,9 +1,9 @@
 /** The pinned commit: what it is, what ran there, and among which commits its change lies. */
 
 import { html, nothing } from "lit";
-import type { Changes, Run } from "../../api/client";
+import type { Changes, Member, Run } from "../../api/client";
 import { hash } from "../../parts/pieces";
-import { triage, writeAddress } from "../../state/address";
+import { triage, writeAddress, type Tab } from "../../state/address";
 import { grouped } from "../../text/format";
 import { moment, valueText } from "../../text/numbers";
 import { count } from "../../text/words";
@@ -16,6 +16,13 @@ export function renderCommit(desk: Desk, changes: Changes) {
     <h2 id="commit-title">Commit</h2>
     ${renderPinned(desk, changes)}
   </section>`;
+}
+
+/** The list that a finding is on. */
+function tabOf({ condition, history, status }: Member): Tab {
+  if (condition === "gone") return "gone";
+  if (status !== "new") return "processed";
+  return history ? "history" : "unprocessed";
 }
 
 function renderPinned(desk: Desk, changes: Changes) {
@@ -42,7 +49,7 @@ function renderPinned(desk: Desk, changes: Changes) {
         .map((own) => html`<div><dt>Changed</dt><dd>${renderFacts(own)} <span class="faint">since commit ${grouped(own.previous + 1)}</span></dd></div>`)}
       ${desk.runs.map((run) => renderRun(run, changes.trace.unit))}
       ${found
-        ? html`<div><dt>Others</dt><dd><a href=${writeAddress({ ...triage, tab: found.status === "new" ? "unprocessed" : "processed", repository: changes.trace.repository, filter: commit.hash })}>All findings at this commit</a></dd></div>`
+        ? html`<div><dt>Others</dt><dd><a href=${writeAddress({ ...triage, tab: tabOf(found), repository: changes.trace.repository, filter: commit.hash })}>All findings at this commit</a></dd></div>`
         : nothing}
     </dl>
     ${renderSuspects(desk)}`;

@@ -67,6 +67,7 @@ export function markOf(member: Member): ChartMark | undefined {
     direction: member.direction,
     text: `${member.size > 0 ? "▲" : "▼"} ${changeInWords(member)}`,
     gone: member.condition === "gone",
+    history: member.history,
   };
 }
 

@@ -3,13 +3,13 @@
 import { html, nothing } from "lit";
 import type { Changes, Environment } from "../../api/client";
 import type { ChartRange, Hovered } from "../../parts/chart/model";
-import { change, date, state, waiting } from "../../parts/pieces";
+import { change, date, standing, state, waiting } from "../../parts/pieces";
 import type { Scale } from "../../state/address";
 import { pan, zoom } from "../../state/zoom";
 import { grouped } from "../../text/format";
 import { traceText } from "../../text/names";
 import { valueText } from "../../text/numbers";
-import { changeInWords, comparison, count, percent, statusWord, times } from "../../text/words";
+import { changeInWords, comparison, count, percent, standingInWords, times } from "../../text/words";
 import { changeAt, environmentsUntil, type Desk, type Regions } from "./desk";
 
 const SCALES: readonly [Scale, string][] = [
@@ -71,10 +71,12 @@ export function renderPlot(desk: Desk, changes: Changes) {
 }
 
 function renderLegend(desk: Desk, changes: Changes) {
-  const used = [...new Set(changes.changes.map((member) => member.status))];
+  const decided = changes.changes.filter((member) => !member.history || member.status !== "new");
+  const used = [...new Set(decided.map((member) => member.status))];
   return html`<div class="legend" aria-hidden="true">
       <span><i class="key-level"></i>stable level and its spread</span>
       ${used.map((status) => state(status))}
+      ${desk.marks.some((mark) => mark.history && !mark.gone) ? html`<span><i class="key-history"></i>history</span>` : nothing}
       ${desk.marks.some((mark) => mark.suspects > 1 && !mark.gone) ? html`<span><i class="key-suspect"></i>not measured, change lies in here</span>` : nothing}
       ${desk.environments.length > 0 ? html`<span><i class="key-note"></i>environment changed</span>` : nothing}
       ${desk.failures.some((own) => own.failed) ? html`<span><i class="key-failed">×</i>failed</span>` : nothing}
@@ -90,7 +92,7 @@ function renderLegend(desk: Desk, changes: Changes) {
 /** The plot in words, for those who do not see it. */
 function chartText(desk: Desk, changes: Changes): string {
   const parts = desk.members.map(
-    (member) => `${changeInWords(member)} at ${member.commit.short}, ${member.condition === "gone" ? "gone" : statusWord[member.status]}`,
+    (member) => `${changeInWords(member)} at ${member.commit.short}, ${standingInWords(member)}`,
   );
   return `Values of ${traceText(changes.trace.params)} over ${count(changes.measured, "measured commit")}. ${
     parts.length > 0 ? `Changes: ${parts.join("; ")}.` : "No changes."
@@ -112,7 +114,7 @@ function describe(desk: Desk, changes: Changes, hovered: Hovered) {
           <div class="second"><code class="hash">${commit.short}</code><span>${commit.author}</span>${date(commit.time)}<span>commit ${grouped(position + 1)}</span></div>`
       : html`<div class="faint">commit ${grouped(position + 1)}</div>`}
     ${mark
-      ? html`<div class="tip-mark">${change(mark)} ${mark.condition === "gone" ? html`<span class="tag">gone</span>` : state(mark.status)}
+      ? html`<div class="tip-mark">${change(mark)} ${standing(mark)}
           <span class="tip-line figure">${comparison(mark)}</span>
           ${mark.place.suspects > 1 ? html`<span class="faint">in one of ${mark.place.suspects} commits</span>` : nothing}</div>`
       : nothing}

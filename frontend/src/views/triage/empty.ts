@@ -6,6 +6,19 @@ import { freshnessText } from "../../state/freshness";
 import { count } from "../../text/words";
 import type { Desk } from "./desk";
 
+/** There is nothing to do, but a long past to look at. */
+function renderHistory(data: Regressions, told: string) {
+  const [are, them] = data.history === 1 ? ["is", "it"] : ["are", "them"];
+  const found = `${count(data.history, "commit")} with changes ${are} history: the first run found ${them}`;
+  return html`<div class="notice">
+    <h2>${data.processed > 0 ? "All done" : "Nothing to triage"}</h2>
+    <p>${found}, and history needs no triage. What changes from now on appears here. ${told}</p>
+    <a class="button" href="/triage?tab=history">See the history</a>
+    <p>To make work of what is newer than a date or a commit, or of all of it without <code>--since</code>:</p>
+    <pre class="commands">knick history take --since 2026-01-31</pre>
+  </div>`;
+}
+
 export function renderEmpty(desk: Desk, data: Regressions) {
   const { filter, direction, status, least, tab, repository } = desk.address;
   const told = desk.freshness ? freshnessText(desk.freshness.alerts) : "";
@@ -30,6 +43,14 @@ export function renderEmpty(desk: Desk, data: Regressions) {
       <a class="button" href="/triage">Go to the unprocessed findings</a>
     </div>`;
   }
+  if (tab === "history") {
+    return html`<div class="notice">
+      <h2>Nothing is history</h2>
+      <p>What the first run over a repository finds is listed here, unless it was taken into work.</p>
+      <a class="button" href="/triage">Go to the unprocessed findings</a>
+    </div>`;
+  }
+  if (data.history > 0) return renderHistory(data, told);
   if (data.processed > 0) {
     return html`<div class="notice">
       <h2>All done</h2>

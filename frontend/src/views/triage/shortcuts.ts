@@ -62,6 +62,7 @@ export function shortcutsOf(view: Keyboard): Shortcuts[] {
       list: [
         { keys: ["/"], does: "filter", run: () => view.querySelector<HTMLInputElement>("#filter")?.focus() },
         { keys: ["p"], does: "switch between unprocessed and processed", run: () => view.show(tab === "unprocessed" ? "processed" : "unprocessed") },
+        { keys: ["H"], does: "history: what the first run found", run: () => view.show("history") },
         { keys: ["G"], does: "findings that are gone", run: () => view.show("gone") },
       ],
     },

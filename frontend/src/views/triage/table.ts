@@ -5,7 +5,7 @@ import { guard } from "lit/directives/guard.js";
 import { repeat } from "lit/directives/repeat.js";
 import type { Group, Member, Regressions, Status } from "../../api/client";
 import "../../parts/log";
-import { change, compared, cutName, date, failed, hash, hazard, key, state, ticketLink, traceLabel, waiting } from "../../parts/pieces";
+import { change, compared, cutName, date, failed, hash, hazard, historyTag, key, state, ticketLink, traceLabel, waiting } from "../../parts/pieces";
 import { sparkline } from "../../parts/sparkline";
 import { writeAddress, type Tab } from "../../state/address";
 import { freshnessText } from "../../state/freshness";
@@ -40,9 +40,11 @@ const COLUMNS: readonly Column[] = [
   { place: "date", sorts: [{ by: "date", label: "Date", first: "-" }] },
   { place: "traces", sorts: [{ by: "traces", label: "Traces", first: "-" }] },
 ];
-const CAPTIONS: Record<Tab, string> = { unprocessed: "Unprocessed", processed: "Processed", gone: "Gone" };
+const CAPTIONS: Record<Tab, string> = { unprocessed: "Unprocessed", processed: "Processed", history: "Unprocessed historical", gone: "Gone" };
+const DECIDE = html`${key("x")} select · ${key("a")} acknowledge · ${key("h")} hide · ${key("u")} undo ·`;
 const FOOT: Record<Tab, TemplateResult> = {
-  unprocessed: html`${key("x")} select · ${key("a")} acknowledge · ${key("h")} hide · ${key("u")} undo ·`,
+  unprocessed: DECIDE,
+  history: DECIDE,
   processed: html`${key("x")} select · ${key("r")} put back · ${key("u")} undo ·`,
   gone: html`${key("p")} back ·`,
 };
@@ -85,6 +87,11 @@ export function renderTable(desk: Desk, data: Regressions, rows: readonly Row[])
       ${desk.freshness ? html`<span>${freshnessText(desk.freshness.alerts)}</span>` : nothing}
       <span>${count(data.groups_total, "commit")}</span>
     </p>`;
+}
+
+/** Whether somebody may have decided about what a list shows. */
+function isDecided(tab: Tab): boolean {
+  return tab === "processed" || tab === "gone";
 }
 
 /** What a row is drawn from; while it stays the same, so does the row. */
@@ -180,7 +187,8 @@ function renderGroup(desk: Desk, row: GroupRow, current: boolean) {
         ${group.place.suspects > 1
           ? html`<span class="range" title="Not every commit was measured: the change lies somewhere in these.">one of ${group.place.suspects} commits</span>`
           : nothing}
-        ${desk.address.tab === "unprocessed" ? nothing : renderStates(group)}
+        ${group.history && desk.address.tab !== "history" ? historyTag() : nothing}
+        ${isDecided(desk.address.tab) ? renderStates(group) : nothing}
       </div>
       <div class="second indent facts-line">
         ${hash(commit)}<span class="clip" title=${commit.author}>${commit.author}</span><span class="when-narrow">${date(commit.time)}</span>
@@ -236,7 +244,7 @@ function renderMember(desk: Desk, row: MemberRow, current: boolean) {
           ${member.status === "new" ? nothing : html`<span>${state(member.status)}</span>`}
           ${member.ticket || member.matched_ticket ? html`<span>${ticketLink(member.ticket || member.matched_ticket)}</span>` : nothing}
           ${member.note ? html`<span class="note" title=${member.note}>${member.note}</span>` : nothing}
-          ${desk.address.tab === "unprocessed" ? nothing : html`<kp-log .finding=${member.id}></kp-log>`}
+          ${isDecided(desk.address.tab) ? html`<kp-log .finding=${member.id}></kp-log>` : nothing}
         </div>
       </td>
       <td class="c-spark">${sparkline(member)}</td>

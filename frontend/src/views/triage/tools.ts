@@ -24,6 +24,7 @@ export function renderTools(desk: Desk) {
   return html`<div class="tools">
     <nav class="tabs" aria-label="Findings">
       ${tab("unprocessed", "Unprocessed", data?.unprocessed)} ${tab("processed", "Processed", data?.processed)}
+      ${data?.history || now === "history" ? tab("history", "History", data?.history) : nothing}
       ${data?.gone || now === "gone" ? tab("gone", "Gone", data?.gone) : nothing}
     </nav>
     <span class="busy ${desk.busy && data ? "on" : ""}" aria-hidden="true"></span>

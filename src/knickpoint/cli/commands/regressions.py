@@ -222,6 +222,21 @@ def _list(opened: Instance, wish: _Wish, order: str, limit: int | None) -> tuple
     return list(islice(_rows(opened.store, ordered[:limit]), limit)), total
 
 
+def _nothing(opened: Instance, wish: _Wish) -> str:
+    """Say that the list is empty, and how much history it leaves out."""
+    from dataclasses import replace
+
+    left_out = 0
+    if True not in wish.sides:
+        for repository, selection in _selections(opened, wish):
+            chosen = replace(selection, processed=wish.processed, history=True)
+            left_out += opened.store.findings.count_findings(repository, selection=chosen)
+    if not left_out:
+        return "Nothing to triage. New results are judged by `knick run`."
+    are = "1 finding is" if left_out == 1 else f"{left_out:,} findings are"
+    return f"Nothing to triage. {are} history: `knick regressions --history`; `knick history take` makes work of it."
+
+
 @click.command("regressions")
 @click.option(
     "--status",
@@ -305,8 +320,10 @@ def command(
     processed = {"unprocessed": False, "processed": True, "all": None}[status]
     sides = tuple(side for side, wanted in ((False, work or not history), (True, history or not work)) if wanted)
     with open_chosen_instance(instance) as opened:
-        rows, total = _list(opened, _Wish(selection, processed, sides, repository, query), order, limit)
+        wish = _Wish(selection, processed, sides, repository, query)
+        rows, total = _list(opened, wish, order, limit)
+        empty = "" if rows else _nothing(opened, wish)
     columns = _COLUMNS if output is OutputFormat.TEXT else _COLUMNS + _DETAILS
-    show(columns, rows, output, empty="Nothing to triage. New results are judged by `knick run`.")
+    show(columns, rows, output, empty=empty)
     if total > len(rows):
         click.echo(f"{total - len(rows):,} more of {total:,} findings: raise --limit, or filter.", err=True)
