@@ -109,6 +109,9 @@ bench-accuracy: setup-dev ## Accuracy of detection beside its peers
 bench-store: setup-dev ## Speed of the store beside its peers
 	@$(BIN)/python benchmarks/store.py
 
+bench-dashboard: setup-dev ## Speed of the triage page of a large instance
+	@$(BIN)/python benchmarks/dashboard_page.py
+
 bench-formats: setup-dev ## Speed of reading results files beside the JSON parser alone
 	@$(BIN)/python benchmarks/formats.py
 
@@ -137,4 +140,4 @@ format: $(STAMPS)/dev ## Format the Python code
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
 
-.PHONY: help setup setup-dev demo test lint types imports test-python test-frontend docs docs-write test-long bench-detect bench-accuracy bench-store bench-formats train-default fuzz-formats lock format clean
+.PHONY: help setup setup-dev demo test lint types imports test-python test-frontend docs docs-write test-long bench-detect bench-accuracy bench-store bench-dashboard bench-formats train-default fuzz-formats lock format clean
