@@ -57,6 +57,20 @@ def test_alerts_are_listed_with_why_one_cannot_run(knick: Knick) -> None:
     assert any("cannot run" in row["observed"] for row in doctor(knick))
 
 
+@pytest.mark.usefixtures("judged")
+def test_applying_alerts_says_first_how_many_findings_go(knick: Knick) -> None:
+    before = len(json.loads(knick("regressions", "--format", "json").output))
+    configure('[alerts.other]\nquery = "benchmark=nothing"\n')
+    for options in (["--dry-run"], []):
+        rows = {row["name"]: row for row in json.loads(knick("alerts", "apply", *options, "--format", "json").output)}
+        assert rows["default"]["change"] == "removed"
+        assert rows["default"]["gone"] > 0
+        assert (rows["default"]["decided"], rows["default"]["staying"]) == (0, 0)
+        assert rows["other"]["gone"] == 0
+        left = len(json.loads(knick("regressions", "--format", "json").output))
+        assert left == (before if options else 0)
+
+
 def test_judging_afresh_finds_nothing_else(knick: Knick, judged: Path) -> None:
     assert "nothing is new" in knick("run", "--afresh", "--instance", judged).output
 

@@ -100,6 +100,8 @@ def _text(alert: Alert) -> str:
 def compare_alerts(store: Store, alerts: Sequence[Alert]) -> list[Difference]:
     """Compare ``alerts`` with those that were applied last, by name.
 
+    An alert that has run without being applied, and is not there any more, counts as removed: its findings are.
+
     Raises:
         ConfigError: two alerts have one name.
     """
@@ -112,13 +114,13 @@ def compare_alerts(store: Store, alerts: Sequence[Alert]) -> list[Difference]:
     stored = {name: json.loads(text) for name, text in store.findings.alerts.stored().items()}
     wanted = {alert.name: json.loads(_text(alert)) for alert in alerts}
     differences = []
-    for name in sorted({*stored, *wanted}):
+    for name in sorted({*stored, *wanted, *store.findings.alerts_seen()}):
         old, new = stored.get(name, {}), wanted.get(name, {})
         settings = {key: (old.get(key), new.get(key)) for key in sorted({*old, *new}) if old.get(key) != new.get(key)}
-        if name not in stored:
-            change = AlertChange.ADDED
-        elif name not in wanted:
+        if name not in wanted:
             change = AlertChange.REMOVED
+        elif name not in stored:
+            change = AlertChange.ADDED
         else:
             change = AlertChange.CHANGED if settings else AlertChange.UNCHANGED
         differences.append(Difference(name, change, settings, failures.get(name, "")))

@@ -23,7 +23,7 @@ from knickpoint.watch.seeing import group_key, moved_together, refusal
 from knickpoint.watch.settle import Fresh
 from knickpoint.work import Runner, Serial
 
-__all__ = ["compare", "look_again", "looked", "retire", "take_back"]
+__all__ = ["compare", "leave", "look_again", "looked", "retire", "take_back"]
 
 _BLOCK: Final = 4096
 """Traces whose known sightings are read at a time."""
@@ -173,9 +173,8 @@ def look_again(store: Store, jobs: Sequence[Job], fresh: Mapping[int, Fresh], li
     return found
 
 
-def take_back(store: Store, job: Job, lines: Lines, fresh: dict[int, Fresh]) -> None:
-    """Drop what the alert saw in traces that it does not match any more."""
-    left = np.setdiff1d(store.findings.traces_seen_by(job.alert.name, lines.repository), job.ids)
+def leave(store: Store, job: Job, left: NDArray[np.int64], lines: Lines, fresh: dict[int, Fresh]) -> None:
+    """Put into ``fresh`` that the alert sees nothing any more in the traces ``left``; nothing is written."""
     if not left.size:
         return
     for frame in store.frames.blocks(job.line, left):
@@ -185,7 +184,14 @@ def take_back(store: Store, job: Job, lines: Lines, fresh: dict[int, Fresh]) -> 
             entry.sightings[job.alert.name] = ()
             _measure(entry, job.line, np.flatnonzero(~np.isnan(frame.values[row])) + frame.first, lines)
             job.lost += sum(sighting.alert == job.alert.name for sighting in seen.get(trace.id, []))
-    store.findings.judged.set(job.alert.name, left, np.zeros(left.size, dtype=np.uint64))
+
+
+def take_back(store: Store, job: Job, lines: Lines, fresh: dict[int, Fresh]) -> None:
+    """Drop what the alert saw in traces that it does not match any more."""
+    left = np.setdiff1d(store.findings.traces_seen_by(job.alert.name, lines.repository), job.ids)
+    leave(store, job, left, lines, fresh)
+    if left.size:
+        store.findings.judged.set(job.alert.name, left, np.zeros(left.size, dtype=np.uint64))
 
 
 def retire(store: Store, names: Collection[str], lines: Lines, fresh: dict[int, Fresh]) -> None:

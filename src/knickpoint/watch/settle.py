@@ -18,7 +18,7 @@ from knickpoint.watch.lines import Lines
 from knickpoint.watch.reconcile import reconcile
 from knickpoint.watch.regroup import Moves
 
-__all__ = ["Fresh", "Settled", "settle"]
+__all__ = ["Fresh", "Settled", "changes_of", "settle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,8 @@ def _by_line(
     return found
 
 
-def _changes(fresh: Fresh, known: Sequence[KnownPoint], seen: Sequence[Sighting], lines: Lines) -> list[PointChange]:
+def changes_of(fresh: Fresh, known: Sequence[KnownPoint], seen: Sequence[Sighting], lines: Lines) -> list[PointChange]:
+    """Return what becomes of the points of one trace, given its ``known`` ones and what alerts saw of it before."""
     changes: list[PointChange] = []
     for name, (points, sightings) in sorted(_by_line(fresh, known, seen, lines).items()):
         measured = fresh.measured.get(name)
@@ -106,7 +107,7 @@ def settle(store: Store, fresh: Mapping[int, Fresh], lines: Lines) -> Settled:
             change
             for key in sorted(fresh)
             for change in _busy(
-                _changes(fresh[key], known.get(key, []), seen.get(key, []), lines), fresh[key], seen.get(key, [])
+                changes_of(fresh[key], known.get(key, []), seen.get(key, []), lines), fresh[key], seen.get(key, [])
             )
         ]
         traces = {key: one.trace for key, one in fresh.items()}

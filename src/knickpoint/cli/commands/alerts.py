@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +12,7 @@ from knickpoint.cli.output import Column, OutputFormat, format_option, show
 
 if TYPE_CHECKING:
     from knickpoint.watch.alerts import Difference
+    from knickpoint.watch.losses import Losses
 
 __all__ = ["command"]
 
@@ -25,7 +26,21 @@ _LIST = (
     Column("state"),
     Column("failure"),
 )
-_DIFFERENCE = (Column("name"), Column("change"), Column("settings", text=" · ".join), Column("failure"))
+
+
+def _number(count: int) -> str:
+    return f"{count:,}" if count else ""
+
+
+_DIFFERENCE = (
+    Column("name"),
+    Column("change"),
+    Column("settings", text=" · ".join),
+    Column("gone", "findings gone", text=_number, right=True),
+    Column("decided", "of them decided", text=_number, right=True),
+    Column("staying", "kept by others", text=_number, right=True),
+    Column("failure"),
+)
 
 
 @click.group("alerts")
@@ -64,22 +79,39 @@ def list_(instance: str | None, output: OutputFormat) -> None:
 @instance_option
 @format_option
 def apply(*, dry_run: bool, instance: str | None, output: OutputFormat) -> None:
-    """Make the alerts of the configuration those in force; findings that only a removed alert saw are gone."""
-    from knickpoint.watch.alerts import apply_alerts, compare_alerts
+    """Make the alerts of the configuration those in force; findings that only a removed alert saw are gone.
+
+    For each alert that changed or is removed, the answer says how many of its findings go, how many of these have a
+    status or a ticket, and how many it sees no more but stay because another alert sees them. Those of a changed alert
+    go at the next run. What an alert would find in addition is not counted.
+    """
+    from knickpoint.watch.alerts import AlertChange, apply_alerts, compare_alerts
+    from knickpoint.watch.losses import losses_of
 
     with open_chosen_instance(instance) as opened:
-        change = compare_alerts if dry_run else apply_alerts
-        differences = change(opened.store, opened.alerts)
-    show(_DIFFERENCE, _rows(differences), output)
+        differences = compare_alerts(opened.store, opened.alerts)
+        changed = [one.name for one in differences if one.change is not AlertChange.UNCHANGED]
+        losses = losses_of(opened.store, opened.alerts, changed)
+        if not dry_run:
+            apply_alerts(opened.store, opened.alerts)
+    show(_DIFFERENCE, _rows(differences, losses), output)
 
 
-def _rows(differences: Sequence[Difference]) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": one.name,
-            "change": one.change.value,
-            "settings": [f"{name}: {before} → {after}" for name, (before, after) in one.settings.items()],
-            "failure": one.failure,
-        }
-        for one in differences
-    ]
+def _rows(differences: Sequence[Difference], losses: Mapping[str, Losses]) -> list[dict[str, Any]]:
+    from knickpoint.watch.losses import Losses
+
+    rows = []
+    for one in differences:
+        lost = losses.get(one.name) or Losses()
+        rows.append(
+            {
+                "name": one.name,
+                "change": one.change.value,
+                "settings": [f"{name}: {before} → {after}" for name, (before, after) in one.settings.items()],
+                "gone": lost.gone,
+                "decided": lost.decided,
+                "staying": lost.staying,
+                "failure": one.failure,
+            }
+        )
+    return rows
