@@ -56,7 +56,7 @@ def test_an_export_that_is_imported_elsewhere_gives_the_same_export(knick: Knick
 def test_an_export_of_commits_of_which_nothing_tells_a_time_has_none(knick: Knick, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("commit,benchmark,value,unit,better\nname:first,a,1.5,points,higher\n")
     knick("init", tmp_path / "bare")
-    knick("import", tmp_path / "a.csv", "--instance", tmp_path / "bare")
+    knick("import", tmp_path / "a.csv", "--order", "given", "--instance", tmp_path / "bare")
     (row,) = _rows(knick("export", "--instance", tmp_path / "bare").output)
     assert (row["better"], row["commit_time"]) == ("higher", "")
 

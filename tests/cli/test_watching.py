@@ -27,10 +27,10 @@ def series(path: Path, *, canary: float = 1.0, factor: float = 1.0, stopped: int
     lines = ["commit,benchmark,unit,value"]
     for number in range(30):
         late, wobble = number >= 20, 1 + 0.002 * (number % 3)
-        lines.append(f"{number + 1:040x},sort,ms,{20 * (factor if late else 1) * wobble}")
-        lines.append(f"{number + 1:040x},canary,ms,{10 * (canary if late else 1) * wobble}")
+        lines.append(f"{number + 1},sort,ms,{20 * (factor if late else 1) * wobble}")
+        lines.append(f"{number + 1},canary,ms,{10 * (canary if late else 1) * wobble}")
         if number < stopped:
-            lines.append(f"{number + 1:040x},find,ms,{5 * wobble}")
+            lines.append(f"{number + 1},find,ms,{5 * wobble}")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 

@@ -244,7 +244,7 @@ def test_results_older_than_head_are_compared_with_the_newest_commit_which_is_sa
     base = base_of(lab, "")
     assert at(base) == project.git("rev-parse", "main")
     assert base.reason.startswith("the newest commit of main: the results do not say which commit they belong to, and")
-    assert "the file is older than HEAD" in base.reason
+    assert "is older than HEAD" in base.reason
 
 
 def test_of_a_url_head_is_that_of_the_work_tree_that_we_are_in(

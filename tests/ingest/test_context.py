@@ -17,7 +17,7 @@ from knickpoint.ingest.completion import Context
 from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.model.errors import InputError
 
-A, B = "a" * 40, "b" * 40
+A, B = "1000001", "1000002"
 
 GITHUB = {
     "GITHUB_ACTIONS": "true",

@@ -17,7 +17,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import Query
 
-A = "a" * 40
+A = "1000001"
 GOLDEN = Path(__file__).parents[1] / "formats" / "golden"
 MAPPING = """
 name = "rally"

@@ -12,7 +12,7 @@ from tests.ingest.conftest import Lab
 from knickpoint.ingest import ImportState
 from knickpoint.ingest.sources import Watched, take_arrivals
 
-A, B = "a" * 40, "b" * 40
+A, B = "1000001", "1000002"
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.ingest.conftest import Lab
 from knickpoint.ingest import ImportState
 from knickpoint.store import FileState
 
-A, B, C = "a" * 40, "b" * 40, "c" * 40
+A, B, C = "1000001", "1000002", "1000003"
 
 
 def history(*entries: tuple[str, int, float]) -> str:

@@ -33,7 +33,7 @@ def test_results_with_a_placeholder_take_the_commit_of_the_ci(
     for name, value in GITHUB.items():
         monkeypatch.setenv(name, value)
     lab.take(lab.write("a.json", pytest_benchmark(commit)))
-    assert lab.line("p") == [A]
+    assert lab.line("p") == [GITHUB["GITHUB_SHA"]]
 
 
 @pytest.mark.parametrize("commit", PLACEHOLDERS)

@@ -17,7 +17,7 @@ from knickpoint.ingest.sources import Watched, arrived_names, keep_announcement,
 from knickpoint.model.errors import InputError, ServiceError
 from knickpoint.model.report import Problem
 
-A, B = "a" * 40, "b" * 40
+A, B = "1000001", "1000002"
 
 NewRepository = Callable[[str], GitRepository]
 
@@ -176,7 +176,7 @@ def test_a_place_that_stops_answering_is_left_for_the_next_poll(
     source = in_bucket(lab, bucket)
     names = [f"{number}.json" for number in range(8)]
     for number, name in enumerate(names):
-        bucket.put_object(Bucket="bench", Key=f"nightly/{name}", Body=skia(f"{number + 1}" * 40, 1))
+        bucket.put_object(Bucket="bench", Key=f"nightly/{name}", Body=skia(str(number + 1), 1))
     broken = failing(monkeypatch, *names)
     assert len(source.poll().files) == 5
     broken.clear()
@@ -205,7 +205,7 @@ def test_a_repository_that_cannot_be_read_does_not_stop_a_poll(lab: Lab, new_rep
     )
     source = Watched(lab.instance, "a", lab.instance.ingest.sources["a"])
     for number, repository in enumerate(("gone", "good")):
-        old(lab.skia(f"results/{number}/a.json", commit, sort=1))
+        old(lab.write(f"results/{number}/a.json", skia(commit, 1)))
         old(lab.write(f"results/{number}/knick.sidecar.json", {"repository": repository}))
     found = {outcome.state: outcome.lines()[0] for outcome in source.poll().files}
     assert found.keys() == {ImportState.UNREADABLE, ImportState.IMPORTED}

@@ -13,7 +13,7 @@ from knickpoint.ingest import ImportState
 from knickpoint.model.query import Query
 from knickpoint.model.report import Outcome
 
-A, B = "a" * 40, "b" * 40
+A, B = "1000001", "1000002"
 LIBTEST = """
 running 3 tests
 test checks_the_parser ... ignored

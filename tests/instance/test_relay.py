@@ -127,7 +127,7 @@ def results(instance: Instance, name: str, value: float = 1.0) -> bytes:
     """Write a results file where the source of the instance is, and return its announcement."""
     folder = instance.directory.parent / "results"
     entries = [{"key": {"benchmark": "sort", "unit": "ms"}, "measurement": value}]
-    (folder / name).write_text(json.dumps({"version": 1, "git_hash": "a" * 40, "results": entries}))
+    (folder / name).write_text(json.dumps({"version": 1, "git_hash": "1000001", "results": entries}))
     return json.dumps({"url": f"file://{folder}/{name}"}).encode()
 
 

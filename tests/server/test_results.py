@@ -48,3 +48,11 @@ def test_a_file_that_no_format_reads_is_refused(client: Client) -> None:
     answer = client.post(URL, params={"name": "strange"}, content=b"\x00\x01", headers=RIGHT)
     assert answer.status_code == 400
     assert answer.json()["error"]
+
+
+def test_a_commit_of_an_unknown_time_is_refused_and_comes_in_with_one(client: Client) -> None:
+    told = {"name": "ci-3", "commit": "fedcba9876543210"}
+    refused = client.post(URL, params=told, content=custom(1.0), headers=RIGHT)
+    taken = client.post(URL, params={**told, "time": "2026-01-31T12:00:00Z"}, content=custom(1.0), headers=RIGHT)
+    assert (refused.status_code, taken.status_code) == (400, 200)
+    assert "--order given" in refused.json()["remedy"]

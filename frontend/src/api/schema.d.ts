@@ -3084,6 +3084,8 @@ export interface operations {
                 commit?: string;
                 /** @description Branch of the results. */
                 branch?: string;
+                /** @description When they were measured, where they do not say it; UTC without a zone. */
+                time?: string | null;
                 /** @description Id of this execution, attempt included. */
                 run?: string;
                 /** @description Name of the format; the file is looked at without it. */

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
@@ -15,7 +15,7 @@ from knickpoint.formats.moment import read_moment
 from knickpoint.formats.node import Node
 from knickpoint.formats.rows import Rows
 from knickpoint.formats.source import Source
-from knickpoint.model.commit import Commit
+from knickpoint.model.commit import NO_TIME, Commit
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.revision import commit_name
@@ -163,7 +163,7 @@ def _commit(node: Node, time: datetime | None) -> Commit:
     if not revision:
         raise FormatError("the commit has no id", where=node.path, remedy="Take the entry out, or give it its commit.")
     author = node.maybe("author")
-    moment = read_moment(node.words("timestamp")) or time or datetime.fromtimestamp(0, UTC)
+    moment = read_moment(node.words("timestamp")) or time or NO_TIME
     subject = next(iter(node.words("message").strip().splitlines()), "")
     return Commit(
         revision,

@@ -26,7 +26,7 @@ def order_key(commit: Commit) -> OrderKey:
     Sources that count their commits are ordered by that number, and stand before those that do not; others by
     time, and equal times by hash, so that there is always one answer.
     """
-    if commit.hash.isascii() and commit.hash.isdigit() and len(commit.hash) < 16:
+    if commit.is_number:
         return (0, float(int(commit.hash)), commit.hash)
     return (1, _seconds(commit.time), commit.hash)
 

@@ -11,12 +11,20 @@ from knickpoint.ingest.pending import (
     retry_refused,
     retry_waiting,
 )
-from knickpoint.ingest.settings import Destination, IngestSettings, Rename, RepositorySettings, SourceSettings
+from knickpoint.ingest.settings import (
+    CommitOrder,
+    Destination,
+    IngestSettings,
+    Rename,
+    RepositorySettings,
+    SourceSettings,
+)
 from knickpoint.ingest.sidecar import Sidecar, read_sidecar
 from knickpoint.ingest.sources import Watched, take_arrivals
 
 __all__ = [
     "CiFacts",
+    "CommitOrder",
     "Destination",
     "FileOutcome",
     "ImportState",

@@ -17,7 +17,7 @@ from knickpoint.ingest.companions import companions_of
 from knickpoint.ingest.completion import Context
 from knickpoint.ingest.outcome import FileOutcome, ImportState, ImportSummary
 from knickpoint.ingest.places import takes_name
-from knickpoint.ingest.settings import Destination
+from knickpoint.ingest.settings import CommitOrder, Destination
 from knickpoint.ingest.sidecar import Sidecar, is_sidecar, sidecar_of
 from knickpoint.ingest.writing import Writer
 from knickpoint.model.errors import InputError
@@ -39,6 +39,8 @@ def import_files(
     branch: str = "",
     repository: str = "",
     params: Mapping[str, str] | None = None,
+    time: datetime | None = None,
+    order: CommitOrder = CommitOrder.TIME,
     dry_run: bool = False,
     as_work: bool = False,
     progress: Progress | None = None,
@@ -57,6 +59,8 @@ def import_files(
         branch: branch of all results.
         repository: name or URL of their repository.
         params: params to add to every result.
+        time: when all results were measured, aware; None where they say it.
+        order: what orders new commits without a git repository: their times, or that of ``paths`` and of rows.
         dry_run: do everything, then undo it.
         as_work: nothing of the repositories that files come into is history: what runs find there is work.
         progress: is told (done, total).
@@ -76,12 +80,17 @@ def import_files(
             remedy="Name the commit by its hash.",
         )
     given = Sidecar(
-        commit=revision.strip(), branch=branch, repository=repository, format=name, params=dict(params or {})
+        commit=revision.strip(),
+        branch=branch,
+        repository=repository,
+        time=time,
+        format=name,
+        params=dict(params or {}),
     )
     ci = read_ci()
     limit = destination.ingest.largest_megabytes
     beside = reader(limit)
-    writer = Writer(destination, Books(destination), dry_run, as_work)
+    writer = Writer(destination, Books(destination), dry_run, as_work, order)
     files, outcomes, ignored = _listed(paths)
     for done, (path, found) in enumerate(files.items()):
         if progress is not None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from knickpoint.ingest.completion import Completed
 from knickpoint.ingest.git_book import GitBook
 from knickpoint.ingest.results_book import ResultsBook
-from knickpoint.model.commit import Commit
+from knickpoint.ingest.settings import CommitOrder
+from knickpoint.model.commit import NO_TIME, Commit
 from knickpoint.model.errors import HistoryError
 from knickpoint.model.report import Problem, Report, Severity
 
@@ -34,9 +34,13 @@ def slots_in_git(book: GitBook, runs: Sequence[Completed]) -> tuple[dict[str, in
 
 
 def slots_from_results(
-    book: ResultsBook, report: Report, runs: Sequence[Completed]
+    book: ResultsBook, report: Report, runs: Sequence[Completed], order: CommitOrder
 ) -> tuple[dict[str, int], list[Problem]]:
-    """Take the commits of a file in and return revision → slot."""
+    """Take the commits of a file in and return revision → slot, and warnings.
+
+    Raises:
+        HistoryError: nothing says the place of a commit in the order of commits.
+    """
     described = {commit.hash: commit for commit in report.commits}
     slots: dict[str, int] = {}
     branches: dict[str, list[Completed]] = {}
@@ -54,9 +58,10 @@ def slots_from_results(
             else:
                 commit = described.get(revision) or _unknown_commit(one)
             commits[commit.hash] = _earlier(commits.get(commit.hash, commit), commit)
+        _put_in_order(book, list(commits.values()), order, branch)
         ordered = [commit for name, commit in described.items() if name in commits]
         rest = [commit for name, commit in commits.items() if name not in described]
-        learned, contradiction = book.learn(ordered, ordered=True, branch=branch)
+        learned, contradiction = book.learn(ordered, ordered=order is CommitOrder.TIME, branch=branch)
         if rest:
             also, _ = book.learn(rest, branch=branch)
             learned |= also
@@ -72,19 +77,36 @@ def slots_from_results(
     return slots, notes
 
 
+def _put_in_order(book: ResultsBook, commits: Sequence[Commit], order: CommitOrder, branch: str) -> None:
+    """Put new commits at the end if they come in the order given; else make sure that each has a place of its own."""
+    if order is CommitOrder.GIVEN:
+        book.learn(
+            [commit for commit in commits if book.find(commit.hash) is None], ordered=True, at_end=True, branch=branch
+        )
+        return
+    for commit in commits:
+        if not (commit.has_time or commit.is_number) and book.find(commit.hash) is None:
+            raise HistoryError(
+                f"nothing says when commit {commit.hash[:12]} was made or measured, and so where it stands among others",
+                remedy="Name the git repository in knickpoint.toml; or give the time, with --time or in a sidecar; or"
+                " import with --order given, oldest first.",
+            )
+
+
 def _timed(commit: Commit, one: Completed) -> Commit:
     """Return a commit that nobody described with the time of its earliest run."""
-    if not commit.is_bare or one.run.time is None or one.run.time >= commit.time:
+    if not commit.is_bare or one.run.time is None:
         return commit
-    return replace(commit, time=one.run.time)
+    return _earlier(commit, replace(commit, time=one.run.time))
 
 
 def _earlier(one: Commit, other: Commit) -> Commit:
-    return other if other.time < one.time else one
+    """Return that of two descriptions of a commit which has the earlier time; a known one before an unknown one."""
+    return min(one, other, key=lambda commit: (not commit.has_time, commit.time))
 
 
 def _unknown_commit(one: Completed) -> Commit:
     """Return a commit of which nothing but its name is known; the time of the run stands in for its own."""
     if not one.run.revision.isprintable() or len(one.run.revision) > 200:
         raise HistoryError(f"{one.run.revision[:40]!r} cannot be a commit", remedy="Name it by its hash or number.")
-    return Commit(one.run.revision, "", "", one.run.time or datetime.now(UTC), "")
+    return Commit(one.run.revision, "", "", one.run.time or NO_TIME, "")

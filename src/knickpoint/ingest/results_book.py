@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["ResultsBook"]
 
 _DEFAULT: Final = "main"
+_UNTIMED: Final = (1, 0.0)
+"""How the key begins of a commit without a time, which leaves open where its branch begins."""
 _USUAL: Final = frozenset({"", "HEAD", "main", "master", "trunk"})
 
 
@@ -43,9 +45,11 @@ class ResultsBook:
         return self.store.commits.find(self.repository, revision)
 
     def learn(
-        self, commits: Sequence[Commit], *, ordered: bool = False, branch: str = ""
+        self, commits: Sequence[Commit], *, ordered: bool = False, at_end: bool = False, branch: str = ""
     ) -> tuple[dict[str, int], bool]:
         """Take ``commits`` in and put them onto the line of ``branch``; ``ordered`` ones come oldest first.
+
+        Those that come ``at_end`` are new, and stand behind the last commit of the line whatever their times.
 
         Returns:
             Hash → slot, and whether what this file tells contradicts what others told about the order.
@@ -55,15 +59,20 @@ class ResultsBook:
         latest = self.store.commits.latest(self.repository)
         moved = self.store.commits.retimed(self.repository, commits)
         slots = self.store.commits.add(self.repository, commits)
-        order = list(dict.fromkeys(slots[commit.hash] for commit in commits))
+        default = self._default(branch)
+        order = list(dict.fromkeys([*(self._end(branch, default) if at_end else ()), *slots.values()]))
         pairs = list(pairwise(order)) if ordered else []
         new_pairs = self.store.commits.add_order(self.repository, pairs)
-        default = self._default(branch)
         if branch in _USUAL or branch == default:
             return slots, self._extend_default(default, commits, slots, new_pairs, latest, moved=moved)
         if moved:
             self._sort_default(default, ())
         return slots, self._extend_branch(branch, default, order)
+
+    def _end(self, branch: str, default: str) -> tuple[int, ...]:
+        """Return the last slot of the line of ``branch``, else of the default line; () where both are empty."""
+        line = () if branch in _USUAL else self._line(branch).slots
+        return (line or self._line(default).slots)[-1:]
 
     def _default(self, branch: str) -> str:
         if self.branch:
@@ -117,7 +126,8 @@ class ResultsBook:
         own = (before | set(slots)) - set(base)
         order, knot = self._ordered(own)
         keys = self._keys({*own, *base})
-        first = min((keys[slot] for slot in own), default=None)
+        timed = [keys[slot] for slot in own if keys[slot][:2] != _UNTIMED]
+        first = min(timed, default=None)
         fork = max((place for place, slot in enumerate(base) if first is None or keys[slot] < first), default=-1)
         slots = (*base[: fork + 1], *order)
         write_line(self.store, self.repository, old, slots, base=default if default != name else "", merge_base=fork)

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from knickpoint.store import Store
 
-__all__ = ["Destination", "IngestSettings", "Rename", "RepositorySettings", "SourceSettings"]
+__all__ = ["CommitOrder", "Destination", "IngestSettings", "Rename", "RepositorySettings", "SourceSettings"]
+
+
+class CommitOrder(Enum):
+    """Say what orders new commits where no git repository does."""
+
+    TIME = "time"
+    GIVEN = "given"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from knickpoint.ingest.naming import Naming, volatile_params
 from knickpoint.ingest.outcome import FileOutcome, ImportState
 from knickpoint.ingest.placing import slots_from_results, slots_in_git
 from knickpoint.ingest.results_book import ResultsBook
-from knickpoint.ingest.settings import Destination
+from knickpoint.ingest.settings import CommitOrder, Destination
 from knickpoint.ingest.unmeasured import count_outcomes, failure_warning, keys_without_trace, take_apart
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import HistoryError, InputError
@@ -63,6 +63,7 @@ class Writer:
     books: Books
     dry_run: bool = False
     as_work: bool = False
+    order: CommitOrder = CommitOrder.TIME
     _first: dict[str, bool] = field(default_factory=dict, init=False)
 
     def take(self, arrival: Arrival) -> FileOutcome:
@@ -198,8 +199,10 @@ class Writer:
         book = self.books.book(name)
         if isinstance(book, GitBook):
             slots, notes = slots_in_git(book, runs)
+            if self.order is CommitOrder.GIVEN:
+                self.books.note(f"git orders the commits of {name}: --order given changes nothing there")
         else:
-            slots, notes = slots_from_results(book, report, runs)
+            slots, notes = slots_from_results(book, report, runs, self.order)
         waiting = [one for one in runs if one.run.revision not in slots]
         self._first.setdefault(book.repository.name, not self.destination.store.runs.has_any(book.repository))
         if self.as_work:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
+from typing import Final
 
-__all__ = ["Commit", "Line", "Repository", "SlottedCommit"]
+__all__ = ["NO_TIME", "Commit", "Line", "Repository", "SlottedCommit"]
+
+NO_TIME: Final = datetime.fromtimestamp(0, UTC)
+"""The time of a commit of which no time is known."""
+
+
+_NUMBER_DIGITS: Final = 16
+"""A text of so many digits is a hash that happens to have no letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +33,8 @@ class Repository:
 class Commit:
     """A commit as its repository, or a results file, tells it.
 
-    ``hash`` is the full hash, or the number a source uses instead. ``time`` is aware, UTC; it is shown,
-    never used for order where a graph is known. ``parents`` are hashes, first parent first, empty where
+    ``hash`` is the full hash, or the number a source uses instead. ``time`` is aware, UTC, ``NO_TIME`` where it
+    is not known; it is shown, never used for order where a graph is known. ``parents`` are hashes, first parent first, empty where
     unknown. ``number`` is the repository's own count of commits where it writes one into its messages.
     """
 
@@ -43,6 +51,16 @@ class Commit:
     def is_bare(self) -> bool:
         """Whether nobody described it: its name is known from results, and its time is at best that of a run."""
         return not (self.author or self.email or self.subject or self.parents)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether it is known when it was made, or measured first."""
+        return self.time != NO_TIME
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its source counts commits, so that the number says its place."""
+        return self.hash.isascii() and self.hash.isdigit() and len(self.hash) < _NUMBER_DIGITS
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ def commit_answer(commit: Commit, position: int | None) -> CommitAnswer:
         short=short_hash(commit.hash),
         author=commit.author,
         email=commit.email,
-        time=commit.time if commit.time.timestamp() else None,
+        time=commit.time if commit.has_time else None,
         subject=commit.subject,
         url=commit.url,
         position=position,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, bindparam, select, update
 
-from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
+from knickpoint.model.commit import NO_TIME, Commit, Line, Repository, SlottedCommit
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.store.database import Database
 from knickpoint.store.packing import pack, unpack
@@ -23,7 +23,7 @@ _LAST_CHARACTER: Final = "\U0010ffff"
 
 
 def _commit_of(row: Row[Any]) -> SlottedCommit:
-    time = datetime.fromtimestamp(row.time, UTC) if row.time is not None else datetime.fromtimestamp(0, UTC)
+    time = datetime.fromtimestamp(row.time, UTC) if row.time is not None else NO_TIME
     parents = tuple(row.parents.split())
     commit = Commit(row.hash, row.author, row.email, time, row.subject, parents, row.url, row.number)
     return SlottedCommit(row.slot, commit)

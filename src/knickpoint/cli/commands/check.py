@@ -47,7 +47,7 @@ def _base_fields(base: Base | None, report: CheckReport) -> dict[str, Any]:
     commit = base.commit.commit if base and base.commit else None
     return {
         "base": commit.hash if commit else None,
-        "base_time": commit.time.isoformat() if commit else None,
+        "base_time": commit.time.isoformat() if commit and commit.has_time else None,
         "base_subject": commit.subject if commit else None,
         "base_reason": base.reason if base else _NO_HISTORY,
         "base_commits": report.measured,

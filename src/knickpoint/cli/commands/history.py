@@ -154,7 +154,7 @@ def _row(store: Store, repository: Repository) -> dict[str, Any]:
         "repository": repository.name,
         "line": extent.line,
         "commit": commit.hash if commit else "",
-        "date": commit.time.date().isoformat() if commit else "",
+        "date": commit.time.date().isoformat() if commit and commit.has_time else "",
         "subject": commit.subject if commit else "no run yet" if boundary is None else "nothing is history",
         "history": sides.history,
         "work": sides.work,

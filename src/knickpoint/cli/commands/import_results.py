@@ -12,6 +12,8 @@ from knickpoint.cli.progress import Progress
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from knickpoint.ingest import ImportSummary
 
 __all__ = ["command"]
@@ -72,6 +74,19 @@ _IGNORED = {
     metavar="COMMIT",
     help="The commit that was measured: a hash or number, in a git repository also HEAD, a branch or a tag.",
 )
+@click.option(
+    "--time",
+    default="",
+    metavar="TIME",
+    help="When it was measured, where the results do not say: 2026-01-31T12:00:00Z.",
+)
+@click.option(
+    "--order",
+    type=click.Choice(["time", "given"]),
+    default="time",
+    show_default=True,
+    help="What orders new commits without a git repository: their times, or that of PATHS and rows as they are given.",
+)
 @click.option("--branch", default="", help="The branch, where the results do not say.")
 @click.option("--repository", default="", metavar="NAME", help="The repository, where the results do not say.")
 @click.option(
@@ -91,6 +106,8 @@ def command(
     paths: tuple[str, ...],
     format_name: str,
     commit: str,
+    time: str,
+    order: str,
     branch: str,
     repository: str,
     params: tuple[str, ...],
@@ -113,7 +130,7 @@ def command(
         raise InputError(
             "no results are named", where="PATH", remedy="Name files or folders, or see knick import --list."
         )
-    from knickpoint.ingest import ImportState, import_files
+    from knickpoint.ingest import CommitOrder, ImportState, import_files
 
     with open_chosen_instance(instance) as opened:
         with Progress("Importing") as progress:
@@ -123,6 +140,8 @@ def command(
                 format=format_name,
                 revision=commit,
                 branch=branch,
+                time=_moment(time),
+                order=CommitOrder(order),
                 repository=repository,
                 params=read_pairs(params, "--param"),
                 dry_run=dry_run,
@@ -136,6 +155,16 @@ def command(
             opened.store.seal()
     if summary.failed:
         raise click.exceptions.Exit(2)
+
+
+def _moment(text: str) -> datetime | None:
+    """Return the time that ``text`` says, None for "". Raises ``InputError`` where it says none."""
+    from knickpoint.formats.moment import read_moment
+
+    moment = read_moment(text)
+    if text and moment is None:
+        raise InputError(f"{text!r} is not a time", where="--time", remedy="Write it as 2026-01-31T12:00:00Z.")
+    return moment
 
 
 def _tell(summary: ImportSummary, output: OutputFormat) -> None:

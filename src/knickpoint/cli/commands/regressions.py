@@ -77,7 +77,7 @@ class _Commits:
             own.slot: {
                 "commit": own.commit.hash,
                 "author": own.commit.author,
-                "date": own.commit.time.date().isoformat(),
+                "date": own.commit.time.date().isoformat() if own.commit.has_time else "",
                 "subject": own.commit.subject,
             }
             for own in store.commits.get(repository, sorted(slots))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
 
+from knickpoint.formats.moment import in_utc
 from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.model.errors import InputError
 from knickpoint.server.answers import ArrivalsAnswer, ErrorAnswer, UploadAnswer
@@ -54,6 +56,9 @@ async def post_results(
     repository: Annotated[str, Query(description="Name or URL of the repository.")] = "",
     commit: Annotated[str, Query(description="Commit of the results, where they do not say it.")] = "",
     branch: Annotated[str, Query(description="Branch of the results.")] = "",
+    time: Annotated[
+        datetime | None, Query(description="When they were measured, where they do not say it; UTC without a zone.")
+    ] = None,
     run: Annotated[str, Query(description="Id of this execution, attempt included.")] = "",
     format: Annotated[str, Query(description="Name of the format; the file is looked at without it.")] = "",  # noqa: A002
     dry_run: Annotated[bool, Query(description="Do everything, then undo it.")] = False,
@@ -62,7 +67,8 @@ async def post_results(
     """Take a results file, the body of the request, into the store, exactly once."""
     check_token(instance, authorization)
     data = await _read(request, largest_bytes(instance), _SPLIT)
-    told = Sidecar(commit=commit, branch=branch, repository=repository, run=run, format=format)
+    moment = in_utc(time) if time is not None else None
+    told = Sidecar(commit=commit, branch=branch, repository=repository, run=run, time=moment, format=format)
     return await run_in_threadpool(take_results, instance, data, f"upload:{name}", told, dry_run=dry_run)
 
 
