@@ -145,6 +145,22 @@ def test_a_document_appended_later_adds_its_run_and_leaves_the_others(lab: Lab) 
     assert lab.values() == {A: {"sort": 2}}
 
 
+def test_a_table_that_grows_by_a_commit_adds_that_run_and_leaves_the_others(lab: Lab) -> None:
+    text = "commit,benchmark,value\n"
+    for commit, value, same in ((A, 1.5, 0), (B, 2.5, 1), (C, 3.5, 2)):
+        text += f"{commit},sort,{value}\n"
+        (outcome,) = lab.take(lab.write("grows.csv", text)).files
+        assert (outcome.new, outcome.same, outcome.rerun, outcome.corrected) == (1, same, 0, 0)
+    assert lab.values() == {A: {"sort": 1.5}, B: {"sort": 2.5}, C: {"sort": 3.5}}
+
+
+def test_a_correction_of_the_first_run_of_a_table_that_grew_replaces_it(lab: Lab) -> None:
+    lab.take(lab.write("grows.csv", f"commit,benchmark,value\n{A},sort,1\n"))
+    (outcome,) = lab.take(lab.write("grows.csv", f"commit,benchmark,value\n{A},sort,2\n{B},sort,3\n")).files
+    assert (outcome.new, outcome.corrected, outcome.rerun) == (1, 1, 0)
+    assert lab.values() == {A: {"sort": 2}, B: {"sort": 3}}
+
+
 def test_a_document_that_breaks_off_keeps_the_whole_file_out(lab: Lab) -> None:
     (outcome,) = lab.take(lab.write("runs.json", _times(1, 2)[:-9]), revision=A).files
     assert outcome.state is ImportState.REFUSED

@@ -261,7 +261,8 @@ class Writer:
         self, arrival: Arrival, book: GitBook | ResultsBook, runs: Sequence[Completed], slots: dict[str, int]
     ) -> _Counts:
         apart = keys_without_trace(self.destination.store, book.repository, [one.run for one in runs])
-        items = _numbered([self._item(arrival, one, slots[one.run.revision], apart) for one in runs])
+        items = [self._item(arrival, one, slots[one.run.revision], apart) for one in runs]
+        items = _numbered(self._as_before(arrival, book.repository, runs, items))
         counts = _Counts()
         receipts = self.destination.store.runs.put_many(book.repository, items)
         for one, item, receipt in zip(runs, items, receipts, strict=True):
@@ -275,9 +276,24 @@ class Writer:
             self._tell_changes(receipt, one, counts)
         return counts
 
+    def _as_before(
+        self, arrival: Arrival, repository: Repository, runs: Sequence[Completed], items: Sequence[RunItem]
+    ) -> list[RunItem]:
+        """Return ``items`` with the identity that a run had while it was the only one of its file, which has grown."""
+        if self.destination.store.ledger.latest(arrival.source) is None:
+            return list(items)
+        alone = {
+            item.identity: self._identity(arrival, replace(one, run=replace(one.run, entry="")), item.slot)
+            for one, item in zip(runs, items, strict=True)
+            if one.run.entry and not one.run.identity
+        }
+        known = self.destination.store.runs.known(repository, [*alone, *alone.values()])
+        before = {name: former for name, former in alone.items() if former in known and name not in known}
+        return [replace(item, identity=before.get(item.identity, item.identity)) for item in items]
+
     @staticmethod
-    def _item(arrival: Arrival, one: Completed, slot: int, apart: Collection[str]) -> RunItem:
-        identity = run_identity(
+    def _identity(arrival: Arrival, one: Completed, slot: int) -> str:
+        return run_identity(
             one.run,
             commit=str(slot),
             source=arrival.source,
@@ -285,7 +301,9 @@ class Writer:
             keys=one.keys,
             params=arrival.context.told.params,
         )
-        digest = digest_run(one.run)
+
+    def _item(self, arrival: Arrival, one: Completed, slot: int, apart: Collection[str]) -> RunItem:
+        identity, digest = self._identity(arrival, one, slot), digest_run(one.run)
         return RunItem(slot, take_apart(one.run, apart), identity, digest, arrival.source, one.run.branch)
 
     def _tell_changes(self, receipt: Receipt, one: Completed, counts: _Counts) -> None:

@@ -68,9 +68,13 @@ class Fresh:
 
 def known_runs(connection: Connection, repository: Repository, items: Sequence[RunItem]) -> dict[str, Row[Any]]:
     """Return identity → the stored run, for those of ``items`` that are known."""
+    return known_identities(connection, repository, [item.identity for item in items])
+
+
+def known_identities(connection: Connection, repository: Repository, identities: Sequence[str]) -> dict[str, Row[Any]]:
+    """Return identity → the stored run, for those of ``identities`` that are known."""
     query = select(run.c.id, run.c.identity, run.c.content_hash, run.c.slot)
     query = query.where(run.c.repository_id == repository.id, run.c.identity.in_(bindparam("asked", expanding=True)))
-    identities = [item.identity for item in items]
     rows: dict[str, Row[Any]] = {}
     for begin in range(0, len(identities), _AT_ONCE):
         found = connection.execute(query, {"asked": identities[begin : begin + _AT_ONCE]})

@@ -22,7 +22,16 @@ from knickpoint.model.params import decode_key, encode_key
 from knickpoint.model.report import Outcome, Result, RunReport
 from knickpoint.store.database import Database
 from knickpoint.store.layouts import Layouts
-from knickpoint.store.many import Fresh, RunItem, known_runs, resolve_fresh, row_of, run_ids, write_points
+from knickpoint.store.many import (
+    Fresh,
+    RunItem,
+    known_identities,
+    known_runs,
+    resolve_fresh,
+    row_of,
+    run_ids,
+    write_points,
+)
 from knickpoint.store.outbox import Outbox, pack_ids
 from knickpoint.store.packing import pack
 from knickpoint.store.points import Points
@@ -305,6 +314,11 @@ class Runs:
         with self._database.reading() as connection:
             row = connection.execute(select(table).where(where)).first()
             return self._run_of(connection, row) if row is not None else None
+
+    def known(self, repository: Repository, identities: Sequence[str]) -> set[str]:
+        """Return those of ``identities`` that a run of ``repository`` has."""
+        with self._database.reading() as connection:
+            return known_identities(connection, repository, identities).keys() & set(identities)
 
     def at(self, repository: Repository, slots: Sequence[int]) -> list[Run]:
         """Return the runs at ``slots``, by slot and then by arrival."""
