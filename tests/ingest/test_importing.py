@@ -110,7 +110,7 @@ def test_a_truncated_file_imports_nothing_and_says_where_it_ends(lab: Lab) -> No
 def test_a_history_with_one_odd_value_comes_in_with_a_failure_there(lab: Lab, value: str) -> None:
     text = history((A, 1, 10), (B, 2, 987654321))
     (outcome,) = lab.take(lab.write("data.js", text.replace("987654321", value))).files
-    assert (outcome.state, outcome.new, outcome.failed) == (ImportState.IMPORTED, 2, 1)
+    assert (outcome.state, outcome.new, outcome.points, outcome.failed) == (ImportState.IMPORTED, 2, 1, 1)
     assert lab.values(repository="o/r") == {A: {"sort": 10}, B: {}}
     (warning,) = [problem for problem in outcome.problems if "failed" in problem.message]
     assert warning.message.startswith("1 result failed: benchmark=")

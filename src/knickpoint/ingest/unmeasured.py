@@ -18,6 +18,7 @@ from knickpoint.store import Run, Store
 
 __all__ = [
     "NeverMeasured",
+    "count_empty",
     "count_outcomes",
     "failure_warning",
     "keys_without_trace",
@@ -107,6 +108,14 @@ def count_outcomes(runs: Iterable[RunReport]) -> tuple[int, int]:
     for run in runs:
         counts += np.bincount(run.results.outcome_codes, minlength=len(_OUTCOMES))
     return int(counts[_FAILED]), int(counts.sum() - counts[_FAILED] - counts[_MEASURED])
+
+
+def count_empty(run: RunReport) -> int:
+    """Return how many traces of ``run`` have a failure or a skip and no value: they are no points."""
+    measured = run.results.outcome_codes == _MEASURED
+    keys = run.results.keys
+    without = {keys[place] for place in np.flatnonzero(~measured).tolist()}
+    return len(without - {keys[place] for place in np.flatnonzero(measured).tolist()}) if without else 0
 
 
 def failure_warning(runs: Sequence[RunReport], failed: int, where: str) -> Problem:

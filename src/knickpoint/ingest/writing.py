@@ -20,7 +20,7 @@ from knickpoint.ingest.outcome import FileOutcome, ImportState
 from knickpoint.ingest.placing import slots_from_results, slots_in_git
 from knickpoint.ingest.results_book import ResultsBook
 from knickpoint.ingest.settings import CommitOrder, Destination
-from knickpoint.ingest.unmeasured import count_outcomes, failure_warning, keys_without_trace, take_apart
+from knickpoint.ingest.unmeasured import count_empty, count_outcomes, failure_warning, keys_without_trace, take_apart
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.params import decode_key
@@ -272,7 +272,7 @@ class Writer:
             counts.new_traces += len(receipt.new_traces)
             unknown = self.destination.store.traces.without_direction(receipt.new_traces)
             counts.without_direction.update(trace.unit for trace in unknown)
-            counts.points += len(receipt.trace_ids)
+            counts.points += len(receipt.trace_ids) - (count_empty(item.run) if len(receipt.trace_ids) else 0)
             self._tell_changes(receipt, one, counts)
         return counts
 
