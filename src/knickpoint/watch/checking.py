@@ -78,9 +78,9 @@ def _probe(method: str, parameters: str, window: int) -> tuple[str, str]:
     """Return what is wrong with the parameters or the window, and the remedy; two empty texts for nothing."""
     try:
         if method == _TOGETHER:
-            own = json.loads(parameters)
-            width = narrowest(own)
-            return _probe_together(own, min(window, width) if window else width)
+            given = json.loads(parameters)
+            width = narrowest(given)
+            return _probe_together(given, min(window, width) if window else width)
         return _probe_alone(method, json.loads(parameters), window)
     except InputError as error:
         return error.message, error.remedy

@@ -133,12 +133,12 @@ def _chosen(seen: Sequence[_Seen]) -> dict[int, Cluster]:
     well. At one column the strongest cluster counts.
     """
     chosen: list[_Seen] = []
-    for one in sorted(seen, key=lambda one: (one.width, -abs(one.cluster.regression), one.column)):
-        if not any(other.width < one.width and one.first < other.column <= one.last for other in chosen):
-            chosen.append(one)
+    for step in sorted(seen, key=lambda step: (step.width, -abs(step.cluster.regression), step.column)):
+        if not any(other.width < step.width and step.first < other.column <= step.last for other in chosen):
+            chosen.append(step)
     found: dict[int, Cluster] = {}
-    for one in chosen:
-        found.setdefault(one.column, one.cluster)
+    for step in chosen:
+        found.setdefault(step.column, step.cluster)
     return found
 
 
@@ -163,9 +163,9 @@ def _cluster_group(frame: Frame, alert: Alert, known: Mapping[int, Sequence[int]
     keys = [trace.key for trace in frame.traces]
     at: dict[int, list[_Seen]] = defaultdict(list)
     for width in widths(int(columns.size), narrowest(alert.parameters)):
-        for one in _seen_in(looked_at, columns, width, keys, alert.parameters):
-            for row in one.cluster.members:
-                at[row].append(one)
+        for step in _seen_in(looked_at, columns, width, keys, alert.parameters):
+            for row in step.cluster.members:
+                at[row].append(step)
     steps = tuple(
         _steps_of(looked_at[row], _chosen(at[row]), alert.method) if row in at else () for row in range(count)
     )

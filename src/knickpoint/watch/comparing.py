@@ -86,9 +86,9 @@ def _reported(old: Sequence[Sighting], look_: Look, lines: Lines) -> list[Sighti
     if not look_.measured.size or look_.judged <= look_.measured[0]:
         return list(look_.sightings)
     found = [sighting for sighting in look_.sightings if in_window(sighting)]
-    staying = [one for one in old if _position(one, lines) is not None and not in_window(one)]
+    staying = [known for known in old if _position(known, lines) is not None and not in_window(known)]
     if len(found) < len(look_.sightings):
-        staying += _still_seen([one for one in old if in_window(one)], look_, found, lines)
+        staying += _still_seen([known for known in old if in_window(known)], look_, found, lines)
     return [*found, *staying]
 
 
@@ -97,10 +97,10 @@ def _still_seen(known: Sequence[Sighting], look_: Look, found: Sequence[Sighting
     staying = []
     for name in sorted({sighting.place.line for sighting in look_.sightings}):
         ruler = Ruler(lines.line(name).positions, look_.measured)
-        before = [one for one in known if one.place.line == name]
-        now = [one for one in look_.sightings if one.place.line == name]
-        old = [(one, spot) for one in before if (spot := ruler.spot(one.place, one.movement, one.interval))]
-        new = [(one, spot) for one in now if (spot := ruler.spot(one.place, one.movement, one.interval))]
+        before = [sighting for sighting in known if sighting.place.line == name]
+        now = [sighting for sighting in look_.sightings if sighting.place.line == name]
+        old = [(seen, spot) for seen in before if (spot := ruler.spot(seen.place, seen.movement, seen.interval))]
+        new = [(seen, spot) for seen in now if (spot := ruler.spot(seen.place, seen.movement, seen.interval))]
         pairs = pair_up([spot for _, spot in old], [spot for _, spot in new])
         staying += [old[i][0] for i, j in pairs if new[j][0] not in found]
     return staying

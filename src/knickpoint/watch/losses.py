@@ -67,9 +67,9 @@ def _look(store: Store, name: str, alert: Alert | None, lines: Lines, fresh: dic
             job.line = store.commits.line(lines.repository, alert.line)
             job.ids = store.traces.select(lines.repository, parse_query(alert.query))
             job.due = whole_groups(store, alert, job.ids, np.intersect1d(seen, job.ids))
-            own = set(seen.tolist())
+            concerned = set(seen.tolist())
             for block in looked(store, job, lines, Serial()):
-                compare(store, job, [one for one in block if one.trace.id in own], lines, fresh)
+                compare(store, job, [look for look in block if look.trace.id in concerned], lines, fresh)
     if not job.failure:
         leave(store, job, np.setdiff1d(seen, job.ids), lines, fresh)
 

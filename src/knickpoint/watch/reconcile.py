@@ -41,11 +41,11 @@ def _by_authority(point: Iterable[Sighting]) -> tuple[Sighting, ...]:
     return tuple(
         sorted(
             point,
-            key=lambda one: (
-                one.method == _TOGETHER,
-                -_evidence(one),
-                -(one.before.count + one.after.count),
-                one.alert,
+            key=lambda sighting: (
+                sighting.method == _TOGETHER,
+                -_evidence(sighting),
+                -(sighting.before.count + sighting.after.count),
+                sighting.alert,
             ),
         )
     )
