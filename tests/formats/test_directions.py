@@ -47,7 +47,9 @@ def jmh(mode: str, unit: str, **secondary: str) -> Report:
         return {"score": 2.0, "scoreUnit": written, "rawData": [[1.0, 3.0]]}
 
     entry = {"benchmark": "Sort.quick", "mode": mode, "primaryMetric": metric(unit)}
-    return parsed([{**entry, "secondaryMetrics": {name: metric(own) for name, own in secondary.items()}}], "jmh.json")
+    return parsed(
+        [{**entry, "secondaryMetrics": {name: metric(written) for name, written in secondary.items()}}], "jmh.json"
+    )
 
 
 @pytest.mark.parametrize(
@@ -173,9 +175,9 @@ def test_profilers_of_a_real_file_of_jmh_count_what_is_better_when_lower(referen
 def test_times_of_real_files_of_benchmarkdotnet_are_its_own_values(reference: Path, name: str, times: int) -> None:
     document, report = real(reference, name)
     found = measured(report, metric="time")
-    statistics = [own for entry in document["Benchmarks"] if (own := entry["Statistics"])]
+    statistics = [entry["Statistics"] for entry in document["Benchmarks"] if entry["Statistics"]]
     assert len(found) == times
-    assert [mean(one.samples) for one in found] == pytest.approx([own["Mean"] for own in statistics])
+    assert [mean(one.samples) for one in found] == pytest.approx([each["Mean"] for each in statistics])
     assert {one.better for one in measured(report)} == {Better.LOWER}
 
 

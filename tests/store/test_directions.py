@@ -60,7 +60,7 @@ def test_a_rule_goes_before_results_and_units(bench: Bench) -> None:
 def test_of_several_rules_the_last_one_that_matches_counts(bench: Bench) -> None:
     put(bench, 0, "score")
     rules = [("name=*", Better.LOWER), ("name=a", Better.HIGHER), ("name=b", Better.LOWER)]
-    bench.store.traces.set_directions([DirectionRule(parse_query(query), said) for query, said in rules])
+    bench.store.traces.set_directions([DirectionRule(parse_query(query), direction) for query, direction in rules])
     assert better(bench.store) is Better.HIGHER
 
 
@@ -95,16 +95,16 @@ def aged(bench: Bench, *, directions: dict[str, Better], dimensions: dict[str, i
         for written, dimension in dimensions.items():
             values = {"text": written, "dimension": dimension}
             connection.execute(text("UPDATE unit SET dimension = :dimension WHERE text = :text"), values)
-            own = "unit_id = (SELECT id FROM unit WHERE text = :text)"
-            connection.execute(text(f"UPDATE trace_identity SET dimension = :dimension WHERE {own}"), values)
+            having = "unit_id = (SELECT id FROM unit WHERE text = :text)"
+            connection.execute(text(f"UPDATE trace_identity SET dimension = :dimension WHERE {having}"), values)
         for number, code in codes.items():
             values = {"unit": number, "better": code}
             connection.execute(text("UPDATE trace_identity SET better = :better WHERE unit_id = :unit"), values)
         for row in connection.execute(text("SELECT id, facts FROM chunk")).all():
             unit, dimension, better_code = (column.tolist() for column in unpack(row.facts, 3))
-            moved = [dimensions.get(units[one].text, own) for one, own in zip(unit, dimension, strict=True)]
-            said = [codes.get(one, own) for one, own in zip(unit, better_code, strict=True)]
-            facts = pack(np.array(unit), np.array(moved), np.array(said))
+            moved = [dimensions.get(units[number].text, before) for number, before in zip(unit, dimension, strict=True)]
+            learned = [codes.get(number, before) for number, before in zip(unit, better_code, strict=True)]
+            facts = pack(np.array(unit), np.array(moved), np.array(learned))
             connection.execute(text("UPDATE chunk SET facts = :facts WHERE id = :id"), {"facts": facts, "id": row.id})
         connection.execute(text("UPDATE alembic_version SET version_num = '0008'"))
 

@@ -1,4 +1,4 @@
-"""What is counted: whether more of it is better, told from the words of a unit or of a metric's name."""
+"""What is counted: whether more of it is better, by the words of a unit or of a metric's name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ misprediction miss missed overflow pause penalty reject rejected rejection retra
 retry spill stall stalled stutter switch throttled timeout violation warning
 """
 _BAD: Final = frozenset(_BAD_TEXT.split())
-"""What nobody wants more of; one such word decides about the whole phrase (``L1-dcache-load-misses``)."""
+"""What goes wrong or is used up; one such word decides about the whole phrase (``L1-dcache-load-misses``)."""
 
 _GOOD_TEXT: Final = """
 action atom batch block build call cell char character check cmd command commit conn connection cycle datapoint
@@ -57,7 +57,7 @@ def _singular(word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def better_when_counted(noun: str) -> Better:
-    """Say whether more of ``noun`` in the same time is better; unknown for words that nobody knows."""
+    """Say whether more of ``noun`` in the same time is better; unknown for other words."""
     words = _words_of(noun)
     if not _BAD.isdisjoint(words):
         return Better.LOWER

@@ -47,7 +47,7 @@ class Traces:
         self._catalogue = Catalogue(database)
         self._rules: tuple[DirectionRule, ...] = ()
         self._configured: dict[int, Better | None] = {}
-        database.on_rollback(self._configured.clear)
+        database.on_rollback(self._forget_configured)
 
     def set_directions(self, rules: Sequence[DirectionRule]) -> None:
         """Let ``rules`` say which direction is better; of several that match a trace, the last one counts.
@@ -55,7 +55,10 @@ class Traces:
         Nothing of it is stored: it holds for what this object returns.
         """
         self._rules = tuple(rules)
-        self._configured.clear()
+        self._forget_configured()
+
+    def _forget_configured(self) -> None:
+        self._configured = {}
 
     @property
     def units(self) -> Units:
@@ -113,9 +116,10 @@ class Traces:
         return self._configured.get(trace.id) is not None
 
     def _configured_better(self, number: int, repository: str, key: str) -> Better | None:
-        if number not in self._configured:
-            self._configured[number] = configured_better(self._rules, repository, decode_key(key))
-        return self._configured[number]
+        if number in (known := self._configured):
+            return known[number]
+        found = known[number] = configured_better(self._rules, repository, decode_key(key))
+        return found
 
     @staticmethod
     def _repository_names(connection: Connection) -> dict[int, str]:

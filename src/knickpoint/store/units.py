@@ -65,8 +65,8 @@ class Units:
 
         They were made when one of the units was unknown, which was a dimension of its own then.
         """
-        own = self.of_id(connection, dimension).unit.dimension
-        same = {known.dimension for known in self._by_id.values() if known.unit.dimension == own}
+        measured = self.of_id(connection, dimension).unit.dimension
+        same = {known.dimension for known in self._by_id.values() if known.unit.dimension == measured}
         return sorted(same - {dimension})
 
     def _load(self, connection: Connection) -> None:

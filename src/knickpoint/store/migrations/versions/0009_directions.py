@@ -62,7 +62,10 @@ def upgrade() -> None:
         changed = np.flatnonzero((facts != before).any(axis=0)).tolist()
         for place in changed:
             same_key, trace = _identity(row.repository_id, keys[place]), key * TRACES_IN_CHUNK + place
-            _write(connection, same_key, trace, facts[:, place], units[int(facts[0, place])].text)
+            _write(connection, same_key, trace, facts[:, place])
+            if facts[0, place] != before[0, place]:
+                unit = units[int(facts[0, place])].text
+                connection.execute(sa.update(CHANGE_POINT).where(CHANGE_POINT.c.trace_id == trace).values(unit=unit))
         if changed:
             connection.execute(sa.update(CHUNK).where(CHUNK.c.id == key).values(facts=pack(*facts)))
     connection.execute(sa.delete(LAYOUT))
@@ -87,8 +90,8 @@ def _named(
         unit = _unit_of(connection, units, named)
         if _is_free(connection, repository_id, key, unit.dimension, dimension):
             number, dimension, better, written = unit.id, unit.dimension, UNKNOWN, named
-    if better == UNKNOWN and (said := better_of(metric, written)) is not read_unit(written).better:
-        better = CODES[said]
+    if better == UNKNOWN and (direction := better_of(metric, written)) is not read_unit(written).better:
+        better = CODES[direction]
     return number, dimension, better
 
 
@@ -111,15 +114,14 @@ def _identity(repository_id: int, key: str) -> tuple[Any, ...]:
     return IDENTITY.c.repository_id == repository_id, IDENTITY.c.high == high, IDENTITY.c.low == low
 
 
-def _is_free(connection: sa.Connection, repository_id: int, key: str, dimension: int, own: int) -> bool:
-    """Say whether no other trace of ``key`` has ``dimension``; ``own`` is that of the trace that asks."""
+def _is_free(connection: sa.Connection, repository_id: int, key: str, dimension: int, before: int) -> bool:
+    """Say whether no other trace of ``key`` has ``dimension``; ``before`` is that of the trace that asks."""
     taken = sa.select(IDENTITY.c.trace_id).where(*_identity(repository_id, key), IDENTITY.c.dimension == dimension)
-    return dimension == own or connection.execute(taken).first() is None
+    return dimension == before or connection.execute(taken).first() is None
 
 
-def _write(connection: sa.Connection, same_key: tuple[Any, ...], trace: int, facts: np.ndarray, unit: str) -> None:
-    """Write the facts of a trace where it is found by key, and its unit where findings name it."""
+def _write(connection: sa.Connection, same_key: tuple[Any, ...], trace: int, facts: np.ndarray) -> None:
+    """Write the facts of a trace where it is found by key."""
     number, dimension, better = facts.tolist()
     identity = sa.update(IDENTITY).where(*same_key, IDENTITY.c.trace_id == trace)
     connection.execute(identity.values(unit_id=number, dimension=dimension, better=better))
-    connection.execute(sa.update(CHANGE_POINT).where(CHANGE_POINT.c.trace_id == trace).values(unit=unit))
