@@ -38,7 +38,8 @@ class Lab:
         results = [{"key": {"benchmark": key, "unit": "ms"}, "measurement": value} for key, value in values.items()]
         path = self.write(name, {"version": 1, "git_hash": commit, "results": results})
         sidecar = path.with_name(f"{path.name}.sidecar.json")
-        if not commit.removeprefix("CP:").isdigit() and not sidecar.exists():
+        is_number = commit.removeprefix("CP:").isdigit() and len(commit) < 16
+        if not is_number and not sidecar.exists():
             self.minutes += 1
             time = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=self.minutes)
             self.write(str(sidecar.relative_to(self.directory)), {"time": time.isoformat()})
