@@ -162,6 +162,10 @@ def test_a_decision_that_cannot_be_sent_puts_its_row_back_and_says_so(
     ).to_be_visible()
     expect(page.locator("tr.group")).to_have_count(2)
     assert page.locator("tbody").inner_text() == before
+    page.set_viewport_size({"width": 390, "height": 800})
+    toast = page.locator(".toast").bounding_box()
+    assert toast
+    assert toast["width"] > 300
     server.start()
     page.keyboard.press("a")
     expect(page.locator("tr.group")).to_have_count(1)

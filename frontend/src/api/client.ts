@@ -86,7 +86,7 @@ async function ask(url: string, options: RequestInit = {}): Promise<Response> {
   } catch (cause) {
     if (signal?.aborted || cause instanceof ApiError) throw cause;
     lostConnection();
-    throw new ApiError("The server does not answer.", url, REMEDY);
+    throw new ApiError("The server does not answer.", url.split("?")[0], REMEDY);
   }
 }
 
