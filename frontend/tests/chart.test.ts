@@ -21,7 +21,7 @@ test("values relative to their first have one axis of percent", () => {
 
 test("a trace alone is shown relative to its first level", () => {
   const own = line("ns", [20, 30]);
-  const levels = [{ first: 0, last: 1, mean: 25, minimum: 20, maximum: 30 }];
+  const levels = [{ first: 0, last: 1, median: 25, minimum: 20, maximum: 30 }];
   expect(baseOf({ lines: [own], levels, scale: "ratio" }, own)).toBe(0.25);
   expect(baseOf({ lines: [own], levels, scale: "auto" }, own)).toBe(1);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { changeInWords, comparison, count, decidedStatus, hazardText, percent, sigmas, sigmaText, signedPercent, standingInWords } from "../src/text/words";
+import { changeInWords, comparison, count, decidedStatus, hazardNumber, hazardText, mixText, percent, sigmas, sigmaText, signedPercent, standingInWords } from "../src/text/words";
 
 const change = (size: number, relative_size: number | null, dimension = "time") =>
   changeInWords({ size, relative_size, trace: { dimension } });
@@ -44,7 +44,14 @@ test.each([
   expect(percent(fraction)).toBe(text);
 });
 
+test("a mix of directions counts them all, the worse first", () => {
+  expect(mixText({ improvement: 48, regression: 302 })).toBe("302 worse, 48 better of 350");
+  expect(mixText({ regression: 3 })).toBe("3 worse");
+  expect(mixText({ regression: 0, unknown: 1200 })).toBe("1,200 changed");
+});
+
 test("a hazard level keeps its sign", () => {
+  expect([hazardNumber(-0.1133), hazardNumber(0), hazardNumber(null)]).toEqual(["−0.113", "0", "–"]);
   expect(hazardText(-0.1133)).toBe("hazard −0.113");
   expect(hazardText(0.5)).toBe("hazard +0.500");
   expect(hazardText(null)).toBe("no hazard level");

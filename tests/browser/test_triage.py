@@ -35,18 +35,19 @@ def test_a_group_shows_commit_author_date_change_hazard_and_traces(look: Visit) 
     first = groups(look("/triage")).first
     for text in (
         "25 % slower",
-        "hazard −0.2",
         "Check every bracket",
         "Ada Lovelace",
         "2026-01-10",
         commit_hash(SLOWER)[:9],
     ):
         expect(first).to_contain_text(text)
+    expect(first.locator(".c-change")).to_contain_text("2 worse")
+    expect(first.locator("td.c-hazard")).to_have_text(re.compile("^−0\\.2"))
     expect(first.locator(".c-traces")).to_have_text("2")
     expect(first.locator("svg.spark")).to_be_visible()
 
 
-def test_a_row_names_its_strongest_trace_and_compares_the_levels(look: Visit) -> None:
+def test_a_row_names_its_leading_trace_and_compares_the_levels(look: Visit) -> None:
     lead = groups(look("/triage")).first.locator(".c-lead")
     expect(lead.get_by_role("link")).to_have_text("parse")
     expect(lead).to_have_text(re.compile(r"\d\sµs/iter → 1\.2\d*\sµs/iter, \+2\d\.\d\s%, \d+\sσ"))

@@ -13,6 +13,8 @@ from tests.server.story import COMMITS, FASTER, SLOWER, commit_hash, make_instan
 from knickpoint.instance import Instance, open_instance
 from knickpoint.model.regression import Change, PointChange
 from knickpoint.server import create_app
+from knickpoint.store.findings import Ticket
+from knickpoint.watch.tickets import put_tickets
 
 URL = "/api/v1/regressions"
 
@@ -52,6 +54,46 @@ def test_findings_are_grouped_by_commit_with_the_strongest_first(reader: Client)
     assert first["commit"]["hash"] == commit_hash(SLOWER)
     assert second["commit"]["hash"] == commit_hash(FASTER)
     assert abs(first["hazard"]) > abs(second["hazard"])
+
+
+def test_a_member_has_the_size_of_its_local_levels(reader: Client) -> None:
+    for member in (member for group in groups(reader) for member in group["members"]):
+        size = member["after_level"] - member["before_level"]
+        assert member["size"] == pytest.approx(size)
+        assert member["relative_size"] == pytest.approx(size / member["before_level"])
+        assert member["movement"] == ("up" if size > 0 else "down")
+        assert 0 < member["deviation"] < abs(size)
+
+
+def test_the_lead_is_the_unprocessed_member_that_got_worse_most(client: Client) -> None:
+    worst, other = groups(client)[0]["members"]
+    assert worst["relative_size"] > other["relative_size"]
+    assert groups(client)[0]["lead"] == worst["id"]
+    decide(client, [worst["id"]], "hidden")
+    assert [group["lead"] for group in groups(client, processed=True)] == [worst["id"]]
+    assert other["id"] in [group["lead"] for group in groups(client)]
+
+
+def test_lists_are_sorted_by_change_unless_told_otherwise(reader: Client) -> None:
+    assert groups(reader) == groups(reader, sort="-change")
+    assert groups(reader, sort="change") == groups(reader)[::-1]
+
+
+def test_only_changes_of_some_size_are_listed(reader: Client) -> None:
+    assert [group["traces"] for group in groups(reader, minimum_effect=0.24)] == [1]
+    assert groups(reader, minimum_effect=0.9) == []
+
+
+def test_a_finding_that_a_ticket_covers_is_processed_by_it_everywhere(client: Client, instance: Instance) -> None:
+    (repository,) = instance.store.commits.repositories()
+    slot = instance.store.commits.line(repository).slots[SLOWER]
+    put_tickets(instance.store, repository, [Ticket("PERF-1", "benchmark=parse", slot)])
+    (group,) = groups(client, processed=True)
+    assert [(member["status"], member["matched_ticket"]) for member in group["members"]] == [("ticket", "PERF-1")]
+    assert group["statuses"] == {"ticket": 1, "new": 1}
+    assert [own["id"] for own in groups(client, processed=True, status="ticket")] == [group["id"]]
+    changes = client.get(f"/api/v1/traces/{group['members'][0]['trace']['id']}/changes").json()["changes"]
+    assert [change["status"] for change in changes] == ["ticket"]
 
 
 def test_a_group_tells_its_commit_and_its_traces(reader: Client) -> None:

@@ -20,8 +20,10 @@ export function compared(member: Member): TemplateResult {
   return html`<span class="figure" title="Median of the 20 values before → median of the 20 values after, their difference, and how many standard deviations of single values (σ) it is.">${comparison(member)}</span>`;
 }
 
+export const HAZARD = "Hazard level: the natural logarithm of mean before / mean after, over the whole levels.";
+
 export function hazard(value: number | null): TemplateResult {
-  return html`<span class="faint figure" title="Hazard level: the natural logarithm of mean before / mean after.">${hazardText(value)}</span>`;
+  return html`<span class="faint figure" title=${HAZARD}>${hazardText(value)}</span>`;
 }
 
 /** The shape and the word of a triage state. */

@@ -86,10 +86,15 @@ export function comparison(member: Compared): string {
   return [fromTo(before, after, member.trace.unit), ...parts].filter(Boolean).join(", ");
 }
 
-/** The hazard level with its sign. */
+/** The hazard level with its sign, "–" where there is none. */
+export function hazardNumber(hazard: number | null): string {
+  if (hazard === null) return "–";
+  return `${hazard > 0 ? "+" : hazard < 0 ? "−" : ""}${Math.abs(hazard).toFixed(hazard === 0 ? 0 : 3)}`;
+}
+
+/** "hazard −0.113". */
 export function hazardText(hazard: number | null): string {
-  if (hazard === null) return "no hazard level";
-  return `hazard ${hazard > 0 ? "+" : hazard < 0 ? "−" : ""}${Math.abs(hazard).toFixed(hazard === 0 ? 0 : 3)}`;
+  return hazard === null ? "no hazard level" : `hazard ${hazardNumber(hazard)}`;
 }
 
 export const directionWord: Record<Direction, string> = {
@@ -97,6 +102,15 @@ export const directionWord: Record<Direction, string> = {
   improvement: "better",
   unknown: "changed",
 };
+
+const DIRECTIONS: readonly Direction[] = ["regression", "improvement", "unknown"];
+
+/** How many traces went which way: "302 worse, 48 better of 350", or "3 worse" where they all went the same. */
+export function mixText(directions: Partial<Record<Direction, number>>): string {
+  const parts = DIRECTIONS.flatMap((name) => (directions[name] ? [`${grouped(directions[name])} ${directionWord[name]}`] : []));
+  const all = DIRECTIONS.reduce((sum, name) => sum + (directions[name] ?? 0), 0);
+  return parts.length > 1 ? `${parts.join(", ")} of ${grouped(all)}` : parts.join("");
+}
 
 export const statusWord: Record<Status, string> = {
   new: "unprocessed",

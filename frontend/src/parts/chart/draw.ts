@@ -86,8 +86,8 @@ export function drawOver(view: ChartView, plot: uPlot, colours: Palette): void {
   at.lineCap = "round";
   for (const level of view.levels) {
     at.beginPath();
-    at.moveTo(x(level.first - 0.3), y(level.mean));
-    at.lineTo(x(level.last + 0.3), y(level.mean));
+    at.moveTo(x(level.first - 0.3), y(level.median));
+    at.lineTo(x(level.last + 0.3), y(level.median));
     at.stroke();
   }
   drawNotes(canvas);

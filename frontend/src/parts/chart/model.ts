@@ -14,7 +14,7 @@ export interface ChartLine {
 export interface ChartLevel {
   first: number;
   last: number;
-  mean: number;
+  median: number;
   minimum: number;
   maximum: number;
 }
@@ -100,7 +100,7 @@ export function axisName(index: number): string {
 /** What a value is divided by where values are shown relative to the start of their line, in percent. */
 export function baseOf(view: Pick<ChartView, "lines" | "levels" | "scale">, line: ChartLine): number {
   if (view.scale !== "ratio") return 1;
-  const first = view.lines.length === 1 ? view.levels[0]?.mean : undefined;
+  const first = view.lines.length === 1 ? view.levels[0]?.median : undefined;
   const start = first ?? line.values[0] ?? 1;
   return Math.abs(start === 0 ? 1 : start) / 100;
 }

@@ -140,8 +140,8 @@ function valueRange(view: ChartView, plot: uPlot, { low, high, logarithmic }: { 
   const base = view.lines[0] ? baseOf(view, view.lines[0]) : 1;
   for (const level of view.levels) {
     if (level.last < min || level.first > max) continue;
-    low = Math.min(low, level.mean / base);
-    high = Math.max(high, level.mean / base);
+    low = Math.min(low, level.median / base);
+    high = Math.max(high, level.median / base);
   }
   const span = high - low || Math.abs(high) * 0.1 || 1;
   const bottom = low - span * 0.1;

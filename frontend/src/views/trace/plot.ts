@@ -137,9 +137,9 @@ export function renderDelta(regions: Regions, position: number, value: number) {
   const own = regions.findIndex((region) => position >= region.first && position <= region.last);
   const begins = regions[own]?.first === position;
   const level = regions[begins && own > 0 ? own - 1 : own];
-  if (!level || level.mean === 0) return nothing;
-  const delta = value / level.mean - 1;
+  if (!level || level.median === 0) return nothing;
+  const delta = value / level.median - 1;
   const sign = delta > 0 ? "+" : delta < 0 ? "−" : "";
-  const than = begins && own > 0 ? "level before" : "mean of its level";
+  const than = begins && own > 0 ? "level before" : "median of its level";
   return html`<span class="faint figure">${delta >= 3 ? `${times(1 + delta)}× the ${than}` : `${sign}${percent(delta)} to the ${than}`}</span>`;
 }

@@ -5,7 +5,7 @@ import { guard } from "lit/directives/guard.js";
 import { repeat } from "lit/directives/repeat.js";
 import type { Group, Member, Regressions, Status } from "../../api/client";
 import "../../parts/log";
-import { change, compared, cutName, date, failed, hash, hazard, historyTag, key, state, ticketLink, traceLabel, waiting } from "../../parts/pieces";
+import { HAZARD, change, compared, cutName, date, failed, hash, hazard, historyTag, key, state, ticketLink, traceLabel, waiting } from "../../parts/pieces";
 import { sparkline } from "../../parts/sparkline";
 import { writeAddress, type Tab } from "../../state/address";
 import { freshnessText } from "../../state/freshness";
@@ -13,7 +13,7 @@ import { MEMBERS_AT_ONCE } from "../../state/list";
 import { cursorOf, findingsOf, tickedOf, type GroupRow, type MemberRow, type Row } from "../../state/rows";
 import { grouped } from "../../text/format";
 import { commonBeginning, traceName, traceText } from "../../text/names";
-import { count, decidedStatus, directionWord, statusWord } from "../../text/words";
+import { count, decidedStatus, hazardNumber, mixText, statusWord } from "../../text/words";
 import { memberAddress, type Desk } from "./desk";
 
 interface Column {
@@ -23,7 +23,7 @@ interface Column {
 
 const COLUMNS: readonly Column[] = [
   {
-    place: "hazard",
+    place: "change",
     sorts: [
       { by: "change", label: "Change", first: "-" },
       { by: "found", label: "Found", first: "-" },
@@ -38,6 +38,7 @@ const COLUMNS: readonly Column[] = [
     ],
   },
   { place: "date", sorts: [{ by: "date", label: "Date", first: "-" }] },
+  { place: "hazard", sorts: [{ by: "hazard", label: "Hazard", first: "-" }] },
   { place: "traces", sorts: [{ by: "traces", label: "Traces", first: "-" }] },
 ];
 const CAPTIONS: Record<Tab, string> = { unprocessed: "Unprocessed", processed: "Processed", history: "Unprocessed historical", gone: "Gone" };
@@ -68,7 +69,7 @@ export function renderTable(desk: Desk, data: Regressions, rows: readonly Row[])
                 />`}
           </th>
           ${COLUMNS.map((column) => renderHead(desk, column))}
-          <th class="c-lead" scope="col">Strongest in</th>
+          <th class="c-lead" scope="col">Leading trace</th>
           <th class="c-spark" scope="col">Values</th>
           <th class="c-act" scope="col"><span class="sr-only">Decide</span></th>
         </tr>
@@ -167,7 +168,7 @@ function renderGroup(desk: Desk, row: GroupRow, current: boolean) {
   const { group } = row;
   const lead = group.members.find((member) => member.id === group.lead) ?? group.members[0];
   const { commit } = group;
-  if (!lead) return html`<tr class="group" data-row=${row.id} tabindex=${current ? 0 : -1}><td colspan="8">${waiting(`Reading the traces of ${commit.short}`)}</td></tr>`;
+  if (!lead) return html`<tr class="group" data-row=${row.id} tabindex=${current ? 0 : -1}><td colspan="9">${waiting(`Reading the traces of ${commit.short}`)}</td></tr>`;
   return html`<tr
     class="group"
     data-row=${row.id}
@@ -177,7 +178,11 @@ function renderGroup(desk: Desk, row: GroupRow, current: boolean) {
     @click=${(event: MouseEvent) => onRow(event, () => desk.fold(row, !row.opened))}
   >
     ${renderTick(desk, row, `Select ${count(group.traces, "finding")} at ${commit.short} ${commit.subject}`)}
-    <td class="c-hazard">${change(lead)}<div class="second">${hazard(group.hazard)}</div></td>
+    <td class="c-change">
+      ${change(lead)}
+      ${group.traces > 1 ? html`<div class="second">${mixText(group.directions)}</div>` : nothing}
+      <div class="second when-narrow">${group.traces > 1 ? "largest " : nothing}${hazard(group.hazard)}</div>
+    </td>
     <td class="c-subject">
       <div class="subject-line">
         <button class="twist" aria-expanded=${row.opened} aria-label="Traces of ${commit.short}" @click=${() => desk.fold(row, !row.opened)}>
@@ -197,7 +202,8 @@ function renderGroup(desk: Desk, row: GroupRow, current: boolean) {
       <div class="when-small second indent">${cutName(traceName(lead.trace.params).name)}${compared(lead)}</div>
     </td>
     <td class="c-date">${date(commit.time)}</td>
-    <td class="c-traces figure">${grouped(group.traces)}${renderMix(group, lead)}</td>
+    <td class="c-hazard figure" title=${`${HAZARD} The largest of all traces here.`}>${hazardNumber(group.hazard)}</td>
+    <td class="c-traces figure">${grouped(group.traces)}</td>
     <td class="c-lead">${renderLead(lead)}</td>
     <td class="c-spark">${sparkline(lead)}</td>
     ${renderActions(desk, row, `all of ${commit.short}`)}
@@ -208,12 +214,6 @@ function renderLead(lead: Member) {
   const { name, rest } = traceName(lead.trace.params);
   return html`<a class="trace-link" href=${writeAddress(memberAddress(lead))} title=${[name, ...rest.map(([own, value]) => `${own}=${value}`)].join("\n")}>${cutName(name)}</a>
     <div class="second">${compared(lead)}</div>`;
-}
-
-/** How many traces went the other way than the strongest. */
-function renderMix(group: Group, lead: Member): TemplateResult {
-  const others = Object.entries(group.directions).filter(([name, number]) => number > 0 && name !== lead.direction);
-  return html`${others.map(([name, number]) => html`<div class="second">${number} ${directionWord[name as keyof typeof directionWord]}</div>`)}`;
 }
 
 function renderStates(group: Group) {
@@ -233,8 +233,8 @@ function renderMember(desk: Desk, row: MemberRow, current: boolean) {
       @click=${(event: MouseEvent) => onRow(event, () => desk.change({ at: row.id }, "replace"))}
     >
       ${renderTick(desk, row, `Select ${traceText(member.trace.params)}`)}
-      <td class="c-hazard">${change(member)}<div class="second">${hazard(member.hazard)}</div></td>
-      <td class="c-subject" colspan="4">
+      <td class="c-change">${change(member)}<div class="second">${hazard(member.hazard)}</div></td>
+      <td class="c-subject" colspan="5">
         <a class="trace-link indent" href=${writeAddress(memberAddress(member))}>${traceLabel(member.trace, faded)}</a>
         <div class="second indent">
           ${compared(member)}
@@ -259,7 +259,7 @@ function renderMore(desk: Desk, group: Group) {
   const next = html`<button class="link" @click=${() => desk.moreMembers(group.id)}>
     Show ${left > MEMBERS_AT_ONCE ? `${MEMBERS_AT_ONCE} more` : `the other ${grouped(left)}`}</button>
     <span class="faint">${grouped(group.members.length)} of ${count(group.traces, "finding")} of this commit are shown.</span>`;
-  return html`<tr class="more"><td></td><td colspan="7">
+  return html`<tr class="more"><td></td><td colspan="8">
     ${paging === undefined ? next : paging === "reading" ? waiting("Reading the traces") : failed(paging, () => desk.moreMembers(group.id))}
   </td></tr>`;
 }
