@@ -256,8 +256,11 @@ def test_a_server_that_is_terminated_ends_its_worker_in_order(judged: Path) -> N
 
 def stepping(path: Path, unit: str) -> Path:
     """Write 30 commits of one benchmark that steps up by a third."""
-    rows = [f"{number + 1:040x},sort,{unit},{(40 if number >= 20 else 30) + number % 3 / 50}" for number in range(30)]
-    path.write_text("\n".join(["commit,benchmark,unit,value", *rows]) + "\n", encoding="utf-8")
+    rows = [
+        f"{number + 1:040x},2026-01-{number + 1:02},sort,{unit},{(40 if number >= 20 else 30) + number % 3 / 50}"
+        for number in range(30)
+    ]
+    path.write_text("\n".join(["commit,time,benchmark,unit,value", *rows]) + "\n", encoding="utf-8")
     return path
 
 

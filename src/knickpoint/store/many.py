@@ -24,7 +24,7 @@ from knickpoint.store.tables.tiles import segment
 from knickpoint.store.tiles import Tiles, chunks_of, hot_row
 from knickpoint.store.traces import CHUNK, Asked, Traces
 
-__all__ = ["Fresh", "RunItem", "known_runs", "resolve_fresh", "row_of", "run_ids", "write_points"]
+__all__ = ["Fresh", "RunItem", "known_identities", "known_runs", "resolve_fresh", "row_of", "run_ids", "write_points"]
 
 _AT_ONCE: Final = 500
 
