@@ -112,7 +112,7 @@ def tell(directory: Path, *, rounds: int, say: Callable[[str], object], progress
         with progress("Looking at traces") as advance:
             run = run_alerts(instance.store, instance.alerts, progress=advance, as_work=instance.config.history.as_work)
         say(
-            f"Ran the alerts: {run.new} change points in {len(run.new_regressions)} regressions,"
-            " all of them work: the instance is one of `knick init --as-work`."
+            f"Ran the alerts: {run.new} change points in {len(run.new_regressions)} regressions."
+            " All are in the work list, none is history: the instance is made as by `knick init --as-work`."
         )
         return Story(directory, compare(_found(instance, hashes), benchmarked))
