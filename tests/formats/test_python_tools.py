@@ -72,6 +72,27 @@ def test_a_benchmark_without_statistics_failed() -> None:
     assert report.runs[0].results[0].outcome is Outcome.FAILED
 
 
+@pytest.mark.parametrize("data", ["left out", [1.0, "... and 6 more"], ["left out", "left out"], [1.0, 1.0]])
+def test_samples_that_were_cut_out_of_the_file_give_way_to_the_median_of_all(data: object) -> None:
+    stats = {"median": 2.0, "rounds": 8, "data": data}
+    report, _ = read_report(_pytest_benchmark(stats=stats))
+    (result,) = report.runs[0].results
+    assert (result.samples, dict(result.summary)) == ((2.0,), {"rounds": 8.0})
+
+
+@pytest.mark.parametrize(
+    "stats",
+    [
+        {"median": 2.0, "rounds": 2, "data": [1.0, None]},
+        {"median": None, "rounds": 8, "data": [1.0, "... and 6 more"]},
+    ],
+    ids=["all rounds", "no median"],
+)
+def test_a_sample_that_is_no_number_fails_where_all_are_there_or_no_median_is(stats: dict[str, object]) -> None:
+    report, _ = read_report(_pytest_benchmark(stats=stats))
+    assert [result.outcome for result in report.runs[0].results] == [Outcome.FAILED]
+
+
 def test_a_dirty_work_tree_is_warned_about() -> None:
     document = json.loads(_pytest_benchmark())
     document["commit_info"] = {"id": "a" * 40, "dirty": True}

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.model.unit import Better, better_of, convert, read_unit, unit_in_name
+from knickpoint.model.unit import Better, better_of, convert, read_unit
+from knickpoint.model.unit_in_name import unit_in_name
 
 
 @pytest.mark.parametrize(
@@ -91,6 +92,7 @@ def test_any_text_is_a_unit(text: str) -> None:
         "timeouts/s",
         "dropped_frames/s",
         "GCs/s",
+        "GC/s",
         "pageFaults/s",
         "J/s",
         "ms/s",
@@ -212,10 +214,43 @@ def test_what_may_be_different_does_not_convert(one: str, other: str) -> None:
         ("http_errors", ""),
         ("per_s", ""),
         ("", ""),
+        ("p50_s", "s"),
+        ("parse_p99_s", "s"),
+        ("latency_s", "s"),
+        ("total_s", "s"),
+        ("elapsed_sec", "sec"),
+        ("build_s", "s"),
+        ("gc_s", "s"),
+        ("buildTime_s", "s"),
+        ("widgets_seconds", "seconds"),
     ],
 )
 def test_the_name_of_a_metric_may_hold_its_unit(name: str, unit: str) -> None:
     assert unit_in_name(name) == unit
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "better"),
+    [
+        ("ops_s", "ops/s", Better.HIGHER),
+        ("req_s", "req/s", Better.HIGHER),
+        ("MB_s", "MB/s", Better.HIGHER),
+        ("Mb_s", "Mb/s", Better.HIGHER),
+        ("mib_s", "mib/s", Better.HIGHER),
+        ("items_s", "items/s", Better.HIGHER),
+        ("total_requests_sec", "requests/sec", Better.HIGHER),
+        ("Kops_s", "Kops/s", Better.HIGHER),
+        ("GFLOP_s", "GFLOP/s", Better.HIGHER),
+        ("http_errors_s", "errors/s", Better.LOWER),
+    ],
+)
+def test_a_second_after_what_is_counted_is_per_second(name: str, unit: str, better: Better) -> None:
+    assert (unit_in_name(name), better_of(name, unit_in_name(name))) == (unit, better)
+
+
+@pytest.mark.parametrize("name", ["widgets_s", "query_s", "requests_p99_s", "process_s", "J_s"])
+def test_a_second_after_another_word_is_no_unit(name: str) -> None:
+    assert (unit_in_name(name), better_of(name, "")) == ("", Better.UNKNOWN)
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,8 @@ def test_a_trace_of_an_older_store_gets_its_direction(
         ("", "net_mbps", "mbps"),
         ("s", "requests_per_s", "requests/s"),
         ("min", "latency_min", ""),
+        ("s", "ops_s", "ops/s"),
+        ("s", "latency_s", "s"),
         ("ms", "p99_ms", "ms"),
         ("MB", "ms", "MB"),
     ],

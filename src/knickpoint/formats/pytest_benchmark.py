@@ -35,7 +35,7 @@ def fits(source: Source) -> bool:
 
 
 def read(source: Source) -> Parsed:
-    """Read one run; times are in seconds. Samples where they were saved, else the median and other statistics."""
+    """Read one run; times are in seconds. Samples where all were saved, else the median and other statistics."""
     root = Node(source.json)
     benchmarks = list(root["benchmarks"].elements())
     rows = Rows()
@@ -122,7 +122,7 @@ def _add(rows: Rows, params: dict[str, str], benchmark: Node) -> None:
         return
     summary = stats.finite(_SUMMARY)
     data = stats.maybe("data")
-    if data is not None and data.value:
+    if data is not None and data.value and not _is_cut(stats, data):
         with rows.failing(timed):
             rows.add(timed, data.numbers(name), "s", Better.LOWER, summary=summary)
         return
@@ -133,6 +133,22 @@ def _add(rows: Rows, params: dict[str, str], benchmark: Node) -> None:
             named = {**timed, "stat": statistic}
             with rows.failing(named):
                 rows.add(named, (stats[statistic].number(name),), "s", Better.LOWER)
+
+
+def _is_cut(stats: Node, data: Node) -> bool:
+    """Say whether the samples were taken out of the file afterwards, and the median of all of them is still there.
+
+    That is so where a text stands in their place, where no number is among them, and where there are fewer than the
+    rounds that the tool counted.
+    """
+    median, rounds = stats.maybe("median"), stats.maybe("rounds")
+    if median is None or not median.is_number():
+        return False
+    if isinstance(data.value, str):
+        return True
+    samples = list(data.elements())
+    fewer = rounds is not None and rounds.is_number() and len(samples) < rounds.number()
+    return fewer or not any(sample.is_number() for sample in samples)
 
 
 def _environment(root: Node) -> dict[str, str]:

@@ -15,7 +15,8 @@ from knickpoint.formats.numeral import NoNumberError
 from knickpoint.model.errors import FormatError, ParamsError
 from knickpoint.model.params import MAXIMUM_KEY_BYTES, encode_key
 from knickpoint.model.report import Outcome, ResultTable
-from knickpoint.model.unit import Better, better_of, unit_in_name
+from knickpoint.model.unit import Better, better_of
+from knickpoint.model.unit_in_name import unit_in_name
 
 __all__ = ["Rows", "tidy"]
 

@@ -11,7 +11,8 @@ from knickpoint.formats.rows import Rows
 from knickpoint.formats.skia_columns import quick_table
 from knickpoint.formats.source import Source
 from knickpoint.model.report import Problem, Report, ResultTable, RunReport, Severity
-from knickpoint.model.unit import Better, better_of, read_unit, unit_in_name
+from knickpoint.model.unit import Better, better_of, read_unit
+from knickpoint.model.unit_in_name import unit_in_name
 
 __all__ = ["careful_table", "fits", "read", "skia_better", "skia_unit"]
 

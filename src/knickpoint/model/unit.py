@@ -24,7 +24,7 @@ from knickpoint.model.unit_names import (
     TIME,
 )
 
-__all__ = ["Better", "Unit", "better_of", "conversion", "convert", "read_unit", "unit_in_name"]
+__all__ = ["Better", "Unit", "better_of", "conversion", "convert", "read_unit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,6 @@ _RESOURCES: Final = frozenset({"cycle", "cycles", "clk", "clock", "core", "J", "
 """What work is done with: work per resource is better when higher."""
 _WORK: Final = frozenset({"instructions", "instr", "bytes"})
 """Better when less, but for one resource: instructions per cycle are better when more."""
-_PER_WORD: Final = "per"
-_NOT_IN_NAMES: Final = ("min", "MS", "US", "NS")
-"""Minima, regions and abbreviations at the end of a name, although they are units where a unit stands."""
 _ROUNDING: Final = 1e-12
 """Share of a ratio of two factors that is rounding."""
 
@@ -194,22 +191,6 @@ def better_of(metric: str, unit: str) -> Better:
     named = better_of_metric(metric)
     known = named if named is Better.LOWER else read_unit(unit).better
     return named if known is Better.UNKNOWN else known
-
-
-@lru_cache(maxsize=4096)
-def unit_in_name(name: str) -> str:
-    """Return the unit that a metric's name is or ends with, "" for none.
-
-    ``ms`` and ``p99_ms`` are in ms, ``rx_bytes_per_second`` is in bytes/second. ``_min`` is a minimum, not minutes, and
-    a single letter by itself is no unit.
-    """
-    words = name.strip().split("_")
-    if len(words) > 1 and words[-2].lower() == _PER_WORD:
-        unit = "/".join((words[-3], words[-1])) if len(words) > 2 else ""
-    else:
-        unit = words[-1] if len(words) > 1 or len(words[-1]) > 1 else ""
-    known = unit not in _NOT_IN_NAMES and not read_unit(unit).dimension.startswith("?")
-    return unit if known else ""
 
 
 def conversion(source: Unit, target: Unit) -> float:

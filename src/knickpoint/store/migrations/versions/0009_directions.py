@@ -16,7 +16,8 @@ import sqlalchemy as sa
 from alembic import op
 
 from knickpoint.model.params import decode_key
-from knickpoint.model.unit import Better, better_of, read_unit, unit_in_name
+from knickpoint.model.unit import Better, better_of, read_unit
+from knickpoint.model.unit_in_name import unit_in_name
 from knickpoint.store.keys import digest_each
 from knickpoint.store.packing import pack, unpack
 
