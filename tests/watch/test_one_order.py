@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -14,7 +14,7 @@ from .conftest import World, levels
 
 
 @pytest.fixture
-def found(world: World) -> list[Found]:
+def both(world: World) -> World:
     """Two repositories: "project" steps by 25 % and, later, back by a tenth; "other" by 50 % at a commit of 2025."""
     world.measure({"parse": levels((10, 20.0), (20, 25.0), (20, 22.5))})
     other = world.store.commits.add_repository("other")
@@ -24,7 +24,16 @@ def found(world: World) -> list[Found]:
     world.store.commits.set_line(other, "main", range(40))
     replace(world, repository=other).measure({"read": levels((20, 8.0), (20, 12.0))})
     world.run()
-    return [(own, one) for own in world.store.commits.repositories() for one in world.store.findings.regressions(own)]
+    return world
+
+
+def listed(world: World, sort: Sort, *, descending: bool) -> list[Found]:
+    """Return the regressions of all repositories, those of each as the store sorts them."""
+    return [
+        (repository, regression)
+        for repository in world.store.commits.repositories()
+        for regression in world.store.findings.regressions(repository, sort=sort, descending=descending)
+    ]
 
 
 def places(found: list[Found]) -> list[tuple[str, int]]:
@@ -41,6 +50,21 @@ def places(found: list[Found]) -> list[tuple[str, int]]:
     ],
 )
 def test_regressions_of_several_repositories_have_one_order(
-    world: World, found: list[Found], sort: Sort, order: list[tuple[str, int]], *, descending: bool
+    both: World, sort: Sort, order: list[tuple[str, int]], *, descending: bool
 ) -> None:
-    assert places(in_one_order(world.store, found[::-1], sort, descending=descending)) == order
+    found = listed(both, sort, descending=descending)
+    assert places(in_one_order(both.store, found, sort, descending=descending)) == order
+
+
+def test_commits_of_one_repository_keep_the_order_of_their_line_whatever_their_times(world: World) -> None:
+    begin = datetime(2025, 1, 1, tzinfo=UTC)
+    rewritten = world.store.commits.add_repository("rewritten")
+    hashes = [hashlib.sha256(f"rewritten {k}".encode()).hexdigest() for k in range(50)]
+    commits = [Commit(name, "zoe", "", begin - timedelta(days=k), "") for k, name in enumerate(hashes)]
+    world.store.commits.add(rewritten, commits)
+    world.store.commits.set_line(rewritten, "main", range(50))
+    replace(world, repository=rewritten).measure({"read": levels((10, 20.0), (20, 25.0), (20, 22.5))})
+    world.run()
+    found = listed(world, Sort.COMMIT, descending=True)
+    ordered = in_one_order(world.store, found, Sort.COMMIT, descending=True)
+    assert places(ordered) == [("rewritten", 30), ("rewritten", 10)]

@@ -1,8 +1,9 @@
-"""Put the regressions of several repositories into one order."""
+"""Merge the regressions of several repositories into one order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from heapq import merge
 from typing import Any
 
 from knickpoint.model.commit import Commit, Repository
@@ -16,14 +17,18 @@ Found = tuple[Repository, Regression]
 
 
 def in_one_order(store: Store, found: Sequence[Found], sort: Sort, *, descending: bool) -> list[Found]:
-    """Sort the ``found`` regressions as the store sorts those of one repository.
+    """Merge the ``found`` regressions, of which the store has sorted those of each repository.
 
-    Equal ones stay in the order given. Commits of several repositories are sorted by their time.
+    Those of one repository stay in their order: commits have the order of their line, whatever their times. Commits of
+    several repositories are compared by their times. Of equal ones, the repository that comes first in ``found`` does.
     """
+    groups: dict[int, list[Found]] = {}
+    for repository, regression in found:
+        groups.setdefault(repository.id, []).append((repository, regression))
     commits: dict[tuple[int, int], Commit] = {}
-    for repository in {own.id: own for own, _ in found}.values():
-        slots = [regression.place.slot for own, regression in found if own.id == repository.id]
-        commits |= {(repository.id, own.slot): own.commit for own in store.commits.get(repository, slots)}
+    for key, group in groups.items():
+        slots = [regression.place.slot for _, regression in group]
+        commits |= {(key, at.slot): at.commit for at in store.commits.get(group[0][0], slots)}
 
     def of_commit(name: str) -> Callable[[Found], Any]:
         return lambda pair: str(getattr(commits.get((pair[0].id, pair[1].place.slot)), name, "")).lower()
@@ -37,4 +42,4 @@ def in_one_order(store: Store, found: Sequence[Found], sort: Sort, *, descending
         Sort.SUBJECT: of_commit("subject"),
         Sort.FOUND: lambda pair: str(pair[1].found),
     }
-    return sorted(found, key=keys[sort], reverse=descending)
+    return list(merge(*groups.values(), key=keys[sort], reverse=descending))
