@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from knickpoint.watch.missing import StoppedJob, absences, missing_traces, silences
+from knickpoint.watch.missing import StoppedJob, absences, silences
 
 from .conftest import World, levels, make_world
 
@@ -42,9 +42,9 @@ def test_what_is_missed_does_not_depend_on_how_much_is_read_at_a_time(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.measure({"parse": levels((40, 10.0)), "read": levels((20, 5.0)), "pack": levels((30, 5.0))})
-    at_once = missing_traces(world.store, world.repository)
+    at_once = absences(world.store, world.repository).traces
     monkeypatch.setattr("knickpoint.watch.missing._BLOCK_BYTES", 1)
-    assert missing_traces(world.store, world.repository) == at_once
+    assert absences(world.store, world.repository).traces == at_once
 
 
 def test_commits_that_nobody_measured_count_for_nothing() -> None:
@@ -53,12 +53,12 @@ def test_commits_that_nobody_measured_count_for_nothing() -> None:
 
 def test_missing_traces_are_told_with_their_last_commit(world: World) -> None:
     world.measure({"parse": levels((40, 10.0)), "read": levels((20, 5.0)), "pack": levels((30, 5.0))})
-    found = missing_traces(world.store, world.repository)
+    found = absences(world.store, world.repository).traces
     assert [(one.trace.id, one.last_slot, one.silent, one.usual) for one in found] == [
         (world.trace("read"), 19, 20, 1),
         (world.trace("pack"), 29, 10, 1),
     ]
-    assert missing_traces(world.store, world.repository, "benchmark=parse") == []
+    assert absences(world.store, world.repository, "benchmark=parse").traces == ()
 
 
 def stopped(world: World, *, newer: Sequence[datetime] = ()) -> StoppedJob | None:
@@ -94,7 +94,7 @@ def test_a_job_has_stopped_when_unusually_many_commits_follow_the_last_one_with_
     ends_at(world, line)
     job = stopped(world)
     assert (job and (job.last_slot, job.silent, job.usual)) == found
-    assert missing_traces(world.store, world.repository) == []
+    assert absences(world.store, world.repository).traces == ()
 
 
 def test_commits_that_only_git_knows_count_as_well(world: World) -> None:

@@ -177,7 +177,7 @@ export interface paths {
         };
         /**
          * Get History
-         * @description List up to which commit the findings of each repository are history, or of one, and how many are on either side.
+         * @description List the history boundary of each repository, or of one, with the number of findings on either side.
          */
         get: operations["get_history"];
         put?: never;
@@ -2626,7 +2626,7 @@ export interface operations {
                 processed?: boolean;
                 /** @description Instead, those that later data no longer show: nothing to decide. */
                 gone?: boolean;
-                /** @description Instead, those that nobody dealt with and that are history: no work. */
+                /** @description Instead, the unprocessed ones that are history: no work. */
                 history?: boolean;
                 /** @description Words that all occur in trace key, commit hash, author or subject. */
                 filter?: string;
@@ -2945,7 +2945,7 @@ export interface operations {
                 processed?: boolean;
                 /** @description Instead, those that later data no longer show: nothing to decide. */
                 gone?: boolean;
-                /** @description Instead, those that nobody dealt with and that are history: no work. */
+                /** @description Instead, the unprocessed ones that are history: no work. */
                 history?: boolean;
                 /** @description Words that all occur in trace key, commit hash, author or subject. */
                 filter?: string;

@@ -192,6 +192,7 @@ def judge(
         InputError: ``better`` is none of the three, ``alpha`` is not between 0 and 0.5, an effect is negative, or
             ``false_alarms`` is not above 0 and at most 1,000.
     """
+    # The current level: the stable region that the history ends with.
     direction = _options(better, alpha, minimum_effect, largest_effect)
     past = check_series(history)
     fresh = _samples(new)
@@ -207,6 +208,7 @@ def judge(
         return Judgement.without_numbers(
             Verdict.NO_DATA, reason, region=region, samples=int(fresh.size), evidence=evidence
         )
+    # Its noise, in units near 1 so that no square overflows, and the distance of the new samples from it.
     part = past[region.first : region.last + 1]
     measured = part[~np.isnan(part)][-NEWEST:]
     unit = power_of_two(measured)
@@ -224,6 +226,7 @@ def judge(
         bars.append(_lone_bar(noise))
     reach = max(bars)
     detectable = max(reach, minimum_effect * abs(noise.centre)) + student_quantile(POWER, freedom) * error
+    # What has to hold for a change.
     checks = [
         *evidence,
         Check("noise (standard deviation)", noise.scale * unit),
@@ -237,6 +240,7 @@ def judge(
     if samples == 1:
         checks.append(_outlier(noise, level))
     changed = size != 0 and all(check.passed for check in checks)
+    # Without one: whether a change that counts could have stayed unseen.
     blind = _relative(detectable, noise.centre)
     hidden = [_check("detectable effect over the level", blind, "<=", largest_effect)]
     if minimum_effect > 0:

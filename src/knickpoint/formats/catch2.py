@@ -63,13 +63,13 @@ def _add(rows: Rows, result: Element, params: dict[str, str]) -> None:
             remedy="Write the file again.",
         )
     deviation = result.find("standardDeviation")
-    told = {
+    fields = {
         "confidence_low": _number(mean, "lowerBound"),
         "confidence_high": _number(mean, "upperBound"),
         "stddev": _number(deviation, "value") if deviation is not None else None,
         "samples": _number(result, "samples"),
     }
-    summary = {name: number for name, number in told.items() if number is not None}
+    summary = {name: number for name, number in fields.items() if number is not None}
     with rows.failing(params):
         value = _number(mean, "value")
         if value is None:

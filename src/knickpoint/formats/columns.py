@@ -50,7 +50,7 @@ _BY_NAME: Final = {name: role for role, names in _ROLES.items() for name in name
 _PREFIXES: Final = ("param", "env", "link", "metric")
 _MISSING: Final = {"", "null", "none", "na", "n/a", "-"}
 _NO_NUMBERS: Final = {"nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
-"""How numbers that are none are written; any other text may be a number in a notation that we do not read."""
+"""How numbers that are none are written; any other text may be a number in a notation that is not read."""
 _BRACKETED: Final = re.compile(r"(?P<name>.*\S)\s*[(\[](?P<unit>[^()\[\]]+)[)\]]")
 _BETTERS: Final = {
     "lower": Better.LOWER,
@@ -266,7 +266,7 @@ class _Table:
         return [value]
 
     def report(self, name: str) -> Report:
-        """Return what the rows told. Raises ``NoNumberError`` where all that stands among the values is text."""
+        """Return the runs of the rows. Raises ``NoNumberError`` where the columns of values hold text only."""
         if self.text_found is not None and not self.measured:
             raise self.text_found
         if len(self.repositories) > 1:

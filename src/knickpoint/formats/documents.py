@@ -1,7 +1,7 @@
 """Documents: read files that hold several JSON documents, one a line or one after the other.
 
 CI jobs append the output of each run to one file, and services write JSON Lines. Each document is read as a file of
-its own; where each is one entry of what a format has as a list, all together are that list.
+its own. Where each is an entry of the list that a format has, all together are read as that list.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def read_documents(source: Source, fitting: Fitting, wanted: Format | None) -> P
 
     Args:
         source: a file with several documents.
-        fitting: tells the formats of a source.
+        fitting: returns the formats that a source looks like.
         wanted: the format that was named, None to find it by looking.
 
     Raises:
@@ -88,5 +88,5 @@ def _merged(known: Format, read: Sequence[Parsed]) -> Parsed:
     for report in reports:
         for commit in report.commits:
             commits.setdefault(commit.hash, commit)
-    problems: tuple[Problem, ...] = tuple(problem for _, told in read for problem in told)
+    problems: tuple[Problem, ...] = tuple(problem for _, found in read for problem in found)
     return Report(known.name, runs, tuple(commits.values()), next(iter(repositories), "")), problems

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
@@ -17,7 +17,7 @@ from knickpoint.formats.cells import Cell, cell_text
 from knickpoint.formats.moment import in_utc, read_moment
 from knickpoint.formats.numeral import NoNumberError, to_float
 from knickpoint.formats.rows import Rows
-from knickpoint.model.commit import Commit
+from knickpoint.model.commit import NO_TIME, Commit
 from knickpoint.model.errors import FormatError, ParamsError
 from knickpoint.model.params import decode_key
 from knickpoint.model.report import Report, RunReport
@@ -28,7 +28,6 @@ __all__ = ["is_export", "read_export"]
 _COLUMNS: Final = ("repository", "line", "id", "unit", "pos", "commit", "value")
 _LATER: Final = ("better", "commit_time")
 """Columns that exports of older versions do not have."""
-_UNKNOWN_TIME: Final = datetime.fromtimestamp(0, UTC)
 _BETTERS: Final = {better.value: better for better in Better}
 
 _decode = lru_cache(maxsize=65536)(decode_key)
@@ -75,13 +74,13 @@ def read_export(
     commits = [commit for _, commit in sorted(points.commits.items())]
     runs = tuple(
         RunReport(
-            points.rows[one.hash].table(),
-            entry=f"export/{line}/{one.hash}",
-            revision=one.hash,
+            points.rows[commit.hash].table(),
+            entry=f"export/{line}/{commit.hash}",
+            revision=commit.hash,
             branch=line,
-            time=one.time if one.time != _UNKNOWN_TIME else None,
+            time=commit.time if commit.has_time else None,
         )
-        for one in commits
+        for commit in commits
     )
     return Report(name, runs, tuple(commits), next(iter(points.repositories), ""))
 
@@ -124,4 +123,4 @@ def _value(cell: Cell, where: str, number: Callable[[str], float | None]) -> flo
 def _time(row: dict[str, Cell]) -> datetime:
     cell = row.get("commit_time")
     moment = in_utc(cell) if isinstance(cell, datetime) else read_moment(cell_text(cell))
-    return moment or _UNKNOWN_TIME
+    return moment or NO_TIME

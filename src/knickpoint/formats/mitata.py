@@ -82,8 +82,8 @@ def _add(rows: Rows, params: dict[str, str], run: Node) -> None:
     stats = run.maybe("stats")
     if stats is None:
         error = run.maybe("error")
-        told = error.words("message") if error is not None and isinstance(error.value, dict) else run.words("error")
-        rows.fail(timed, told or "mitata has no statistics: the benchmark failed")
+        message = error.words("message") if error is not None and isinstance(error.value, dict) else run.words("error")
+        rows.fail(timed, message or "mitata has no statistics: the benchmark failed")
         return
     with rows.failing(timed):
         rows.add(timed, (stats["p50"].number(name),), "ns", Better.LOWER, summary=stats.finite({"ticks": "iterations"}))

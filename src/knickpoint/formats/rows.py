@@ -144,7 +144,7 @@ class Rows:
 
     @contextmanager
     def failing(self, params: Mapping[str, str]) -> Iterator[None]:
-        """Run the body, which adds the result ``params``; what is no number there makes a failure of that result only."""
+        """Run the body, which adds the result ``params``; a ``NoNumberError`` in it makes that result a failure."""
         try:
             yield
         except NoNumberError as error:

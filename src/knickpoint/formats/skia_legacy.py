@@ -83,7 +83,7 @@ def _add(rows: Rows, params: dict[str, str], metrics: Node) -> list[Problem]:
 
 
 def _add_metric(rows: Rows, params: dict[str, str], value: float, samples: Node | None) -> list[Problem]:
-    """Add one metric, and return the warning that some of its samples are no numbers, where they are not."""
+    """Add one metric, and return a warning where some of its samples are no numbers."""
     if samples is None:
         rows.add(params, (value,), _unit(params["sub_result"]))
         return []

@@ -89,7 +89,7 @@ def find_base(
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """What was measured: a commit by a hash, a prefix or a number; ``changed`` where the work tree had changes beside it.
+    """What was measured: a commit by a hash, a prefix or a number; ``changed`` where the work tree had changes on top.
 
     Where nothing says which commit it is, ``revision`` is empty and ``unknown`` says why.
     """
@@ -121,7 +121,7 @@ class _Search:
 
     @cached_property
     def here(self) -> Git | None:
-        """The work tree that we are in, where ``git`` is a clone of ours and has none; else None."""
+        """The work tree around the current directory, where ``git`` is the clone of a URL and has none; else None."""
         top = find_work_tree(Path.cwd()) if self.git is not None and is_url(self.settings.location) else None
         return Git(top) if top else None
 
@@ -234,7 +234,7 @@ class _Search:
         return None
 
     def _line_left_at(self, branch: str) -> int | None:
-        """Return the last position that the line of ``branch`` shares with this one, None where it is no branch of it."""
+        """Return the last position that the line of ``branch`` shares with this line, None where it did not leave it."""
         if (
             not branch
             or branch == self.line.name
@@ -250,16 +250,16 @@ class _Search:
     def _in_git(self, text: str, *, names: bool) -> str:
         """Return the full hash that ``text`` means, a hash or with ``names`` any reference; "" for none.
 
-        A clone of ours is fetched where it has none, and then the work tree that we are in is asked. HEAD is always that
-        of a work tree.
+        The clone of a URL is asked first, then the work tree around the current directory, then the clone once more after
+        a fetch. HEAD is always that of a work tree.
         """
         if self.git is None:
             return ""
-        ours = is_url(self.settings.location)
-        found = "" if ours and names and is_head(text) else _named(self.git, text, names=names)
+        cloned = is_url(self.settings.location)
+        found = "" if cloned and names and is_head(text) else _named(self.git, text, names=names)
         if not found and self.here is not None:
             found = _named(self.here, text, names=names)
-        if not found and ours:
+        if not found and cloned:
             self.git.fetch()
             found = _named(Git(self.git.directory, self.git.numbers, self.git.web), text, names=names)
         return found

@@ -71,7 +71,7 @@ class Books:
 
     def _only_stored(self) -> str:
         """Return the name of the only repository that earlier results made, `main` before the first."""
-        stored = [one.name for one in self.destination.store.commits.repositories()]
+        stored = [repository.name for repository in self.destination.store.commits.repositories()]
         if len(stored) > 1 and _PLAIN not in stored:
             raise InputError(
                 "the results do not say which repository they belong to",
@@ -102,7 +102,7 @@ class Books:
         return found if isinstance(found, GitBook) else None
 
     def note(self, line: str) -> None:
-        """Keep a line for :meth:`told`, once."""
+        """Keep a line for people, which :meth:`told` returns once."""
         self._notes[line] = None
 
     def sync(self, *, fetch: bool) -> dict[str, HistoryError]:

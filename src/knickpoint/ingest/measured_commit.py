@@ -85,7 +85,7 @@ def named_by_results(text: str, store: Store, repository: str) -> str:
         return plain
     if is_hash_or_number(text):
         return text
-    known = {one.name: one for one in store.commits.repositories()}.get(repository)
+    known = {stored.name: stored for stored in store.commits.repositories()}.get(repository)
     if known is not None and not is_placeholder(text):
         found = store.commits.find(known, text)
         if found is not None and found.commit.hash == text:
@@ -101,8 +101,8 @@ def named_by_results(text: str, store: Store, repository: str) -> str:
 def head_for(run: RunReport, checkout: Checkout | None, source: str, written: datetime | None) -> str:
     """Return HEAD as the commit of results that name none.
 
-    The tracked files must be those of HEAD, and the results newer than it: by the time of the run where the file
-    tells it, else by when the file was ``written``, None where it came from somewhere else.
+    The tracked files must be those of HEAD, and the results newer than it: by the time of the run where the file has
+    it, else by when the file was ``written``, None where it came from somewhere else.
 
     Raises:
         InputError: HEAD cannot be what was measured; the message says why.
@@ -141,7 +141,7 @@ def _doubts(run: RunReport, checkout: Checkout, source: Path, written: datetime)
 
 
 def _other_tree(source: Path, top: Path) -> Path | None:
-    """Return the work tree that the results, or else we, are in where that is not ``top``."""
+    """Return the work tree around the results, else around the current directory, where that is not ``top``."""
     for place in (source.parent, Path.cwd()):
         found = next((parent for parent in (place, *place.parents) if (parent / ".git").exists()), None)
         if found is not None:

@@ -108,7 +108,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def remark_on_directions(units: Mapping[str, int], which: str = "") -> str:
-    """Return one line about traces of which it is unknown what is better, counted by unit, and what to do.
+    """Return a line about traces without a direction, counted by unit, and what to do.
 
     The units stand by falling count, then by name; ``which`` goes before "traces".
     """
@@ -165,7 +165,7 @@ class ImportSummary:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is to be said of the import as a whole, a line each."""
+        """Lines for people about the import as a whole."""
         units: Counter[str] = Counter()
         for outcome in self.files:
             units.update(outcome.without_direction)

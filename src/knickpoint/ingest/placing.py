@@ -78,7 +78,7 @@ def slots_from_results(
 
 
 def _put_in_order(book: ResultsBook, commits: Sequence[Commit], order: CommitOrder, branch: str) -> None:
-    """Put new commits at the end if they come in the order given; else make sure that each has a place of its own."""
+    """Put new commits at the end if they come in the order given; else make sure that each can be placed."""
     if order is CommitOrder.GIVEN:
         book.learn(
             [commit for commit in commits if book.find(commit.hash) is None], ordered=True, at_end=True, branch=branch

@@ -23,7 +23,10 @@ __all__ = ["ReadResults", "read_results"]
 
 @dataclass(frozen=True, slots=True)
 class ReadResults:
-    """The runs of some files, all of one repository, named as an import would name them; ``files`` has that of each run."""
+    """The runs of some files, all of one repository, named as an import would name them.
+
+    ``files`` has the file of each run.
+    """
 
     repository: str
     runs: tuple[RunReport, ...]

@@ -182,7 +182,7 @@ class Writer:
         return outcome
 
     def _head(self, arrival: Arrival, run: RunReport, name: str) -> str:
-        """Return HEAD of the repository ``name`` for a run without a commit. Raises ``InputError`` where it cannot be."""
+        """Return HEAD of the repository ``name`` for a run without a commit. Raises ``InputError`` where that is no answer."""
         book = self.books.git(name) if arrival.written else None
         commit = head_for(run, book.checkout if book else None, arrival.source, arrival.written)
         self.books.note(f"results without a commit: HEAD {commit[:12]} of {name}")
@@ -279,7 +279,7 @@ class Writer:
     def _as_before(
         self, arrival: Arrival, repository: Repository, runs: Sequence[Completed], items: Sequence[RunItem]
     ) -> list[RunItem]:
-        """Return ``items`` with the identity that a run had while it was the only one of its file, which has grown."""
+        """Return ``items``, each with the identity that its run has in the store from when the file held no other run."""
         if self.destination.store.ledger.latest(arrival.source) is None:
             return list(items)
         alone = {
@@ -370,7 +370,7 @@ class Writer:
 
 
 def _numbered(items: Sequence[RunItem]) -> list[RunItem]:
-    """Return ``items`` with numbers at those that nothing else tells apart, as documents appended to one file."""
+    """Return ``items`` with a number after each identity that repeats, as of documents appended to one file."""
     seen: Counter[str] = Counter()
     numbered = []
     for item in items:

@@ -32,7 +32,8 @@ class Notice:
     """Something that somebody should look at.
 
     ``trace`` is the key, "" where several stopped at one commit; ``slot`` is the commit: where the canary moved, or the
-    last one with results. ``canary`` is the name of its section. ``regressions`` are those not dealt with that are in doubt because of it.
+    last one with results. ``canary`` is the name of its section. ``regressions`` are the unprocessed ones that are in
+    doubt because of it.
     """
 
     kind: NoticeKind
@@ -101,14 +102,14 @@ def _canaries(instance: Instance, repository: Repository) -> Iterator[Notice]:
 
 
 def _silences(instance: Instance, repository: Repository) -> Iterator[Notice]:
-    """Yield one notice where everything stopped, and one for the traces that stopped at one commit: they are one job."""
+    """Yield a notice where everything stopped, and one for all traces that stopped at one commit: they are one job."""
     from knickpoint.watch.missing import absences
 
     query = instance.config.missing.query
     found = absences(instance.store, repository, query, newer=_newer(instance, repository))
     groups: dict[int, list[MissingTrace]] = {}
-    for one in found.traces:
-        groups.setdefault(one.last_slot, []).append(one)
+    for trace in found.traces:
+        groups.setdefault(trace.last_slot, []).append(trace)
     slots = set(groups) | ({found.job.last_slot} if found.job else set())
     hashes = _hashes(instance, repository, slots)
     if found.job:
@@ -116,11 +117,11 @@ def _silences(instance: Instance, repository: Repository) -> Iterator[Notice]:
         habit = "at every commit" if found.job.usual == 1 else f"every {found.job.usual:,} commits or more often"
         text = f"nothing was measured at the last {found.job.silent:,} commits, since {commit[:10]}; it was {habit}"
         yield Notice(NoticeKind.SILENCE, repository.name, "", found.job.last_slot, commit, text)
-    for slot, own in groups.items():
+    for slot, stopped in groups.items():
         commit = hashes.get(slot, "")
-        key = own[0].trace.key if len(own) == 1 else ""
-        what = f"{key} has" if key else f"{len(own):,} traces{_in_common(instance, repository, own)} have"
-        text = f"{what} no results at the last {own[0].silent:,} measured commits, since {commit[:10]}"
+        key = stopped[0].trace.key if len(stopped) == 1 else ""
+        what = f"{key} has" if key else f"{len(stopped):,} traces{_in_common(instance, repository, stopped)} have"
+        text = f"{what} no results at the last {stopped[0].silent:,} measured commits, since {commit[:10]}"
         yield Notice(NoticeKind.SILENCE, repository.name, key, slot, commit, text)
 
 

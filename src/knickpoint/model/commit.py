@@ -14,7 +14,7 @@ NO_TIME: Final = datetime.fromtimestamp(0, UTC)
 
 
 _NUMBER_DIGITS: Final = 16
-"""A text of so many digits is a hash that happens to have no letters."""
+"""A text of so many digits, or more, is a hash that happens to have no letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class Commit:
     """A commit as its repository, or a results file, tells it.
 
     ``hash`` is the full hash, or the number a source uses instead. ``time`` is aware, UTC, ``NO_TIME`` where it
-    is not known; it is shown, never used for order where a graph is known. ``parents`` are hashes, first parent first, empty where
-    unknown. ``number`` is the repository's own count of commits where it writes one into its messages.
+    is not known; it is shown, never used for order where a graph is known. ``parents`` are hashes, first parent
+    first, empty where unknown. ``number`` is the repository's own count of commits where it writes one into its messages.
     """
 
     hash: str

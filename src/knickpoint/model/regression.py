@@ -140,10 +140,10 @@ class ChangePoint:
     """A step of one trace as the instance knows it, with what was decided about it.
 
     ``id`` never changes while the point lives on under the identity rule (trace, direction, place).
-    The numbers are those of a :class:`Sighting`. ``alerts`` are the names of those that found it, sorted; the
-    numbers are those of one of them, by the rule of :mod:`knickpoint.watch.reconcile`. ``matched_ticket`` is a ticket that covers this trace and place without
-    anybody having said so.
-    ``history`` says that its regression lies at or before the boundary of its repository's history.
+    ``alerts`` are the names of those that found it, sorted. The numbers are those of the :class:`Sighting` of one of
+    them, chosen by the rule of :mod:`knickpoint.watch.reconcile`. ``matched_ticket`` is a ticket that covers this
+    trace and place without a decision of a person. ``history`` says that its regression lies at or before the boundary
+    of its repository's history.
     """
 
     id: int

@@ -200,12 +200,12 @@ def render_metrics(instance: Instance) -> str:
     )
     page.add(
         "regressions_unprocessed",
-        "Regressions and improvements that nobody has dealt with, history apart.",
+        "Unprocessed regressions and improvements that are work.",
         [(labels, store.findings.count(own, processed=False, selection=_WORK)) for labels, own in named],
     )
     page.add(
         "regressions_history",
-        "Regressions and improvements of history that nobody has dealt with.",
+        "Unprocessed regressions and improvements that are history.",
         [(labels, store.findings.count(own, processed=False, selection=_HISTORY)) for labels, own in named],
     )
     page.add(

@@ -46,7 +46,7 @@ def triage(store: Store, request: TriageRequest) -> TriageAnswer:
 
 
 def undo(store: Store, request: UndoRequest) -> TriageAnswer:
-    """Take back the last decision about each finding, or one decision as far as nobody has decided since.
+    """Take back the last decision about each finding, or one decision where it is still the last.
 
     Raises:
         InputError: an id is unknown, or neither ids nor entries are given.

@@ -151,8 +151,8 @@ class Boundaries:
         names = self._commits.lines(repository) or ("",)
         found: set[int] = set()
         for line in (self._commits.line(repository, name) for name in names):
-            own = line.slots[line.merge_base + 1 :]
-            found.update([slot for slot in reversed(own) if slot in measured][:1])
+            added = line.slots[line.merge_base + 1 :]
+            found.update([slot for slot in reversed(added) if slot in measured][:1])
         return frozenset(found)
 
     def sides(self, repository: Repository) -> Sides:

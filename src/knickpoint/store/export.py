@@ -154,7 +154,7 @@ def _better(trace: Trace) -> str:
 
 
 def _time(commit: Commit, ran: datetime | None) -> str:
-    """Return the time of ``commit``, that of its first run where nobody described it, "" where nothing says it."""
+    """Return the time of ``commit``, that of its first run where only a run names it, "" where none is known."""
     time = ran if commit.is_bare else commit.time
     return time.isoformat().replace("+00:00", "Z") if time is not None and time.timestamp() else ""
 

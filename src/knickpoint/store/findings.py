@@ -177,7 +177,7 @@ class Findings:
         return found[0]
 
     def change_points(self, trace_id: int, *, gone: bool = False) -> list[ChangePoint]:
-        """Return the change points of a trace in the order of their line; ``gone`` includes what later data no longer show."""
+        """Return the change points of a trace in the order of their line, with ``gone`` also those that are gone."""
         query = _MARKED.where(change_point.c.trace_id == trace_id).order_by(change_point.c.id)
         if not gone:
             query = query.where(change_point.c.condition != Condition.GONE.value)

@@ -206,7 +206,7 @@ def undo(
 def decided_by(connection: Connection, first: int, last: int) -> list[int]:
     """Return the change points whose last decision that counts is one of the entries ``first`` to ``last``, by id.
 
-    What somebody has decided about since, or taken back, is left out.
+    Those with a later decision, or whose decision was taken back, are left out.
     """
     entry = decision.c
     among = select(entry.change_point_id).where(entry.id.between(first, last))

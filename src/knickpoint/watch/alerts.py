@@ -76,8 +76,8 @@ class AlertHealth:
     """Whether an alert earns its keep.
 
     ``steadiness`` is the share of what runs saw that the next run over the same repository saw again, over the last
-    complete runs; ``wasted`` the share of its findings that people hid or that later data took back. Both are nan where there
-    is nothing to judge by. ``failure`` says why it cannot run, or could not at the last try, "" where it can.
+    complete runs; ``wasted`` the share of its findings that people hid or that later data took back. Both are nan
+    where there is nothing to judge by. ``failure`` says why it cannot run, or could not at the last try, "" where it can.
     ``problems`` says in words what is wrong.
     """
 

@@ -56,9 +56,9 @@ def losses_of(store: Store, alerts: Sequence[Alert], names: Collection[str]) -> 
 
 
 def _look(store: Store, name: str, alert: Alert | None, lines: Lines, fresh: dict[int, Fresh]) -> None:
-    """Put into ``fresh`` what the alert sees now in the traces in which it saw something; None is an alert that is no more.
+    """Put into ``fresh`` what the alert sees now in the traces in which it saw something; other traces are left out.
 
-    What it would see in other traces is left out.
+    ``alert`` is None where it was removed: then it sees nothing.
     """
     seen = np.array(store.findings.traces_seen_by(name, lines.repository), dtype=np.int64)
     job = Job(alert or Alert(name), lines.default, np.empty(0, dtype=np.int64), complete=False)

@@ -18,7 +18,7 @@ from knickpoint.model.frame import Trace
 from knickpoint.model.query import parse_query
 from knickpoint.store import Store
 
-__all__ = ["Absences", "MissingTrace", "StoppedJob", "absences", "missing_traces", "silences"]
+__all__ = ["Absences", "MissingTrace", "StoppedJob", "absences", "silences"]
 
 _HABIT: Final = 5
 """Values that make a habit; a trace with fewer is never missed."""
@@ -62,7 +62,7 @@ class StoppedJob:
 
 @dataclass(frozen=True, slots=True)
 class Absences:
-    """What is missed: single traces, the longest silent first, and the job that measured them all, None while it does."""
+    """What is missed: single traces, the longest silent first, and the job that measured them all, None while it runs."""
 
     traces: tuple[MissingTrace, ...]
     job: StoppedJob | None
@@ -107,14 +107,6 @@ def silences(held: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
     habits = _Habits(np.zeros(held.shape[1], dtype=np.bool_))
     habits.add(held)
     return habits.silences()
-
-
-def missing_traces(store: Store, repository: Repository, query: str = "", *, line: str = "") -> list[MissingTrace]:
-    """Return the traces of ``query`` that stopped while others of it are still measured, the longest silent first.
-
-    Errors are those of :func:`absences`.
-    """
-    return list(absences(store, repository, query, line=line).traces)
 
 
 def absences(

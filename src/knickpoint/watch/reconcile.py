@@ -55,9 +55,7 @@ def merge_sightings(sightings: Iterable[Sighting], ruler: Ruler) -> list[tuple[S
     """Put together what several alerts saw of one trace: one tuple a point, by place, whose first gives the numbers.
 
     The points of the first alert, by name, are matched with those of the second by the rule of identity, what is
-    left over joins them, and so on. A sighting whose commit is not on the line is left out. Within a point, an alert
-    that judged the trace by itself comes before one that judged a group, then the strongest evidence, then more
-    values, then the name.
+    left over joins them, and so on. A sighting whose commit is not on the line is left out.
     """
     by_alert: dict[str, list[Sighting]] = {}
     for sighting in sightings:

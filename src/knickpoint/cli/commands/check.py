@@ -118,7 +118,7 @@ def _doubt(canary: CheckedTrace) -> str:
 
 
 def _single(left_out: int) -> str:
-    """Return what is not asked for as the results hold a single benchmark."""
+    """Return how many series are not missed, as the results hold a single benchmark."""
     others = "1 other series of the base is" if left_out == 1 else f"{left_out:,} other series of the base are"
     return (
         f"the results hold one benchmark only, so {others} taken as left out on purpose; --partial says that it is so"

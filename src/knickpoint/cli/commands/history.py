@@ -34,7 +34,11 @@ _DETAILS = (
     Column("by"),
 )
 _REPOSITORY = click.option(
-    "--repository", "name", default="", metavar="NAME", help="The repository; without it, every one that it fits."
+    "--repository",
+    "name",
+    default="",
+    metavar="NAME",
+    help="The repository. Default: all of them, or those that have the commit.",
 )
 _BY = click.option(
     "--by", "who", default="", metavar="NAME", help="Who decides. Default: KNICKPOINT_USER, else the user's name."

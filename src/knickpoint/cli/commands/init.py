@@ -40,7 +40,7 @@ def _repository_of(top: Path, place: Path) -> dict[str, str]:
 def _offered_repository(directory: str) -> dict[str, str]:
     """Return name → location of the repository around the instance, {} where there is none or it is not wanted.
 
-    At a terminal, that question is asked, and the repository that we are in is offered to an instance elsewhere, too.
+    At a terminal, the command asks, and offers the repository of the current directory to an instance elsewhere, too.
     """
     from knickpoint.history import find_work_tree
 

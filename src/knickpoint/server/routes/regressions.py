@@ -53,9 +53,7 @@ def _filtered(
     gone: Annotated[
         bool, Query(description="Instead, those that later data no longer show: nothing to decide.")
     ] = False,
-    history: Annotated[
-        bool, Query(description="Instead, those that nobody dealt with and that are history: no work.")
-    ] = False,
+    history: Annotated[bool, Query(description="Instead, the unprocessed ones that are history: no work.")] = False,
     filter: Annotated[  # noqa: A002
         str, Query(max_length=1000, description="Words that all occur in trace key, commit hash, author or subject.")
     ] = "",
@@ -130,7 +128,7 @@ def get_members(
 
 @router.get("/history")
 def get_history(store: StoreNeed, repository: RepositoryName = "") -> list[HistoryAnswer]:
-    """List up to which commit the findings of each repository are history, or of one, and how many are on either side."""
+    """List the history boundary of each repository, or of one, with the number of findings on either side."""
     repositories = [choose_repository(store, repository)] if repository else store.commits.repositories()
     return [history_answer(store, own) for own in repositories]
 
