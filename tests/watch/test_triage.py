@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import Engine, event
 
 from knickpoint.model.errors import InputError, QueryError
 from knickpoint.model.regression import Action, Condition, Direction, Regression, Status
@@ -229,6 +230,51 @@ def test_the_id_comes_back_when_what_was_decided_after_the_merge_is_undone_first
     undo(busy.store, Targets(points=tuple(before)), who=ME)
     undo(busy.store, Targets(points=tuple(before)), who=ME)
     assert held(busy) == before
+
+
+@pytest.fixture
+def asked() -> Iterator[list[str]]:
+    """Collect the statements that any database gets."""
+    statements: list[str] = []
+
+    def listen(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        statements.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", listen)
+    yield statements
+    event.remove(Engine, "before_cursor_execute", listen)
+
+
+def test_only_an_undone_split_or_merge_reads_the_places_of_all_findings(busy: World, asked: list[str]) -> None:
+    everything = Targets(points=tuple(held(busy)))
+    decide(busy.store, everything, who=ME, status=Status.HIDDEN)
+    asked.clear()
+    undo(busy.store, everything, who=ME)
+    assert not [statement for statement in asked if "FROM line" in statement]
+    merge(busy.store, everything, who=ME)
+    asked.clear()
+    undo(busy.store, everything, who=ME)
+    assert [statement for statement in asked if "FROM line" in statement]
+
+
+def test_a_merge_outlives_an_undone_decision_about_one_of_its_members(busy: World) -> None:
+    merge(busy.store, Targets(tuple(set(held(busy).values()))), who=ME)
+    (joined,) = [one.id for one in busy.points("pack")]
+    decide(busy.store, Targets(points=(joined,)), who=ME, status=Status.HIDDEN)
+    undo(busy.store, Targets(points=(joined,)), who=ME)
+    assert len(set(held(busy).values())) == 1
+    undo(busy.store, Targets(points=(joined,)), who=ME)
+    assert len(set(held(busy).values())) == 2
+
+
+def test_one_undo_takes_back_states_and_places_that_differ(busy: World) -> None:
+    first, second = busy.points("parse")[0].id, busy.points("pack")[0].id
+    both = Targets(points=(first, second))
+    decide(busy.store, Targets(points=(first,)), who=ME, status=Status.ACKNOWLEDGED, note="wanted")
+    decide(busy.store, both, who=ME, status=Status.HIDDEN, note="noise")
+    undo(busy.store, both, who=ME)
+    states = {point.id: (point.status, point.note) for point in busy.store.findings.points(both.points)}
+    assert states == {first: (Status.ACKNOWLEDGED, "wanted"), second: (Status.NEW, "")}
 
 
 def test_an_id_that_others_hold_is_not_taken_from_them(busy: World) -> None:

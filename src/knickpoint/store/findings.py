@@ -195,6 +195,12 @@ class Findings:
         rows = self._rows(_MARKED, change_point.c.id, ids, change_point.c.id)
         return [change_point_of(row) for row in rows]
 
+    def splits_and_merges(self, ids: Collection[int]) -> dict[int, tuple[int, int]]:
+        """Return the numbers of the split and of the merge that hold each of some change points, 0 for none."""
+        point = change_point.c
+        rows = self._rows(select(point.id, point.apart, point.together), point.id, ids)
+        return {row["id"]: (row["apart"], row["together"]) for row in rows}
+
     def of_traces(self, trace_ids: Collection[int]) -> dict[int, list[ChangePoint]]:
         """Return the live change points of many traces, by trace and slot."""
         found: dict[int, list[ChangePoint]] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Connection, func, select, update
 
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Action, Condition, Decision, Status
@@ -75,13 +75,20 @@ def _state_after(row: Mapping[str, Any], wish: Wish, number: int) -> dict[str, A
     return state
 
 
-def _append(connection: Connection, entries: Sequence[dict[str, Any]]) -> list[Decision]:
-    if entries:
-        connection.execute(decision.insert(), list(entries))
-        key = change_point.c.id == bindparam("key")
-        values: dict[str, Any] = {name: bindparam(name) for name in _STATE}
-        states = [{"key": entry["change_point_id"]} | {name: entry[name] for name in _STATE} for entry in entries]
-        connection.execute(update(change_point).where(key).values(values), states)
+def _append(connection: Connection, entries: Sequence[dict[str, Any]], *, anchored: bool = False) -> list[Decision]:
+    """Add consecutive ``entries`` to the log, and give their change points the state that they hold.
+
+    With ``anchored``, the points are held at the places of the entries, too.
+    """
+    if not entries:
+        return []
+    connection.execute(decision.insert(), list(entries))
+    state = {name: decision.c[name] for name in _STATE}
+    anchors = {f"anchor_{name}": decision.c[name] for name in _PLACE} if anchored else {}
+    # The log has each state already: one statement copies them, however many points there are.
+    added = decision.c.id.between(entries[0]["id"], entries[-1]["id"])
+    same = decision.c.change_point_id == change_point.c.id
+    connection.execute(update(change_point).where(same, added).values(state | anchors))
     return [decision_of(entry) for entry in entries]
 
 
@@ -146,10 +153,20 @@ def decide(
     return _append(connection, entries)
 
 
-def _effective(entries: Sequence[Mapping[Any, Any]]) -> list[Mapping[Any, Any]]:
-    """Return the entries that still count, oldest first."""
-    undone = {entry["undoes"] for entry in entries}
-    return [entry for entry in entries if not entry["undoes"] and entry["id"] not in undone]
+def _newest_counting(
+    database: Database, connection: Connection, ids: Sequence[int]
+) -> dict[int, list[Mapping[Any, Any]]]:
+    """Return the last entry that counts about each change point and the one before it, newest first."""
+    entry = decision.c
+    among = database.among(entry.change_point_id, "ids")
+    undone = select(entry.undoes).where(among, entry.undoes != 0)
+    age = func.row_number().over(partition_by=entry.change_point_id, order_by=entry.id.desc())
+    counting = select(decision, age.label("age")).where(among, entry.undoes == 0, entry.id.not_in(undone)).subquery()
+    query = select(counting).where(counting.c.age.in_((1, 2))).order_by(counting.c.change_point_id, counting.c.age)
+    found: dict[int, list[Mapping[Any, Any]]] = {}
+    for row in connection.execute(query, {"ids": database.listed(ids)}).mappings():
+        found.setdefault(row["change_point_id"], []).append(row)
+    return found
 
 
 def undo(
@@ -165,20 +182,16 @@ def undo(
     if not who.strip():
         raise InputError("a decision needs the name of who made it", remedy="Set --who, or your git user.name.")
     rows = _rows(database, connection, ids)
-    numbers = database.numbers("ids")
-    query = select(decision).where(decision.c.change_point_id.in_(select(numbers.c.value))).order_by(decision.c.id)
-    history: dict[int, list[Mapping[Any, Any]]] = {}
-    for entry in connection.execute(query, {"ids": database.listed(ids)}).mappings():
-        history.setdefault(entry["change_point_id"], []).append(entry)
+    counting = _newest_counting(database, connection, ids)
     first = _next_id(connection)
     seconds = (time or datetime.now(UTC)).timestamp()
     entries: list[dict[str, Any]] = []
     for row in rows:
-        counting = _effective(history.get(row["id"], []))
-        if not counting:
+        newest = counting.get(row["id"], [])
+        if not newest:
             continue
-        last = counting[-1]
-        earlier = counting[-2] if len(counting) > 1 else {**_FRESH, **{name: row[name] for name in _PLACE}}
+        last, *before = newest
+        earlier = before[0] if before else {**_FRESH, **{name: row[name] for name in _PLACE}}
         regrouped = last["action"] in _REGROUPING and last["regression_id"]
         entries.append(
             {
@@ -192,15 +205,7 @@ def undo(
                 **{name: earlier[name] for name in (*_STATE, *_PLACE)},
             }
         )
-    decisions = _append(connection, entries)
-    key = change_point.c.id == bindparam("key")
-    anchors: dict[str, Any] = {f"anchor_{name}": bindparam(f"anchor_{name}") for name in _PLACE}
-    places = [
-        {"key": entry["change_point_id"]} | {f"anchor_{name}": entry[name] for name in _PLACE} for entry in entries
-    ]
-    if places:
-        connection.execute(update(change_point).where(key).values(anchors), places)
-    return decisions
+    return _append(connection, entries, anchored=True)
 
 
 def decided_by(connection: Connection, first: int, last: int) -> list[int]:

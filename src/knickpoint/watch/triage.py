@@ -170,8 +170,12 @@ def undo(store: Store, targets: Targets, *, who: str) -> Triaged:
     """
     with store.transaction():
         ids = _members(store, targets, all_members=True)
+        before = store.findings.splits_and_merges(ids)
         decisions = store.findings.undo(ids, who)
+        after = store.findings.splits_and_merges(ids)
+        moved = {key for key in ids if after[key] != before[key]}
         claims = {entry.change_point_id: entry.regression_id for entry in decisions if entry.regression_id}
-        regrouped = _regrouped(store, ids, claims)
+        # Groups depend on places, splits and merges alone: without a change of these, all points stay where they are.
+        regrouped = _regrouped(store, moved, claims) if moved else Regrouped()
         _announce(store, ids, decisions)
     return Triaged(tuple(decisions), regrouped)
