@@ -188,6 +188,34 @@ def test_a_refused_file_is_listed_with_its_reason(knick: Knick, tmp_path: Path) 
     assert [(Path(row["source"]).name, "empty" in row["problems"][0]) for row in listed] == [("empty.json", True)]
 
 
+@pytest.mark.usefixtures("instance")
+def test_files_that_are_tried_again_are_listed_once(knick: Knick, tmp_path: Path) -> None:
+    assert knick("ingest", "retry").output == "Nothing was refused, and nothing waits.\n"
+    (tmp_path / "untimed.csv").write_text("commit,ms\nc0ffee1,1\n")
+    knick("import", tmp_path / "untimed.csv")
+    ran = knick("ingest", "retry")
+    assert (ran.code, ran.output.count("\n"), "no results" in ran.output) == (2, 1, False)
+
+
+@pytest.mark.usefixtures("instance")
+def test_an_export_of_several_repositories_is_refused_with_the_way_to_bring_each_in(
+    knick: Knick, tmp_path: Path
+) -> None:
+    table = tmp_path / "times.csv"
+    table.write_text("commit,time,ms\nc0ffee1,2026-01-01,1\n")
+    for name in ("first", "second"):
+        knick("import", table, "--repository", name)
+    whole, part, elsewhere = (tmp_path / name for name in ("whole.json", "part.json", "elsewhere"))
+    knick("export", "--format", "json", "--output", whole)
+    knick("init", elsewhere)
+    refused = knick("import", whole, "--instance", elsewhere)
+    assert (refused.code, "knick export --repository" in refused.output) == (2, True)
+    knick("export", "--format", "json", "--output", part, "--repository", "second")
+    assert knick("import", part, "--instance", elsewhere).code == 0
+    exported = knick("export", "--instance", elsewhere).output
+    assert exported == knick("export", "--repository", "second").output
+
+
 @pytest.mark.usefixtures("judged")
 def test_alerts_that_were_applied_are_listed_as_applied(knick: Knick) -> None:
     knick("alerts", "apply")

@@ -64,11 +64,14 @@ def read_export(
     points = _Points()
     for where, cells in rows:
         _add(points, dict(zip(header, cells, strict=True)), where, number)
-    for what, found in (("repositories", points.repositories), ("lines", points.lines)):
+    for what, option, found in (
+        ("repositories", "--repository", points.repositories),
+        ("lines", "--line", points.lines),
+    ):
         if len(found) > 1:
             raise FormatError(
                 f"the points belong to {len(found)} {what}: {', '.join(found)}",
-                remedy=f"Split the export, one of the {what} a file; knick backup keeps a whole instance.",
+                remedy=f"Export each by itself with knick export {option}; knick backup keeps a whole instance.",
             )
     line = next(iter(points.lines), "")
     commits = [commit for _, commit in sorted(points.commits.items())]

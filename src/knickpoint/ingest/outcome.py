@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
@@ -170,6 +170,16 @@ class ImportSummary:
         for outcome in self.files:
             units.update(outcome.without_direction)
         return (*self.notes, *((remark_on_directions(units, "new "),) if units else ()), *self.unread)
+
+    def followed_by(self, other: ImportSummary) -> ImportSummary:
+        """Return what became of the files of this import and, after them, of those of ``other``."""
+        return replace(
+            self,
+            files=self.files + other.files,
+            ignored=self.ignored + other.ignored,
+            notes=self.notes + other.notes,
+            unread=self.unread + other.unread,
+        )
 
     def lines(self) -> list[str]:
         """Return what to print: the lines of every file, and a total where there are several."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,21 +13,35 @@ from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.model.errors import InputError, StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from knickpoint.model.commit import Repository
     from knickpoint.model.query import Query
     from knickpoint.store import Store
 
 __all__ = ["command"]
 
 
-def _write(store: Store, query: Query, line: str, output: str, path: Path | None) -> int:
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """Which points to write: of which repositories, None for all, of which traces, and on which line."""
+
+    repositories: Sequence[Repository] | None
+    query: Query
+    line: str
+
+
+def _write(store: Store, chosen: _Chosen, output: str, path: Path | None) -> int:
     from knickpoint.store import export
 
     if output == "parquet":
         if path is None:
             raise InputError("Parquet is not text", where="--format parquet", remedy="Name a file with --output.")
-        return export.write_parquet(export.batches(store, line=line, query=query), path)
+        return export.write_parquet(
+            export.batches(store, chosen.repositories, line=chosen.line, query=chosen.query), path
+        )
     write = export.write_json if output == "json" else export.write_csv
-    points = export.rows(store, line=line, query=query)
+    points = export.rows(store, chosen.repositories, line=chosen.line, query=chosen.query)
     if path is None:
         return write(points, sys.stdout)
     try:
@@ -51,18 +66,22 @@ def _write(store: Store, query: Query, line: str, output: str, path: Path | None
     "--output", "path", type=click.Path(dir_okay=False, path_type=Path), default=None, help="The file. Default: print."
 )
 @click.option("--query", "query_text", default="", help="Only the traces that match, as in 'benchmark=parse os=linux'.")
+@click.option("--repository", default="", metavar="NAME", help="Of one repository alone.")
 @click.option("--line", default="", help="The line (branch). Default: that of each repository.")
 @instance_option
-def command(output: str, path: Path | None, query_text: str, line: str, instance: str | None) -> None:
+def command(
+    *, output: str, path: Path | None, query_text: str, repository: str, line: str, instance: str | None
+) -> None:
     """Write the points, one row each: repository, line, trace key, unit, position, commit, value, direction, time.
 
     The time is that of the commit. The order and the columns are stable and hold no ids or times of this instance: two
     instances with the same results write the same text. `knick detect` reads it, and `knick import` makes the same
-    points of it, without the runs and samples behind them, which `knick backup` keeps.
+    points of it, one repository a file, without the runs and samples behind them, which `knick backup` keeps.
     """
     from knickpoint.model.query import parse_query
 
     with open_chosen_instance(instance) as opened:
-        count = _write(opened.store, parse_query(query_text), line, output, path)
+        repositories = [opened.store.commits.repository(repository)] if repository else None
+        count = _write(opened.store, _Chosen(repositories, parse_query(query_text), line), output, path)
     if path is not None:
         click.echo(f"Wrote {count:,} points to {path}.")

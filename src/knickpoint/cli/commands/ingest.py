@@ -134,11 +134,10 @@ def retry(ids: tuple[int, ...], format_name: str, commit: str, instance: str | N
     from knickpoint.ingest.pending import retry_refused, retry_waiting
 
     with open_chosen_instance(instance) as opened, Progress("Trying again") as progress:
-        summaries = [retry_refused(opened, ids, format=format_name, revision=commit, progress=progress)]
+        summary = retry_refused(opened, ids, format=format_name, revision=commit, progress=progress)
         if not ids:
-            summaries.append(retry_waiting(opened, progress=progress))
-    for summary in summaries:
-        for line in summary.lines():
-            click.echo(line)
-    if any(summary.failed for summary in summaries):
+            summary = summary.followed_by(retry_waiting(opened, progress=progress))
+    for line in summary.lines() if summary.files or summary.remarks else ["Nothing was refused, and nothing waits."]:
+        click.echo(line)
+    if summary.failed:
         raise click.exceptions.Exit(2)
