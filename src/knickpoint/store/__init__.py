@@ -6,7 +6,8 @@ from knickpoint.store.ledger import FileEntry, FileState, Ledger, Quarantined, W
 from knickpoint.store.many import RunItem
 from knickpoint.store.outbox import Event, Outbox, pack_ids, unpack_ids
 from knickpoint.store.retention import Forgotten
-from knickpoint.store.runs import Changes, Put, Receipt, Run, RunPoint, Runs
+from knickpoint.store.run_records import Changes, Put, Receipt, Run, RunPoint
+from knickpoint.store.runs import Runs
 from knickpoint.store.store import Store, create_store, open_store, restore
 
 __all__ = [

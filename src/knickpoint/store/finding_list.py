@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, replace
 from enum import Enum
-from string import ascii_uppercase
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, case, func, or_, select
 
@@ -16,11 +14,11 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.regression import ChangePoint, Condition, Direction, Place, Regression, Status
 from knickpoint.store.database import Database
 from knickpoint.store.finding_rows import change_point_of, moment
+from knickpoint.store.selection import Selection, effective_status, is_live, is_unprocessed, joined, selected
 from knickpoint.store.tables import commits as commit_tables
-from knickpoint.store.tables.findings import change_point, regression, sighting
+from knickpoint.store.tables.findings import change_point, regression
 
 __all__ = [
-    "Selection",
     "Sort",
     "Tally",
     "count_findings",
@@ -31,8 +29,6 @@ __all__ = [
     "members_of",
     "tally_regressions",
 ]
-
-_LOWERED: Final = {ord(letter): letter.lower() for letter in ascii_uppercase}
 
 
 class Sort(Enum):
@@ -45,43 +41,6 @@ class Sort(Enum):
     FOUND = "found"
     AUTHOR = "author"
     SUBJECT = "subject"
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which members to list; a regression is listed when one of its members fits.
-
-    Attributes:
-        processed: False for those that nobody has dealt with, True for the others, None for both.
-        history: True for those that are history, False for those that are work, None for both.
-        statuses: only these effective ones; none given means all.
-        conditions: only these; what is gone must be asked for.
-        directions: only these; none given means all.
-        text: words that all occur in trace key, commit hash, author or subject, whatever their case.
-        slot: only regressions that begin at this commit.
-        alert: only what this alert sees.
-        assignee: only what this person has.
-        ticket: only what belongs to this ticket, by decision or by match.
-        minimum_hazard: only members whose hazard level is at least that far from 0.
-        since: only regressions at commits of this time or later.
-        traces: only members of these traces, by id; None means all.
-        minimum_effect: only members whose |relative size| is at least that (0.02 is 2 %).
-    """
-
-    processed: bool | None = None
-    history: bool | None = None
-    statuses: frozenset[Status] = frozenset()
-    conditions: frozenset[Condition] = field(default=frozenset({Condition.PRESENT, Condition.RECOVERED}))
-    directions: frozenset[Direction] = frozenset()
-    text: str = ""
-    slot: int | None = None
-    alert: str = ""
-    assignee: str = ""
-    ticket: str = ""
-    minimum_hazard: float = 0.0
-    minimum_effect: float = 0.0
-    since: datetime | None = None
-    traces: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,95 +64,18 @@ class Tally:
         )
 
 
-def _contains(column: Any, word: str) -> Any:
-    """Return the condition that a text contains ``word``, whatever its case.
-
-    Databases may know the case of ASCII letters only, so other letters are asked for in each way to write a word.
-    """
-    ways = {word} if word.isascii() else {word, word.lower(), word.upper(), word.title()}
-    plain = sorted({way.lower() if way.isascii() else way.translate(_LOWERED) for way in ways} | {word.lower()})
-    return or_(*(func.lower(column).contains(way, autoescape=True) for way in plain))
-
-
-def _is_new() -> Any:
-    """Return the condition that neither a decision nor a ticket has dealt with a change point."""
-    return (change_point.c.status == Status.NEW.value) & (change_point.c.matched_ticket == "")
-
-
-def _effective_status() -> Any:
-    """Return the column :attr:`ChangePoint.effective_status`."""
-    point = change_point.c
-    return case((point.status != Status.NEW.value, point.status), (_is_new(), point.status), else_=Status.TICKET.value)
-
-
-def _is_live() -> Any:
-    return change_point.c.condition != Condition.GONE.value
-
-
 def _number(condition: Any) -> Any:
     """Count the rows of a group that fit."""
     return func.sum(case((condition, 1), else_=0))
-
-
-def _in_state(selection: Selection) -> list[Any]:
-    """Return the conditions about what the data say today, what was decided, and whether it is history."""
-    new = _is_new()
-    clauses: list[Any] = [change_point.c.condition.in_([condition.value for condition in selection.conditions])]
-    if selection.processed is not None:
-        clauses.append(~new if selection.processed else new)
-    if selection.history is not None:
-        clauses.append(regression.c.history == int(selection.history))
-    if selection.statuses:
-        clauses.append(_effective_status().in_([status.value for status in selection.statuses]))
-    return clauses
-
-
-def _where(database: Database, repository_id: int, selection: Selection) -> list[Any]:
-    point, commit = change_point.c, commit_tables.commit.c
-    clauses: list[Any] = [point.repository_id == repository_id, *_in_state(selection)]
-    if selection.directions:
-        clauses.append(point.direction.in_([direction.value for direction in selection.directions]))
-    if selection.slot is not None:
-        clauses.append(regression.c.slot == selection.slot)
-    if selection.since is not None:
-        clauses.append(commit.time >= selection.since.timestamp())
-    if selection.minimum_hazard > 0:
-        clauses.append(func.abs(point.hazard) >= selection.minimum_hazard)
-    if selection.minimum_effect > 0:
-        clauses.append(func.abs(point.relative_size) >= selection.minimum_effect)
-    columns = (point.trace_key, commit.hash, commit.author, commit.subject)
-    clauses += [or_(*(_contains(column, word) for column in columns)) for word in selection.text.split()]
-    return clauses + _concerning(database, selection)
-
-
-def _concerning(database: Database, selection: Selection) -> list[Any]:
-    """Return the conditions of alert, person, ticket and traces."""
-    point = change_point.c
-    clauses: list[Any] = []
-    if selection.alert:
-        seen = select(sighting.c.change_point_id).where(sighting.c.alert == selection.alert)
-        clauses.append(point.id.in_(seen))
-    if selection.assignee:
-        clauses.append(point.assignee == selection.assignee)
-    if selection.ticket:
-        clauses.append(or_(point.ticket == selection.ticket, point.matched_ticket == selection.ticket))
-    if selection.traces is not None:
-        clauses.append(database.among(point.trace_id, "traces", sorted(selection.traces)))
-    return clauses
-
-
-def _joined() -> Any:
-    commit = commit_tables.commit
-    at = and_(commit.c.repository_id == regression.c.repository_id, commit.c.slot == regression.c.slot)
-    with_regression = change_point.join(regression, change_point.c.regression_id == regression.c.id)
-    return with_regression.outerjoin(commit, at)
 
 
 def _lead_severity() -> Any:
     """Return the severity of the lead among the members that match: what is gone or processed leads only alone."""
     severity = change_point.c.severity
     return func.coalesce(
-        func.max(case((_is_live() & _is_new(), severity))), func.max(case((_is_live(), severity))), func.max(severity)
+        func.max(case((is_live() & is_unprocessed(), severity))),
+        func.max(case((is_live(), severity))),
+        func.max(severity),
     )
 
 
@@ -214,15 +96,15 @@ def _matching(database: Database, repository_id: int, selection: Selection) -> S
             func.max(commit.author).label("author"),
             func.max(commit.subject).label("subject"),
         )
-        .select_from(_joined())
-        .where(*_where(database, repository_id, selection))
+        .select_from(joined())
+        .where(*selected(database, repository_id, selection))
         .group_by(regression.c.id)
     )
 
 
 def count_findings(database: Database, connection: Connection, repository_id: int, selection: Selection) -> int:
     """Count the members of ``selection``, in whatever regression."""
-    query = select(func.count()).select_from(_joined()).where(*_where(database, repository_id, selection))
+    query = select(func.count()).select_from(joined()).where(*selected(database, repository_id, selection))
     return int(connection.execute(query).scalar_one())
 
 
@@ -238,17 +120,17 @@ def tally_regressions(database: Database, connection: Connection, repository_id:
     What ``selection`` says of processing and conditions does not count.
     """
     everything = replace(selection, processed=None, history=None, conditions=frozenset(Condition))
-    live, history = _is_live(), regression.c.history == 1
+    live, history = is_live(), regression.c.history == 1
     kinds = {
-        "unprocessed": live & _is_new() & ~history,
-        "history": live & _is_new() & history,
-        "processed": live & ~_is_new(),
+        "unprocessed": live & is_unprocessed() & ~history,
+        "history": live & is_unprocessed() & history,
+        "processed": live & ~is_unprocessed(),
         "gone": ~live,
     }
     each = (
         select(*(_number(kind).label(name) for name, kind in kinds.items()))
-        .select_from(_joined())
-        .where(*_where(database, repository_id, everything))
+        .select_from(joined())
+        .where(*selected(database, repository_id, everything))
         .group_by(regression.c.id)
         .subquery()
     )
@@ -261,7 +143,9 @@ def matching_ids(
 ) -> list[int]:
     """Return the ids of the members of ``selection`` of the regressions ``ids``, ascending."""
     numbers = database.among(change_point.c.regression_id, "ids")
-    query = select(change_point.c.id).select_from(_joined()).where(*_where(database, repository_id, selection), numbers)
+    query = (
+        select(change_point.c.id).select_from(joined()).where(*selected(database, repository_id, selection), numbers)
+    )
     return list(connection.execute(query.order_by(change_point.c.id), {"ids": database.listed(ids)}).scalars())
 
 
@@ -282,8 +166,8 @@ def members_after(
     """
     point = change_point.c
     order = (point.severity.desc(), point.trace_key, point.id)
-    query = select(change_point, regression.c.history).select_from(_joined())
-    query = query.where(*_where(database, repository_id, selection), point.regression_id == key)
+    query = select(change_point, regression.c.history).select_from(joined())
+    query = query.where(*selected(database, repository_id, selection), point.regression_id == key)
     if after is not None:
         last = connection.execute(select(point.severity, point.trace_key).where(point.id == after)).first()
         if last is None:
@@ -323,13 +207,13 @@ def members_of(
     """Return the members of ``selection`` of the regressions ``ids``, in the order of :attr:`ChangePoint.rank`."""
     numbers = database.numbers("ids")
     point = change_point.c
-    last = case((_is_live() & _is_new(), 0), (_is_live(), 1), else_=2)
+    last = case((is_live() & is_unprocessed(), 0), (is_live(), 1), else_=2)
     order = (last, point.severity.desc(), point.trace_key, point.id)
     rank = func.row_number().over(partition_by=point.regression_id, order_by=order)
     wanted = (
         select(change_point, regression.c.history, rank.label("rank"))
-        .select_from(_joined())
-        .where(*_where(database, repository_id, selection), change_point.c.regression_id.in_(select(numbers.c.value)))
+        .select_from(joined())
+        .where(*selected(database, repository_id, selection), change_point.c.regression_id.in_(select(numbers.c.value)))
         .subquery()
     )
     query = select(wanted).order_by(wanted.c.regression_id, wanted.c.rank)
@@ -351,7 +235,7 @@ def _counts(
 ) -> dict[int, Counter[tuple[Condition, Status]]]:
     numbers = database.numbers("ids")
     point = change_point.c
-    status = _effective_status().label("effective")
+    status = effective_status().label("effective")
     query = (
         select(point.regression_id, status, point.condition, func.count().label("number"))
         .where(point.regression_id.in_(select(numbers.c.value)))

@@ -29,7 +29,6 @@ from knickpoint.store.alert_book import AlertBook, AlertRun
 from knickpoint.store.commits import Commits
 from knickpoint.store.database import Database
 from knickpoint.store.finding_list import (
-    Selection,
     Sort,
     Tally,
     count_findings,
@@ -42,6 +41,7 @@ from knickpoint.store.finding_list import (
 from knickpoint.store.finding_rows import change_point_of, known_point_of, names_of, sighting_of
 from knickpoint.store.finding_writes import Membership, apply_changes, refresh, set_groups
 from knickpoint.store.judged_book import JudgedBook
+from knickpoint.store.selection import Selection
 from knickpoint.store.tables.findings import change_point, decision, regression, sighting
 from knickpoint.store.ticket_book import Ticket, TicketBook
 from knickpoint.store.triage_log import Wish, decide, decided_by, log, undo

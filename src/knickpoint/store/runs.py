@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from enum import Enum
 from functools import cache
 from hashlib import blake2b
 from typing import Any, Final
@@ -36,11 +35,12 @@ from knickpoint.store.outbox import Outbox, pack_ids
 from knickpoint.store.packing import pack
 from knickpoint.store.points import Points
 from knickpoint.store.results import Entries, gather, measured_of, routine_of, told_by
+from knickpoint.store.run_records import Changes, Put, Receipt, Run, RunPoint
 from knickpoint.store.tables import runs as tables
 from knickpoint.store.tiles import Tiles
 from knickpoint.store.traces import Asked, Found, Traces
 
-__all__ = ["Changes", "Put", "Receipt", "Run", "RunPoint", "Runs"]
+__all__ = ["Runs"]
 
 
 _LISTED: Final = 1000
@@ -55,79 +55,6 @@ _KNOWN: Final = select(tables.run.c.id).where(
 )
 _INSERT: Final = tables.run.insert().returning(tables.run.c.id)
 _UPDATE: Final = update(tables.run).where(tables.run.c.id == bindparam("written"))
-
-
-class Put(Enum):
-    """Say what became of a run that was put into the store."""
-
-    NEW = "new"
-    SAME = "same"
-    CORRECTION = "correction"
-    RERUN = "rerun"
-
-
-@dataclass(frozen=True)
-class Changes:
-    """What a correction changed: each trace's value in this run before and after, NaN where it had or has none."""
-
-    trace_ids: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    before: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    after: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-
-    def __len__(self) -> int:
-        return len(self.trace_ids)
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """What :meth:`Runs.put` did.
-
-    ``trace_ids`` are the traces of the run, sorted; ``new_traces`` those that did not exist before.
-    """
-
-    outcome: Put
-    run_id: int
-    trace_ids: NDArray[np.int64]
-    new_traces: NDArray[np.int64]
-    changes: Changes
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A run as the store keeps it; ``unmeasured`` are results without a value that made no trace."""
-
-    id: int
-    repository_id: int
-    slot: int
-    identity: str
-    content_hash: str
-    source: str
-    entry: str
-    branch: str
-    time: datetime | None
-    environment: Mapping[str, str]
-    links: Mapping[str, str]
-    revisions: Mapping[str, str]
-    created: datetime
-    corrections: int
-    unmeasured: tuple[Result, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RunPoint:
-    """What one run gave to one point.
-
-    ``samples`` are in ``unit``, as they came; ``value`` is their median in the trace's unit, NaN unless
-    measured.
-    """
-
-    run: Run
-    trace_id: int
-    outcome: Outcome
-    value: float
-    unit: str
-    samples: tuple[float, ...]
-    message: str = ""
 
 
 def _timestamp(time_: datetime | None) -> float | None:

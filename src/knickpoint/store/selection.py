@@ -1,0 +1,140 @@
+"""Select findings: which members a list is about, and the conditions in SQL that say so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from string import ascii_uppercase
+from typing import Any, Final
+
+from sqlalchemy import and_, case, func, or_, select
+
+from knickpoint.model.regression import Condition, Direction, Status
+from knickpoint.store.database import Database
+from knickpoint.store.tables import commits as commit_tables
+from knickpoint.store.tables.findings import change_point, regression, sighting
+
+__all__ = ["Selection", "effective_status", "is_live", "is_unprocessed", "joined", "selected"]
+
+_LOWERED: Final = {ord(letter): letter.lower() for letter in ascii_uppercase}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which members to list; a regression is listed when one of its members fits.
+
+    Attributes:
+        processed: False for those without a decision and a ticket, True for the others, None for both.
+        history: True for those that are history, False for those that are work, None for both.
+        statuses: only these effective ones; none given means all.
+        conditions: only these; what is gone must be asked for.
+        directions: only these; none given means all.
+        text: words that all occur in trace key, commit hash, author or subject, whatever their case.
+        slot: only regressions that begin at this commit.
+        alert: only what this alert sees.
+        assignee: only what this person has.
+        ticket: only what belongs to this ticket, by decision or by match.
+        minimum_hazard: only members whose hazard level is at least that far from 0.
+        since: only regressions at commits of this time or later.
+        traces: only members of these traces, by id; None means all.
+        minimum_effect: only members whose |relative size| is at least that (0.02 is 2 %).
+    """
+
+    processed: bool | None = None
+    history: bool | None = None
+    statuses: frozenset[Status] = frozenset()
+    conditions: frozenset[Condition] = field(default=frozenset({Condition.PRESENT, Condition.RECOVERED}))
+    directions: frozenset[Direction] = frozenset()
+    text: str = ""
+    slot: int | None = None
+    alert: str = ""
+    assignee: str = ""
+    ticket: str = ""
+    minimum_hazard: float = 0.0
+    minimum_effect: float = 0.0
+    since: datetime | None = None
+    traces: frozenset[int] | None = None
+
+
+def _contains(column: Any, word: str) -> Any:
+    """Return the condition that a text contains ``word``, whatever its case.
+
+    Databases may know the case of ASCII letters only, so other letters are asked for in each way to write a word.
+    """
+    ways = {word} if word.isascii() else {word, word.lower(), word.upper(), word.title()}
+    plain = sorted({way.lower() if way.isascii() else way.translate(_LOWERED) for way in ways} | {word.lower()})
+    return or_(*(func.lower(column).contains(way, autoescape=True) for way in plain))
+
+
+def is_unprocessed() -> Any:
+    """Return the condition that neither a decision nor a ticket has dealt with a change point."""
+    return (change_point.c.status == Status.NEW.value) & (change_point.c.matched_ticket == "")
+
+
+def effective_status() -> Any:
+    """Return the column :attr:`ChangePoint.effective_status`."""
+    point = change_point.c
+    return case(
+        (point.status != Status.NEW.value, point.status), (is_unprocessed(), point.status), else_=Status.TICKET.value
+    )
+
+
+def is_live() -> Any:
+    """Return the condition that later data still show a change point."""
+    return change_point.c.condition != Condition.GONE.value
+
+
+def _in_state(selection: Selection) -> list[Any]:
+    """Return the conditions about what the data say today, what was decided, and whether it is history."""
+    unprocessed = is_unprocessed()
+    clauses: list[Any] = [change_point.c.condition.in_([condition.value for condition in selection.conditions])]
+    if selection.processed is not None:
+        clauses.append(~unprocessed if selection.processed else unprocessed)
+    if selection.history is not None:
+        clauses.append(regression.c.history == int(selection.history))
+    if selection.statuses:
+        clauses.append(effective_status().in_([status.value for status in selection.statuses]))
+    return clauses
+
+
+def selected(database: Database, repository_id: int, selection: Selection) -> list[Any]:
+    """Return the conditions that the rows of :func:`joined` in ``selection`` meet."""
+    point, commit = change_point.c, commit_tables.commit.c
+    clauses: list[Any] = [point.repository_id == repository_id, *_in_state(selection)]
+    if selection.directions:
+        clauses.append(point.direction.in_([direction.value for direction in selection.directions]))
+    if selection.slot is not None:
+        clauses.append(regression.c.slot == selection.slot)
+    if selection.since is not None:
+        clauses.append(commit.time >= selection.since.timestamp())
+    if selection.minimum_hazard > 0:
+        clauses.append(func.abs(point.hazard) >= selection.minimum_hazard)
+    if selection.minimum_effect > 0:
+        clauses.append(func.abs(point.relative_size) >= selection.minimum_effect)
+    columns = (point.trace_key, commit.hash, commit.author, commit.subject)
+    clauses += [or_(*(_contains(column, word) for column in columns)) for word in selection.text.split()]
+    return clauses + _concerning(database, selection)
+
+
+def _concerning(database: Database, selection: Selection) -> list[Any]:
+    """Return the conditions of alert, person, ticket and traces."""
+    point = change_point.c
+    clauses: list[Any] = []
+    if selection.alert:
+        seen = select(sighting.c.change_point_id).where(sighting.c.alert == selection.alert)
+        clauses.append(point.id.in_(seen))
+    if selection.assignee:
+        clauses.append(point.assignee == selection.assignee)
+    if selection.ticket:
+        clauses.append(or_(point.ticket == selection.ticket, point.matched_ticket == selection.ticket))
+    if selection.traces is not None:
+        clauses.append(database.among(point.trace_id, "traces", sorted(selection.traces)))
+    return clauses
+
+
+def joined() -> Any:
+    """Return the table of change points, each with its regression and the commit of that, which may be unknown."""
+    commit = commit_tables.commit
+    at = and_(commit.c.repository_id == regression.c.repository_id, commit.c.slot == regression.c.slot)
+    with_regression = change_point.join(regression, change_point.c.regression_id == regression.c.id)
+    return with_regression.outerjoin(commit, at)
