@@ -1,6 +1,5 @@
 /** Talk to the API: one function a resource, one error class, binary values decoded. */
 
-import type { Targets } from "../state/selection";
 import type { components } from "./schema";
 import { lostConnection } from "./connection";
 import { decodeSeries, type Series } from "./series";
@@ -110,6 +109,9 @@ export interface RegressionsRequest extends ListFilter {
   size: number;
   members: number;
 }
+
+/** The findings that a decision is about. */
+export type Targets = Required<Pick<Schemas["RegroupRequest"], "ids" | "regressions" | "without" | "filter">>;
 
 export interface Decided extends Targets {
   status: Status;

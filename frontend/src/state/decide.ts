@@ -107,7 +107,7 @@ export async function undoOne(finding: number): Promise<void> {
   const { filter, order } = shownList();
   try {
     const answer = await api.undo({ ids: [finding] }, filter);
-    toast({ text: answer.changed > 0 ? "Undone: the last decision about this finding." : "Nothing to undo: nobody has decided anything about this finding." });
+    toast({ text: answer.changed > 0 ? "Undone: the last decision about this finding." : "Nothing to undo: there is no decision about this finding." });
     announce({ answer, filter, order });
   } catch (thrown) {
     fail("Nothing was undone.", shown(thrown));

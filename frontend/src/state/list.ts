@@ -29,7 +29,7 @@ export function filterOf(address: TriageAddress): ListFilter {
 }
 
 export class FindingList {
-  /** What the server said, with what decisions did to it since. */
+  /** The last answer of the server, with what decisions did to it since. */
   private known: Regressions | undefined;
   /** The list that is shown: what is known, without what is on its way off the list. */
   data: Regressions | undefined;
@@ -123,7 +123,7 @@ export class FindingList {
   /** Read the members that follow those of a group that are there. */
   async more(id: number): Promise<void> {
     const { address } = this;
-    const last = (): Member | undefined => this.known?.groups.find((own) => own.id === id)?.members.at(-1);
+    const last = (): Member | undefined => this.known?.groups.find((group) => group.id === id)?.members.at(-1);
     const after = last()?.id;
     if (!address) return;
     const page = this.pages.get(id) ?? new Latest();
@@ -135,7 +135,7 @@ export class FindingList {
         const { members } = present(await api.members(id, after, MEMBERS_AT_ONCE, filterOf(address), signal));
         this.paging.delete(id);
         const groups = this.known?.groups ?? [];
-        const added = groups.map((own) => (own.id === id && last()?.id === after ? { ...own, members: [...own.members, ...members] } : own));
+        const added = groups.map((group) => (group.id === id && last()?.id === after ? { ...group, members: [...group.members, ...members] } : group));
         if (this.known) this.show({ ...this.known, groups: added });
       },
       (error) => {

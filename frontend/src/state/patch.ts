@@ -31,8 +31,8 @@ export function putBack(groups: readonly Group[], others: readonly Group[], orde
   const place = new Map(order.map((id, index) => [id, index]));
   const next = [...groups];
   for (const other of others) {
-    const own = place.get(other.id) ?? Infinity;
-    const at = next.findIndex((group) => (place.get(group.id) ?? -1) > own);
+    const former = place.get(other.id) ?? Infinity;
+    const at = next.findIndex((group) => (place.get(group.id) ?? -1) > former);
     next.splice(at < 0 ? next.length : at, 0, other);
   }
   return next;

@@ -1,6 +1,6 @@
-/** What is selected: some members of a group, or the whole group but some, so that members nobody has loaded can be selected. */
+/** What is selected: some members of a group, or the whole group but some, so that members that are not loaded can be selected. */
 
-import type { Group, ListFilter } from "../api/client";
+import type { Group, ListFilter, Targets } from "../api/client";
 
 export interface Picked {
   /** Whether the whole group is meant, and `members` are left out of it. */
@@ -82,16 +82,9 @@ export function within(selection: Selection, groups: readonly Group[]): Selectio
   return new Map([...selection].filter(([id]) => there.has(id)));
 }
 
-export interface Targets {
-  ids: number[];
-  regressions: number[];
-  without: number[];
-  filter: ListFilter;
-}
-
 /** A selection as the server takes it. */
 export function targetsOf(selection: Selection, filter: ListFilter): Targets {
   const all = [...selection];
-  const members = (whole: boolean): number[] => all.filter(([, own]) => own.whole === whole).flatMap(([, own]) => [...own.members]);
-  return { ids: members(false), regressions: all.filter(([, own]) => own.whole).map(([id]) => id), without: members(true), filter };
+  const members = (whole: boolean): number[] => all.filter(([, picked]) => picked.whole === whole).flatMap(([, picked]) => [...picked.members]);
+  return { ids: members(false), regressions: all.filter(([, picked]) => picked.whole).map(([id]) => id), without: members(true), filter };
 }

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
-__all__ = ["Alert", "AlertDirection"]
+__all__ = ["CLUSTER", "Alert", "AlertDirection"]
+
+CLUSTER: Final = "cluster"
+"""The method that judges the traces of a group by their centroid, not each by its own values."""
 
 
 class AlertDirection(Enum):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect import METHODS, cluster, find_steps, parameters_of, presets_of
-from knickpoint.model.alert import Alert
+from knickpoint.model.alert import CLUSTER, Alert
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.query import parse_query
 from knickpoint.watch.clusters import narrowest
@@ -21,8 +21,6 @@ __all__ = ["check_alert", "reason_against"]
 _BOUNDS: Final = (("minimum_effect", 0), ("minimum_traces", 1), ("window", 0))
 _LENGTH: Final = 60
 """Values of the series that a method has to bear."""
-
-_TOGETHER: Final = "cluster"
 
 
 def check_alert(alert: Alert) -> None:
@@ -37,13 +35,13 @@ def check_alert(alert: Alert) -> None:
     except InputError as error:
         raise ConfigError(f"the query cannot be read: {error.message}", where=where, remedy=error.remedy) from error
     method = alert.method.replace("-", "_")
-    if method not in {*METHODS, _TOGETHER}:
+    if method not in {*METHODS, CLUSTER}:
         raise ConfigError(
             f"there is no method {alert.method!r}",
             where=where,
-            remedy=f"The methods are: {', '.join(sorted({*METHODS, _TOGETHER}))}.",
+            remedy=f"The methods are: {', '.join(sorted({*METHODS, CLUSTER}))}.",
         )
-    if method != _TOGETHER:
+    if method != CLUSTER:
         known = {*parameters_of(alert.method), *(["preset"] if presets_of(alert.method) else [])}
         strange = sorted(set(alert.parameters) - known)
         if strange:
@@ -77,7 +75,7 @@ def reason_against(alert: Alert, repositories: Collection[str]) -> str:
 def _probe(method: str, parameters: str, window: int) -> tuple[str, str]:
     """Return what is wrong with the parameters or the window, and the remedy; two empty texts for nothing."""
     try:
-        if method == _TOGETHER:
+        if method == CLUSTER:
             given = json.loads(parameters)
             width = narrowest(given)
             return _probe_together(given, min(window, width) if window else width)

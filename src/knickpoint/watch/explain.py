@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect import explain
-from knickpoint.model.alert import Alert
+from knickpoint.model.alert import CLUSTER, Alert
 from knickpoint.model.commit import Repository, SlottedCommit
 from knickpoint.model.errors import AbsentError, HistoryError, InputError
 from knickpoint.model.frame import Frame, Trace
@@ -26,9 +25,6 @@ from knickpoint.watch.seeing import refusal, sightings_of
 from knickpoint.watch.span import known_columns, spans_of, within
 
 __all__ = ["AlertExplanation", "ExplainedCandidate", "ExplainedStep", "Explanation", "explain_trace"]
-
-_TOGETHER: Final = ("cluster",)
-"""Methods that judge traces together, never one by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +108,7 @@ def _not_watched(alert: Alert, repository: Repository, trace: Trace) -> str:
         return f"the alert watches the repository {alert.repository!r}"
     if not parse_query(alert.query).matches(decode_key(trace.key)):
         return f"the query {alert.query!r} does not match the trace"
-    if alert.method in _TOGETHER:
+    if alert.method == CLUSTER:
         return f"the method {alert.method} judges traces together; this one has no verdict of its own"
     return ""
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
 
+from knickpoint.model.alert import CLUSTER
 from knickpoint.model.regression import Change, Condition, KnownPoint, Place, PointChange, Sighting
 from knickpoint.watch.identity import Ruler, Spot, pair_up
 
@@ -18,10 +18,6 @@ __all__ = ["merge_sightings", "reconcile"]
 
 def _spot(ruler: Ruler, sighting: Sighting) -> Spot | None:
     return ruler.spot(sighting.place, sighting.movement, sighting.interval)
-
-
-_TOGETHER: Final = "cluster"
-"""The method that judges a group of traces by their centroid, not each trace by its own values."""
 
 
 def _evidence(sighting: Sighting) -> float:
@@ -42,7 +38,7 @@ def _by_authority(point: Iterable[Sighting]) -> tuple[Sighting, ...]:
         sorted(
             point,
             key=lambda sighting: (
-                sighting.method == _TOGETHER,
+                sighting.method == CLUSTER,
                 -_evidence(sighting),
                 -(sighting.before.count + sighting.after.count),
                 sighting.alert,

@@ -115,7 +115,7 @@ class TriageView extends Part implements Desk, Keyboard {
         this.freshness = present(await readFreshness(signal));
         if (before && newestRun(before.alerts) !== newestRun(this.freshness.alerts)) this.load();
       },
-      () => (this.freshness = undefined), // what keeps the server from answering is told above the list
+      () => (this.freshness = undefined), // the error above the list says why the server does not answer
     );
   }
 
