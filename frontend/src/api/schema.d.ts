@@ -1112,7 +1112,7 @@ export interface components {
             hazard: number | null;
             /**
              * History
-             * @description Whether it lies at or before the boundary of its repository's history: no work.
+             * @description Whether it lies at or before the history boundary of its repository: no work.
              */
             history: boolean;
             /** Id */
@@ -1349,7 +1349,7 @@ export interface components {
             hazard: number | null;
             /**
              * History
-             * @description Whether its regression lies at or before the boundary of history: no work.
+             * @description Whether its regression lies at or before the history boundary: no work.
              */
             history: boolean;
             /** Id */

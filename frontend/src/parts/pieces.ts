@@ -33,7 +33,7 @@ export function state(status: Status): TemplateResult {
 
 /** What a list says of a finding that is no work. */
 export function historyTag(): TemplateResult {
-  return html`<span class="tag" title="It lies before the boundary of history: the first run found it, and it needs no triage.">history</span>`;
+  return html`<span class="tag" title="It lies before the history boundary: the first run found it, and it needs no triage.">history</span>`;
 }
 
 /** Whether a finding is gone, history, or what was decided about it. */

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import click
 
-__all__ = ["Column", "OutputFormat", "Row", "format_option", "percent", "render", "show"]
+__all__ = ["Column", "OutputFormat", "Row", "counted", "format_option", "percent", "render", "show"]
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """What would break a line of text, or speak to the terminal."""
@@ -43,6 +43,11 @@ class Column:
     text: Callable[[Any], str] = str
     right: bool = False
     listed: str = ""
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: ``1 regression``, ``1,234 regressions``."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def percent(value: float | None) -> str:

@@ -30,7 +30,7 @@ def write_line(
     """Set the order of ``line``, which is as it was before, to ``slots``, all in one transaction.
 
     Where commits left it and others came (a rebase, an inserted commit, a force-push), those that are the same
-    are recognised, and findings and the boundary of history move along. Traces with results at commits that left,
+    are recognised, and findings and the history boundary move along. Traces with results at commits that left,
     came, or changed places are announced at once. Returns a line for people where history was rewritten, "" otherwise.
 
     Args:

@@ -142,8 +142,8 @@ class ChangePoint:
     ``id`` never changes while the point lives on under the identity rule (trace, direction, place).
     ``alerts`` are the names of those that found it, sorted. The numbers are those of the :class:`Sighting` of one of
     them, chosen by the rule of :mod:`knickpoint.watch.reconcile`. ``matched_ticket`` is a ticket that covers this
-    trace and place without a decision of a person. ``history`` says that its regression lies at or before the boundary
-    of its repository's history.
+    trace and place without a decision of a person. ``history`` says that its regression lies at or before the
+    history boundary of its repository.
     """
 
     id: int
@@ -273,8 +273,8 @@ class Regression:
     ``conditions`` and ``unprocessed`` are of the whole. ``matching`` counts, by direction, the members that the
     list was asked for, those included that were not returned; ``extreme`` is the hazard level of largest magnitude
     among them. ``gone`` counts by status those that later data no longer show. ``found`` is when the first member
-    was found. ``history`` says that the place lies at or before the boundary of the repository's history: it is no
-    work.
+    was found. ``history`` says that the place lies at or before the history boundary of the repository: it is
+    no work.
     """
 
     id: int

@@ -215,7 +215,7 @@ class MemberAnswer(Answer):
     method: str
     alerts: list[str]
     condition: Condition
-    history: bool = Field(description="Whether its regression lies at or before the boundary of history: no work.")
+    history: bool = Field(description="Whether its regression lies at or before the history boundary: no work.")
     status: Status = Field(description="What was decided; `ticket` where nothing was and a matching ticket covers it.")
     note: str
     ticket: str
@@ -231,7 +231,7 @@ class GroupAnswer(Answer):
     repository: str
     place: PlaceAnswer = Field(description="The suspect range that the members share.")
     commit: CommitAnswer
-    history: bool = Field(description="Whether it lies at or before the boundary of its repository's history: no work.")
+    history: bool = Field(description="Whether it lies at or before the history boundary of its repository: no work.")
     hazard: float | None = Field(description="The hazard level of largest magnitude among the members.")
     lead: int = Field(
         description="Id of the member that speaks for all, the first: the unprocessed one that got worse most; where "

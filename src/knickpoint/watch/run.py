@@ -156,7 +156,7 @@ def run_alerts(
     data finds nothing new. What changed is announced by one event :data:`EVENT` a repository, in the transaction of
     the change.
 
-    The first run over a repository sets the boundary of its history at the newest commits with results; with
+    The first run over a repository sets its history boundary at the newest commits with results; with
     ``as_work`` nothing of it becomes history. What is history is never announced as new.
 
     An alert that cannot run is told in ``failures`` of the answer, keeps what it saw before, and stops no other.

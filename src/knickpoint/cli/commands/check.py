@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs
-from knickpoint.cli.output import Column, OutputFormat, format_option, percent, show
+from knickpoint.cli.output import Column, OutputFormat, counted, format_option, percent, show
 from knickpoint.model.errors import InputError
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_query
@@ -60,7 +60,7 @@ def _base_line(base: Base | None, report: CheckReport, newest: str) -> str:
         return f"Base: none, {base.reason if base else _NO_HISTORY}."
     commit = base.commit.commit
     subject = f" {commit.subject!r}" if commit.subject else ""
-    count = "1 measured commit" if report.measured == 1 else f"{report.measured:,} measured commits"
+    count = counted(report.measured, "measured commit")
     history = f"{count}, the newest {newest[:12]}" if report.measured else "no results of these benchmarks"
     return f"Base: {commit.hash[:12]}{subject} of {commit.time:%Y-%m-%d %H:%M} UTC, {base.reason}. History: {history}."
 

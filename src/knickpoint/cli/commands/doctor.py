@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Column, OutputFormat, format_option, show
+from knickpoint.cli.output import Column, OutputFormat, counted, format_option, show
 
 if TYPE_CHECKING:
     from knickpoint.cli.output import Row
@@ -155,8 +155,8 @@ def _alerts(instance: Instance) -> Iterator[Row]:
         for problem in health.problems:
             yield _row(about, problem, "See knick alerts list, and the guide on alerts.")
         if health.runs and not health.problems:
-            found = f"{health.findings:,} findings" if health.findings else "nothing found so far"
-            yield _row(about, f"watches {health.traces:,} traces; {found}")
+            found = counted(health.findings, "finding") if health.findings else "nothing found so far"
+            yield _row(about, f"watches {counted(health.traces, 'trace')}; {found}")
 
 
 @click.command("doctor")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance, signature
-from knickpoint.cli.output import Column, OutputFormat, format_option, show
+from knickpoint.cli.output import Column, OutputFormat, counted, format_option, show
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def take(name: str, since: str, who: str, instance: str | None, output: OutputFo
         with store.transaction():
             chosen = _chosen(store, name, since)
             moved = sum(len(take_history(store, repository, since, who=by).work) for repository in chosen)
-        _report(store, chosen, output, f"{_regressions(moved)} became work.")
+        _report(store, chosen, output, f"{counted(moved, 'regression')} became work.")
 
 
 @command.command("set")
@@ -106,7 +106,12 @@ def set_until(name: str, until: str, who: str, instance: str | None, output: Out
             chosen = _chosen(store, name, until)
             moved = [set_boundary(store, repository, until, who=by) for repository in chosen]
         history, work = sum(len(one.history) for one in moved), sum(len(one.work) for one in moved)
-        _report(store, chosen, output, f"{_regressions(history)} became history, {_regressions(work)} became work.")
+        _report(
+            store,
+            chosen,
+            output,
+            f"{counted(history, 'regression')} became history, {counted(work, 'regression')} became work.",
+        )
 
 
 def _chosen(store: Store, name: str, at: str) -> list[Repository]:
@@ -131,10 +136,6 @@ def _chosen(store: Store, name: str, at: str) -> list[Repository]:
             remedy="Name a commit of the default line by its hash, or a date as in 2026-05-31.",
         )
     return found
-
-
-def _regressions(count: int) -> str:
-    return "1 regression" if count == 1 else f"{count:,} regressions"
 
 
 def _report(store: Store, repositories: Sequence[Repository], output: OutputFormat, what: str) -> None:

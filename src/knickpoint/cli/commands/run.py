@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Column, OutputFormat, format_option, show
+from knickpoint.cli.output import Column, OutputFormat, counted, format_option, show
 from knickpoint.cli.program import FAILED
 from knickpoint.cli.progress import Progress
 
@@ -21,7 +21,7 @@ _COUNTS = ("traces", "new", "moved", "gone", "returned", "recovered")
 
 def summary_lines(summary: RunSummary) -> list[str]:
     """Return what a run did, for people."""
-    looked = f"Looked at {summary.traces:,} trace{'' if summary.traces == 1 else 's'}"
+    looked = f"Looked at {counted(summary.traces, 'trace')}"
     if summary.nothing_new:
         return [f"{looked}: nothing is new."]
     told = {
@@ -35,14 +35,12 @@ def summary_lines(summary: RunSummary) -> list[str]:
     lines = [f"{looked}: change points {counts}." if counts else f"{looked}."]
     if summary.new_regressions:
         found = len(summary.new_regressions)
-        lines.append(
-            f"{found:,} new regression{'' if found == 1 else 's'} to triage: `knick regressions` or `knick serve`."
-        )
+        lines.append(f"{counted(found, 'new regression')} to triage: `knick regressions` or `knick serve`.")
     if summary.history_regressions:
         found = summary.history_regressions
         are = "is" if found == 1 else "are"
         lines.append(
-            f"{found:,} new regression{'' if found == 1 else 's'} {are} history, found up to the first run:"
+            f"{counted(found, 'new regression')} {are} history, found up to the first run:"
             " `knick regressions --history`, or `knick history take` to make work of it."
         )
     return lines
