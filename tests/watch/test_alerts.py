@@ -56,6 +56,15 @@ def test_what_only_a_removed_alert_saw_is_gone_and_its_decision_stays_in_the_log
     assert len(world.store.findings.log()) == 1
 
 
+def test_an_alert_that_is_removed_and_comes_back_finds_again_what_it_found(world: World) -> None:
+    world.measure({"parse": levels((10, 20.0), (10, 25.0))})
+    world.run(QUICK, SLOW)
+    apply_alerts(world.store, [SLOW])
+    apply_alerts(world.store, [QUICK, SLOW])
+    world.run(QUICK, SLOW)
+    assert [point.condition for point in world.points("parse")] == [Condition.PRESENT]
+
+
 def test_what_another_alert_sees_too_outlives_a_removed_one(world: World) -> None:
     world.measure({"parse": levels((15, 20.0), (15, 25.0))})
     world.run(QUICK, Alert("all"))

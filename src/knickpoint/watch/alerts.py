@@ -149,7 +149,8 @@ def apply_alerts(store: Store, alerts: Sequence[Alert]) -> list[Difference]:
 
 
 def _retire(store: Store, name: str) -> None:
-    """Forget what the alert ``name`` saw."""
+    """Forget what the alert ``name`` saw, and what it judged: an alert of that name that comes back looks at everything."""
+    store.findings.judged.forget(name)
     for repository in store.commits.repositories():
         lines = Lines(store, repository)
         ids = np.array(store.findings.traces_seen_by(name, repository), dtype=np.int64)
