@@ -12,7 +12,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Status
 from knickpoint.store import open_store, restore
 from knickpoint.store.findings import Selection
-from knickpoint.watch.boundary import set_boundary, take
+from knickpoint.watch.boundary import drop_boundary, set_boundary, take
 from knickpoint.watch.run import EVENT, run_alerts
 from knickpoint.watch.triage import Targets, decide, merge, read_targets, undo
 
@@ -239,6 +239,18 @@ def test_what_was_taken_is_announced(world: World) -> None:
     moved = take(world.store, world.repository, who="ada")
     (event,) = world.store.outbox.claim([EVENT], "worker", 60, 10)
     assert event.payload["changed_regressions"] == list(moved.work)
+
+
+def test_what_a_dropped_boundary_makes_work_is_announced_once(world: World) -> None:
+    import_years(world)
+    world.run()
+    for event in world.store.outbox.claim([EVENT], "worker", 60, 10):
+        world.store.outbox.done(event)
+    moved = drop_boundary(world.store, world.repository)
+    drop_boundary(world.store, world.repository)
+    (event,) = world.store.outbox.claim([EVENT], "worker", 60, 10)
+    assert event.payload["changed_regressions"] == list(moved.work)
+    assert (places(world, _HISTORY), len(moved.work) > 0) == ([], True)
 
 
 def test_a_boundary_set_by_hand_makes_history_of_what_is_older(world: World) -> None:

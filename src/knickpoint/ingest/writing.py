@@ -26,6 +26,7 @@ from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.params import decode_key
 from knickpoint.model.report import Problem, Report, RunReport, Severity
 from knickpoint.store import FileState, Put, Receipt, RunItem, Store
+from knickpoint.watch.boundary import drop_boundary
 
 __all__ = ["Writer", "give_up", "keep_refused"]
 
@@ -206,7 +207,7 @@ class Writer:
         waiting = [one for one in runs if one.run.revision not in slots]
         self._first.setdefault(book.repository.name, not self.destination.store.runs.has_any(book.repository))
         if self.as_work:
-            self.destination.store.boundaries.clear(book.repository)
+            drop_boundary(self.destination.store, book.repository)
         counts = self._put(arrival, book, [one for one in runs if one.run.revision in slots], slots)
         unknown = tuple(dict.fromkeys(one.run.revision for one in waiting))
         self._record(arrival, report, book.repository, unknown)

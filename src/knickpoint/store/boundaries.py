@@ -61,13 +61,6 @@ class Boundaries:
             if self.get(repository) is None:
                 self.put(repository, slots)
 
-    def clear(self, repository: Repository) -> None:
-        """Make everything of ``repository`` work, what is there and what its first run will find."""
-        with self._database.transaction():
-            known = self.get(repository)
-            if known is None or known.slots:
-                self.put(repository, ())
-
     def extend(self, repository: Repository) -> None:
         """Let history reach up to the newest results, where a run set the boundary while the first import went on.
 

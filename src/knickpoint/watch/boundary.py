@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -17,7 +17,7 @@ from knickpoint.store import Store
 from knickpoint.store.boundaries import Sides
 from knickpoint.watch.run import EVENT
 
-__all__ = ["Extent", "Moved", "is_date", "read_extent", "set_boundary", "take"]
+__all__ = ["Extent", "Moved", "drop_boundary", "is_date", "read_extent", "set_boundary", "take"]
 
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}([T ].+)?")
 _LISTED: Final = 1000
@@ -85,6 +85,17 @@ def set_boundary(store: Store, repository: Repository, until: str, *, who: str =
     return _move(store, repository, _mark(store, repository, until, days=1), who)
 
 
+def drop_boundary(store: Store, repository: Repository) -> Moved:
+    """Make everything of ``repository`` work: what is there, and what its first run will find.
+
+    Unlike :func:`take`, it works before the repository has a line, and leaves alone a boundary with nothing before it.
+    """
+    known = store.boundaries.get(repository)
+    if known is not None and not known.slots:
+        return Moved(repository, (), ())
+    return _put(store, repository, set(), "")
+
+
 def is_date(text: str) -> bool:
     """Say whether ``text`` is written as a date, not as a commit."""
     return _DATE.fullmatch(text) is not None
@@ -140,7 +151,7 @@ def _before(store: Store, repository: Repository, moment: datetime) -> Mark:
 
 
 def _move(store: Store, repository: Repository, mark: Mark, who: str) -> Moved:
-    """Set the boundary to what ``mark`` says of every line, and announce what became work, in one transaction."""
+    """Set the boundary to what ``mark`` says of every line, in one transaction."""
     with store.transaction():
         known = store.boundaries.get(repository)
         slots: set[int] = set()
@@ -150,6 +161,12 @@ def _move(store: Store, repository: Repository, mark: Mark, who: str) -> Moved:
             # Up to its merge base a branch is its base line.
             if end > line.merge_base:
                 slots.add(line.slots[end])
+        return _put(store, repository, slots, who)
+
+
+def _put(store: Store, repository: Repository, slots: Collection[int], who: str) -> Moved:
+    """Set the boundary to ``slots`` and announce the regressions that changed sides, in one transaction."""
+    with store.transaction():
         changed = store.boundaries.put(repository, slots, who=who)
         history = store.boundaries.history_among(changed)
         work = tuple(key for key in changed if key not in history)
