@@ -86,6 +86,17 @@ def test_text_names_the_author_of_one_suspect_and_counts_several(knick: Knick) -
 
 
 @pytest.mark.usefixtures("seldom")
+def test_text_blames_no_single_commit_of_several_suspects(knick: Knick) -> None:
+    always, seldom = sorted(listed(knick), key=lambda row: str(row["trace"]))
+    text = knick("regressions").output
+    first, last = (seldom["suspects"][end]["commit"][:10] for end in (0, -1))
+    assert f"  {first}…{last}  " in text
+    assert "Change 60" not in text
+    assert f"  {always['commit'][:10]}  " in text
+    assert "  Change 59  " in text
+
+
+@pytest.mark.usefixtures("seldom")
 def test_csv_has_the_hashes_of_the_suspects(knick: Knick) -> None:
     hashes = [" ".join(one["commit"] for one in row["suspects"]) for row in listed(knick)]
     text = knick("regressions", "--format", "csv").output

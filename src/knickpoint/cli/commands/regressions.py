@@ -37,16 +37,26 @@ def _suspects(suspects: Sequence[Mapping[str, str]]) -> str:
     return named if len(suspects) == 1 else ": ".join([f"{len(suspects)} suspects", *([named] if named else [])])
 
 
-def _shortened(subject: str) -> str:
+def _commits(suspects: Sequence[Mapping[str, str]]) -> str:
+    """Return the commit, or the first and the last of several: none of them alone is to blame."""
+    ends = (suspects[0], suspects[-1])[-min(len(suspects), 2) :]
+    return "…".join(one["commit"][:10] for one in ends)
+
+
+def _subject(suspects: Sequence[Mapping[str, str]]) -> str:
+    """Return the subject of the commit, shortened; a dash for several: that of the last would look like the cause."""
+    if len(suspects) > 1:
+        return "–"
+    subject = suspects[0]["subject"]
     return subject if len(subject) <= 44 else f"{subject[:43]}…"
 
 
 _COLUMNS = (
     Column("regression"),
     Column("id"),
-    Column("commit", text=lambda commit: commit[:10]),
+    Column("commit"),
     Column("suspects", text=_suspects, listed="commit"),
-    Column("subject", text=_shortened),
+    Column("subject"),
     Column("trace"),
     Column("direction"),
     Column("relative_size", "change", percent, right=True),
@@ -55,6 +65,9 @@ _COLUMNS = (
     Column("condition"),
     Column("history", text=lambda history: "history" if history else ""),
 )
+
+_IN_TEXT: Final = {"commit": Column("suspects", "commit", _commits), "subject": Column("suspects", "subject", _subject)}
+"""Columns that show all suspects to people; data name the first commit measured at the new level."""
 
 _DETAILS = (
     *(Column(name) for name in ("author", "repository", "line", "previous_commit", "date", "unit")),
@@ -323,7 +336,8 @@ def command(
         wish = _Wish(selection, processed, sides, repository, query)
         rows, total = _list(opened, wish, order, limit)
         empty = "" if rows else _nothing(opened, wish)
-    columns = _COLUMNS if output is OutputFormat.TEXT else _COLUMNS + _DETAILS
+    for_people = tuple(_IN_TEXT.get(column.name, column) for column in _COLUMNS)
+    columns = for_people if output is OutputFormat.TEXT else _COLUMNS + _DETAILS
     show(columns, rows, output, empty=empty)
     if total > len(rows):
         click.echo(f"{total - len(rows):,} more of {total:,} findings: raise --limit, or filter.", err=True)
