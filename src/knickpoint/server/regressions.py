@@ -260,21 +260,21 @@ def _read(store: Store, repository: Repository, listing: Listing, offset: int, l
 def _groups(store: Store, found: Sequence[tuple[Repository, Regression]]) -> list[GroupAnswer]:
     """Shape regressions; what they need is read once for each repository, not once for each of them."""
     places: dict[int, _Places] = {}
-    told: dict[int, MemberAnswer] = {}
+    answers: dict[int, MemberAnswer] = {}
     for repository in {own.id: own for own, _ in found}.values():
         own = [regression for other, regression in found if other.id == repository.id]
         points = [point for regression in own for point in regression.members]
         places[repository.id] = _Places(store, repository)
         places[repository.id].load(_slots([*(each.place for each in own), *(each.place for each in points)]))
-        told |= {member.id: member for member in _members(store, places[repository.id], points)}
-    return [_group(places[repository.id], regression, told) for repository, regression in found]
+        answers |= {member.id: member for member in _members(store, places[repository.id], points)}
+    return [_group(places[repository.id], regression, answers) for repository, regression in found]
 
 
 def _slots(places: Iterable[Place]) -> list[int]:
     return [slot for place in places for slot in (place.slot, place.previous)]
 
 
-def _group(places: _Places, regression: Regression, told: Mapping[int, MemberAnswer]) -> GroupAnswer:
+def _group(places: _Places, regression: Regression, answers: Mapping[int, MemberAnswer]) -> GroupAnswer:
     points = regression.members
     return GroupAnswer(
         id=regression.id,
@@ -287,7 +287,7 @@ def _group(places: _Places, regression: Regression, told: Mapping[int, MemberAns
         traces=sum(regression.matching.values()),
         directions=dict(regression.matching),
         statuses=dict(regression.counts or regression.gone),
-        members=[told[point.id] for point in points],
+        members=[answers[point.id] for point in points],
     )
 
 

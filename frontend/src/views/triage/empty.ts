@@ -7,12 +7,12 @@ import { count } from "../../text/words";
 import type { Desk } from "./desk";
 
 /** There is nothing to do, but a long past to look at. */
-function renderHistory(data: Regressions, told: string) {
+function renderHistory(data: Regressions, remark: string) {
   const [are, them] = data.history === 1 ? ["is", "it"] : ["are", "them"];
   const found = `${count(data.history, "commit")} with changes ${are} history: the first run found ${them}`;
   return html`<div class="notice">
     <h2>${data.processed > 0 ? "All done" : "Nothing to triage"}</h2>
-    <p>${found}, and history needs no triage. What changes from now on appears here. ${told}</p>
+    <p>${found}, and history needs no triage. What changes from now on appears here. ${remark}</p>
     <a class="button" href="/triage?tab=history">See the history</a>
     <p>To make work of what is newer than a date or a commit, or of all of it without <code>--since</code>:</p>
     <pre class="commands">knick history take --since 2026-01-31</pre>
@@ -21,7 +21,7 @@ function renderHistory(data: Regressions, told: string) {
 
 export function renderEmpty(desk: Desk, data: Regressions) {
   const { filter, direction, status, least, tab, repository } = desk.address;
-  const told = desk.freshness ? freshnessText(desk.freshness.alerts) : "";
+  const remark = desk.freshness ? freshnessText(desk.freshness.alerts) : "";
   if (filter || direction || repository || status || least > 0) {
     return html`<div class="notice">
       <h2>No finding matches the filter</h2>
@@ -50,11 +50,11 @@ export function renderEmpty(desk: Desk, data: Regressions) {
       <a class="button" href="/triage">Go to the unprocessed findings</a>
     </div>`;
   }
-  if (data.history > 0) return renderHistory(data, told);
+  if (data.history > 0) return renderHistory(data, remark);
   if (data.processed > 0) {
     return html`<div class="notice">
       <h2>All done</h2>
-      <p>Every finding has been processed. New ones appear here after the next run. ${told}</p>
+      <p>Every finding has been processed. New ones appear here after the next run. ${remark}</p>
       <a class="button" href="/triage?tab=processed">See the ${count(data.processed, "processed finding")}</a>
     </div>`;
   }
@@ -67,7 +67,7 @@ export function renderEmpty(desk: Desk, data: Regressions) {
       </div>`
     : html`<div class="notice">
         <h2>No changes found</h2>
-        <p>There are ${count(traces, "trace")}. ${told} Run the alerts to look for changes, or look at the values yourself:</p>
+        <p>There are ${count(traces, "trace")}. ${remark} Run the alerts to look for changes, or look at the values yourself:</p>
         <pre class="commands">knick run</pre>
         <a class="button" href="/explore">Explore the traces</a>
       </div>`;

@@ -90,7 +90,7 @@ export function renderTable(desk: Desk, data: Regressions, rows: readonly Row[])
     </p>`;
 }
 
-/** Whether somebody may have decided about what a list shows. */
+/** Whether what a list shows may have decisions. */
 function isDecided(tab: Tab): boolean {
   return tab === "processed" || tab === "gone";
 }

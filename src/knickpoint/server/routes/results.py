@@ -68,8 +68,8 @@ async def post_results(
     check_token(instance, authorization)
     data = await _read(request, largest_bytes(instance), _SPLIT)
     moment = in_utc(time) if time is not None else None
-    told = Sidecar(commit=commit, branch=branch, repository=repository, run=run, time=moment, format=format)
-    return await run_in_threadpool(take_results, instance, data, f"upload:{name}", told, dry_run=dry_run)
+    beside = Sidecar(commit=commit, branch=branch, repository=repository, run=run, time=moment, format=format)
+    return await run_in_threadpool(take_results, instance, data, f"upload:{name}", beside, dry_run=dry_run)
 
 
 @router.post(
