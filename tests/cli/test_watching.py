@@ -71,6 +71,15 @@ def test_applying_alerts_says_first_how_many_findings_go(knick: Knick) -> None:
         assert left == (before if options else 0)
 
 
+@pytest.mark.usefixtures("judged")
+def test_an_undo_without_a_decision_says_so(knick: Knick) -> None:
+    knick("triage", "P1", "--as", "hidden")
+    assert "undo" in knick("triage", "P1", "--undo").output
+    ran = knick("triage", "P1", "--undo")
+    assert (ran.code, ran.output.strip()) == (0, "Nothing changed: there is no decision to take back.")
+    assert json.loads(knick("triage", "P1", "--undo", "--format", "json").output) == []
+
+
 def test_judging_afresh_finds_nothing_else(knick: Knick, judged: Path) -> None:
     assert "nothing is new" in knick("run", "--afresh", "--instance", judged).output
 

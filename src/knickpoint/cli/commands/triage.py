@@ -64,7 +64,7 @@ def _chosen_action(status: str | None, **flags: bool) -> Action:
     return chosen[0] if chosen else Action.DECIDE
 
 
-def _show(store: Store, output: OutputFormat, entries: Sequence[Decision]) -> None:
+def _show(store: Store, output: OutputFormat, entries: Sequence[Decision], *, undone: bool) -> None:
     keys = {point.id: point.key for point in store.findings.points([entry.change_point_id for entry in entries])}
     rows = [
         {
@@ -79,7 +79,7 @@ def _show(store: Store, output: OutputFormat, entries: Sequence[Decision]) -> No
         }
         for entry in entries
     ]
-    show(_COLUMNS, rows, output)
+    show(_COLUMNS, rows, output, empty="Nothing changed: there is no decision to take back." if undone else "")
 
 
 @click.command("triage")
@@ -145,4 +145,4 @@ def command(
                 assignee=assignee,
                 all_members=all_members,
             )
-        _show(store, output, done.decisions)
+        _show(store, output, done.decisions, undone=undo)
