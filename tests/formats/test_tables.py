@@ -196,6 +196,12 @@ _POINTS = (
 )
 
 
+def test_a_count_of_samples_is_not_taken_for_what_was_measured() -> None:
+    header = '"Benchmark","Mode","Threads","Samples","Score","Score Error (99.9%)","Unit"'
+    with pytest.raises(FormatError, match="JMH"):
+        read_report(f'{header}\n"a.Sort.quick","thrpt",1,5,12.5,0.5,"ops/ms"\n'.encode(), name="jmh-result.csv")
+
+
 def test_points_that_were_exported_are_results_of_their_traces() -> None:
     report, problems = read_report(_POINTS.encode())
     assert (report.format, report.repository, problems) == ("csv", "o/r", ())

@@ -319,10 +319,21 @@ def read_table(
         )
     if wide and "commit" not in found:
         _check_one_run(header, found, kept)
+    if "samples" in found and "value" not in found:
+        _check_samples(header[found["samples"]], [row[found["samples"]] for _, row in kept])
     table = _Table(header, wide, number)
     for where, row in kept:
         table.add(row, where)
     return table.report(name)
+
+
+def _check_samples(column: str, cells: Sequence[Cell]) -> None:
+    """Refuse a table without values whose samples are single numbers: JMH's CSV counts them in a column "Samples"."""
+    if column.strip().lower() == "samples" and cells and not any(isinstance(cell, list) for cell in cells):
+        raise FormatError(
+            f"the column {column!r} has numbers in place of lists, which may be how many samples there were",
+            remedy="Name the column of measurements value. Of JMH, import its JSON (-rf json).",
+        )
 
 
 def _check_one_run(header: Sequence[str], found: dict[str, int], rows: Sequence[tuple[str, Sequence[Cell]]]) -> None:
