@@ -191,3 +191,45 @@ def test_a_view_without_its_server_says_so_and_recovers_by_itself(
     server.start()
     expect(page.locator(there)).to_be_visible(timeout=20_000)
     expect(page.get_by_role("alert").get_by_text("The server does not answer.")).to_have_count(0)
+
+
+@pytest.mark.parametrize(("view", "rows"), [("/triage", "tr.group"), ("/explore", "table.traces tbody tr")])
+def test_rows_of_another_filter_are_not_shown_below_an_error(
+    page: Page, server: Server, provoked: list[str], view: str, rows: str
+) -> None:
+    provoked += ["ERR_CONNECTION", "ERR_EMPTY"]
+    page.goto(f"{server.address}{view}")
+    settle(page)
+    before = page.locator(rows).count()
+    server.stop()
+    opened(page, f"{view}?q=benchmark%3Dload")
+    expect(page.get_by_role("alert").get_by_text("The server does not answer.")).to_be_visible()
+    expect(page.locator(rows)).to_have_count(0)
+    server.start()
+    expect(page.locator(rows).first).to_be_visible(timeout=20_000)
+    assert page.locator(rows).count() < before
+
+
+def test_rows_stay_below_an_error_when_the_same_list_is_read_again(
+    page: Page, server: Server, provoked: list[str]
+) -> None:
+    provoked += ["ERR_CONNECTION", "ERR_EMPTY"]
+    page.goto(f"{server.address}/triage")
+    expect(page.locator("tr.group")).to_have_count(2)
+    server.stop()
+    page.evaluate("() => document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page.get_by_role("alert").get_by_text("The server does not answer.")).to_be_visible()
+    expect(page.locator("tr.group")).to_have_count(2)
+
+
+def test_a_decision_while_another_list_is_read_reaches_only_the_rows_that_were_shown(visit: Visit) -> None:
+    page = visit("/triage?q=print")
+    expect(page.locator("tr.group .c-traces")).to_have_text("1")
+    held = Held(page, r"/regressions\?(?!.*filter=print)")
+    opened(page, "/triage")
+    while not held.routes:
+        page.wait_for_timeout(20)
+    page.keyboard.press("a")
+    expect(page.get_by_text("Acknowledged 1 finding.")).to_be_visible()
+    held.release()
+    expect(page.locator("tr.group")).to_have_count(2)

@@ -47,6 +47,37 @@ def test_a_group_shows_commit_author_date_change_hazard_and_traces(look: Visit) 
     expect(first.locator("svg.spark")).to_be_visible()
 
 
+@pytest.mark.parametrize("width", [1400, 1200, 1024, 390])
+def test_the_hazard_level_never_stands_below_the_word_of_the_change(look: Visit, width: int) -> None:
+    page = look("/triage")
+    page.set_viewport_size({"width": width, "height": 900})
+    keys(page, "j", "ArrowRight")
+    expect(page.locator("tr.member").first).to_contain_text("hazard −")
+    assert not [text for text in page.locator("td.c-change").all_inner_texts() if "hazard" in text]
+
+
+def test_on_a_phone_the_subject_stands_beside_what_opens_the_row(look: Visit) -> None:
+    page = look("/triage")
+    page.set_viewport_size({"width": 390, "height": 844})
+    row = groups(page).first
+    twist, subject = row.locator(".twist").bounding_box(), row.locator(".subject").bounding_box()
+    assert twist
+    assert subject
+    assert subject["y"] < twist["y"] + twist["height"]
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_the_words_of_a_button_have_room_in_it(look: Visit, width: int) -> None:
+    page = look("/triage")
+    page.set_viewport_size({"width": width, "height": 900})
+    script = """(all) => all.map((own) => {
+        const words = document.createRange();
+        words.selectNodeContents(own);
+        return own.getBoundingClientRect().width - words.getBoundingClientRect().width;
+    })"""
+    assert min(page.locator(".actions .button").evaluate_all(script)) >= 12  # pixels
+
+
 def test_a_row_names_its_leading_trace_and_compares_the_levels(look: Visit) -> None:
     lead = groups(look("/triage")).first.locator(".c-lead")
     expect(lead.get_by_role("link")).to_have_text("parse")

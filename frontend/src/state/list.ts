@@ -1,7 +1,7 @@
 /** The list of findings as the page has it: read once, then changed by what decisions did to it. */
 
 import { api, type ApiError, type Direction, type Group, type ListFilter, type Member, type Regressions, type Status } from "../api/client";
-import type { Tab, TriageAddress } from "./address";
+import { writeAddress, type Tab, type TriageAddress } from "./address";
 import { decide, type Outcome, type Wish } from "./decide";
 import { Latest } from "./latest";
 import { marked, patched, sameAsBefore, withoutFindings } from "./patch";
@@ -28,6 +28,11 @@ export function filterOf(address: TriageAddress): ListFilter {
   };
 }
 
+/** What of an address decides which rows the server is asked for. */
+export function asked(address: TriageAddress): string {
+  return writeAddress({ ...address, open: [], at: "" });
+}
+
 export class FindingList {
   /** The last answer of the server, with what decisions did to it since. */
   private known: Regressions | undefined;
@@ -38,6 +43,8 @@ export class FindingList {
   /** The groups of which more members are being read, or could not be. */
   readonly paging = new Map<number, "reading" | ApiError>();
   private address: TriageAddress | undefined;
+  /** The address whose rows are known: while others are being read, not the one that was asked for last. */
+  private answered: TriageAddress | undefined;
   private readonly reading = new Latest();
   private readonly pages = new Map<number, Latest>();
   /** Findings whose decision is on its way to the server. */
@@ -45,6 +52,11 @@ export class FindingList {
 
   /** `changed` runs whenever there is something else to show. */
   constructor(private readonly changed: () => void) {}
+
+  /** Which list the rows that are shown belong to, and so what a decision about them may reach. */
+  get filter(): ListFilter | undefined {
+    return this.answered && filterOf(this.answered);
+  }
 
   /** The groups in their order, those included whose decision is on its way. */
   get order(): number[] {
@@ -59,10 +71,7 @@ export class FindingList {
   /** Read the list that an address asks for; where it is another one, show nothing of the one before. */
   async load(address: TriageAddress, another = false): Promise<void> {
     this.address = address;
-    if (another) {
-      this.known = undefined; // so that no key decides about rows of the other list
-      this.forgetPages();
-    }
+    if (another) this.forgetRows();
     this.busy = true;
     this.show(this.known);
     const { sort, page, size } = address;
@@ -71,14 +80,23 @@ export class FindingList {
         const found = present(await api.regressions({ ...filterOf(address), sort, page, size, members: FIRST_MEMBERS }, signal));
         this.error = undefined;
         this.busy = false;
+        this.answered = address;
         this.show({ ...found, groups: sameAsBefore(found.groups, this.known?.groups ?? []) });
       },
       (error) => {
         this.error = error;
         this.busy = false;
-        this.changed();
+        if (this.answered && asked(this.answered) !== asked(address)) this.forgetRows(); // they answer another question
+        this.show(this.known);
       },
     );
+  }
+
+  /** Show no rows until a list has been read, so that no key decides about rows of another one. */
+  private forgetRows(): void {
+    this.known = undefined;
+    this.answered = undefined;
+    this.forgetPages();
   }
 
   stop(): void {
@@ -108,7 +126,7 @@ export class FindingList {
   take({ answer, filter, order, marks }: Outcome): void {
     const { address, known } = this;
     if (!address || !known) return;
-    if (JSON.stringify(filter) !== JSON.stringify(filterOf(address))) {
+    if (JSON.stringify(filter) !== JSON.stringify(this.filter)) {
       void this.load(address);
       return;
     }
@@ -122,17 +140,17 @@ export class FindingList {
 
   /** Read the members that follow those of a group that are there. */
   async more(id: number): Promise<void> {
-    const { address } = this;
+    const { filter } = this;
     const last = (): Member | undefined => this.known?.groups.find((group) => group.id === id)?.members.at(-1);
     const after = last()?.id;
-    if (!address) return;
+    if (!filter) return;
     const page = this.pages.get(id) ?? new Latest();
     this.pages.set(id, page);
     this.paging.set(id, "reading");
     this.changed();
     await page.run(
       async (signal, present) => {
-        const { members } = present(await api.members(id, after, MEMBERS_AT_ONCE, filterOf(address), signal));
+        const { members } = present(await api.members(id, after, MEMBERS_AT_ONCE, filter, signal));
         this.paging.delete(id);
         const groups = this.known?.groups ?? [];
         const added = groups.map((group) => (group.id === id && last()?.id === after ? { ...group, members: [...group.members, ...members] } : group));

@@ -62,6 +62,8 @@ class ExploreView extends Part implements Desk, Keyboard {
   declare unfolded: ReadonlySet<string>;
 
   commits: CommitCache | undefined;
+  /** The repository and the query that the list answers. */
+  private answered = "";
   private readonly searching = new Latest();
   private readonly drawing = new Latest();
   private readonly calculating = new Latest();
@@ -138,6 +140,7 @@ class ExploreView extends Part implements Desk, Keyboard {
     const { repository } = this;
     if (!repository) return;
     const { query, listed } = this.address;
+    const question = `${repository.name} ${query}`;
     await this.searching.run(
       async (signal, present) => {
         const [found, facets] = present(
@@ -148,6 +151,7 @@ class ExploreView extends Part implements Desk, Keyboard {
         );
         this.found = found;
         this.facets = facets;
+        this.answered = question;
         this.error = this.queryError = undefined;
         if (fresh) this.cursor = 0;
         if (fresh) this.neverMeasured = present(await api.neverMeasured(repository.name, signal));
@@ -156,6 +160,7 @@ class ExploreView extends Part implements Desk, Keyboard {
       (error) => {
         if (error.code === 400 || error.code === 422) this.queryError = error;
         else this.error = error;
+        if (this.error && this.answered !== question) this.found = this.facets = undefined; // they answer another question
       },
     );
   }

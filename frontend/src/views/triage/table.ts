@@ -181,7 +181,6 @@ function renderGroup(desk: Desk, row: GroupRow, current: boolean) {
     <td class="c-change">
       ${change(lead)}
       ${group.traces > 1 ? html`<div class="second">${mixText(group.directions)}</div>` : nothing}
-      <div class="second when-narrow">${group.traces > 1 ? "largest " : nothing}${hazard(group.hazard)}</div>
     </td>
     <td class="c-subject">
       <div class="subject-line">
@@ -197,9 +196,10 @@ function renderGroup(desk: Desk, row: GroupRow, current: boolean) {
       </div>
       <div class="second indent facts-line">
         ${hash(commit)}<span class="clip" title=${commit.author}>${commit.author}</span><span class="when-narrow">${date(commit.time)}</span>
+        <span class="when-medium">${largestHazard(group)}</span>
         ${desk.repositories.length > 1 ? html`<span class="clip least" title=${group.repository}>${group.repository}</span>` : nothing}
       </div>
-      <div class="when-small second indent">${cutName(traceName(lead.trace.params).name)}${compared(lead)}</div>
+      <div class="when-small second indent">${cutName(traceName(lead.trace.params).name)}${compared(lead)} ${largestHazard(group)}</div>
     </td>
     <td class="c-date">${date(commit.time)}</td>
     <td class="c-hazard figure" title=${`${HAZARD} The largest of all traces here.`}>${hazardNumber(group.hazard)}</td>
@@ -208,6 +208,11 @@ function renderGroup(desk: Desk, row: GroupRow, current: boolean) {
     <td class="c-spark">${sparkline(lead)}</td>
     ${renderActions(desk, row, `all of ${commit.short}`)}
   </tr>`;
+}
+
+/** The hazard level for widths without a column for it, away from the word of the lead: it may be that of another trace. */
+function largestHazard(group: Group) {
+  return html`<span>${group.traces > 1 ? "largest " : nothing}${hazard(group.hazard)}</span>`;
 }
 
 function renderLead(lead: Member) {
@@ -233,11 +238,11 @@ function renderMember(desk: Desk, row: MemberRow, current: boolean) {
       @click=${(event: MouseEvent) => onRow(event, () => desk.change({ at: row.id }, "replace"))}
     >
       ${renderTick(desk, row, `Select ${traceText(member.trace.params)}`)}
-      <td class="c-change">${change(member)}<div class="second">${hazard(member.hazard)}</div></td>
+      <td class="c-change">${change(member)}</td>
       <td class="c-subject" colspan="5">
         <a class="trace-link indent" href=${writeAddress(memberAddress(member))}>${traceLabel(member.trace, faded)}</a>
         <div class="second indent">
-          ${compared(member)}
+          ${compared(member)} ${hazard(member.hazard)}
           <a href=${writeAddress(memberAddress(member, { why: true }))} title="Why this is a finding, and what was rejected (w)">why</a>
           ${member.commit.hash === group.commit.hash ? nothing : html`<span class="at">at ${hash(member.commit)}</span>`}
           ${member.condition === "present" ? nothing : html`<span class="tag">${member.condition}</span>`}

@@ -8,12 +8,12 @@ import { Part } from "../../parts/element";
 import "../../parts/notices";
 import { failed, waiting } from "../../parts/pieces";
 import { toast } from "../../parts/toast";
-import { go, writeAddress, type Tab, type TriageAddress } from "../../state/address";
+import { go, type Tab, type TriageAddress } from "../../state/address";
 import { decide, regroup, type Outcome } from "../../state/decide";
 import { newestRun, readFreshness, watchFreshness, type Freshness } from "../../state/freshness";
 import { addShortcuts } from "../../state/keys";
 import { Latest } from "../../state/latest";
-import { FindingList, filterOf, leavesList } from "../../state/list";
+import { asked, FindingList, filterOf, leavesList } from "../../state/list";
 import { aimOf, cursorOf, groupRow, heirOf, layRows, move, nextAfter, toggle, type GroupRow, type Row } from "../../state/rows";
 import { countOf, groupsOf, isPicked, NOTHING, within, withoutSelection, type Selection } from "../../state/selection";
 import { showList } from "../../state/undo";
@@ -64,7 +64,7 @@ class TriageView extends Part implements Desk, Keyboard {
     document.addEventListener("visibilitychange", this.onSight);
     this.endings.push(
       addShortcuts(() => shortcutsOf(this)),
-      showList(() => ({ filter: filterOf(this.address), order: this.list.order })),
+      showList(() => ({ filter: this.list.filter ?? filterOf(this.address), order: this.list.order })),
       watchFreshness(() => void this.lookAtAlerts()),
       whenBack(() => this.onSight()),
     );
@@ -325,11 +325,6 @@ class TriageView extends Part implements Desk, Keyboard {
     if (this.list.pending) return waiting("Reading the findings");
     return this.list.error ? nothing : renderEmpty(this, data);
   }
-}
-
-/** What of an address decides which findings the server is asked for. */
-function asked(address: TriageAddress): string {
-  return writeAddress({ ...address, open: [], at: "" });
 }
 
 customElements.define("kp-triage", TriageView);
