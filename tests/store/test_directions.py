@@ -106,6 +106,7 @@ def aged(bench: Bench, *, directions: dict[str, Better], dimensions: dict[str, i
             learned = [codes.get(number, before) for number, before in zip(unit, better_code, strict=True)]
             facts = pack(np.array(unit), np.array(moved), np.array(learned))
             connection.execute(text("UPDATE chunk SET facts = :facts WHERE id = :id"), {"facts": facts, "id": row.id})
+        connection.execute(text("DROP TABLE bystander"))  # revision 0010 makes it
         connection.execute(text("UPDATE alembic_version SET version_num = '0008'"))
 
 

@@ -288,6 +288,24 @@ def test_an_id_that_others_hold_is_not_taken_from_them(busy: World) -> None:
     assert len(set(held(busy).values())) == 2
 
 
+def test_an_undone_merge_leaves_the_merge_before_it(busy: World) -> None:
+    (pack,), parse = [point.id for point in busy.points("pack")], busy.points("parse")[0].id
+    merge(busy.store, Targets(points=(parse, pack)), who=ME)
+    merge(busy.store, Targets(points=(parse,)), who=ME)
+    undo(busy.store, Targets(points=(parse,)), who=ME)
+    assert held(busy)[parse] == held(busy)[pack]
+
+
+def test_an_undone_merge_gives_findings_beside_it_their_ids_back(busy: World) -> None:
+    parse, print_, read = (busy.points(name)[0].id for name in ("parse", "print", "read"))
+    split(busy.store, Targets(points=(parse, print_)), who=ME)
+    before = held(busy)
+    merge(busy.store, Targets(points=(parse,)), who=ME)
+    assert held(busy)[parse] == held(busy)[read]
+    undo(busy.store, Targets(points=(parse,)), who=ME)
+    assert held(busy) == before
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_splits_and_merges_that_are_undone_leave_no_trace_of_themselves(busy_file: Path, data: st.DataObject) -> None:

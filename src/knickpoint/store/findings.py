@@ -26,6 +26,7 @@ from knickpoint.model.regression import (
     Status,
 )
 from knickpoint.store.alert_book import AlertBook, AlertRun
+from knickpoint.store.bystanders import former_regressions, keep_bystanders
 from knickpoint.store.commits import Commits
 from knickpoint.store.database import Database
 from knickpoint.store.finding_list import (
@@ -200,6 +201,23 @@ class Findings:
         point = change_point.c
         rows = self._rows(select(point.id, point.apart, point.together), point.id, ids)
         return {row["id"]: (row["apart"], row["together"]) for row in rows}
+
+    def joined_with(self, ids: Collection[int]) -> set[int]:
+        """Return the regressions of the live change points that a merge joined with some of ``ids``."""
+        point = change_point.c
+        merges = {merge for _, merge in self.splits_and_merges(ids).values()} - {0}
+        rows = self._rows(select(point.regression_id, point.condition), point.together, merges)
+        return {row["regression_id"] for row in rows if row["condition"] != Condition.GONE.value}
+
+    def keep_bystanders(self, act: int, former: Mapping[int, int]) -> None:
+        """Keep change point → former regression of those that the split or merge ``act`` of others moved."""
+        with self._database.transaction() as connection:
+            keep_bystanders(connection, act, former)
+
+    def former_regressions(self, acts: Collection[int]) -> dict[int, int]:
+        """Return change point → regression before the splits and merges ``acts`` of others moved it."""
+        with self._database.reading() as connection:
+            return former_regressions(self._database, connection, acts)
 
     def of_traces(self, trace_ids: Collection[int]) -> dict[int, list[ChangePoint]]:
         """Return the live change points of many traces, by trace and slot."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.regression import Place
 from knickpoint.store import Store
 from knickpoint.store.findings import Membership
-from knickpoint.watch.grouping import Member, assign_ids, group_members
+from knickpoint.watch.grouping import Group, Member, assign_ids, group_members
 from knickpoint.watch.lines import Lines
 
 __all__ = ["Moves", "Regrouped", "regroup", "stretches"]
@@ -26,11 +26,15 @@ Stretch = tuple[str, Range]
 
 @dataclass(frozen=True, slots=True)
 class Regrouped:
-    """Ids of regressions that are new, of those that got other members or another place, and of those that lost all."""
+    """Ids of regressions that are new, of those that got other members or another place, and of those that lost all.
+
+    ``former`` has the regression that each change point was in before, where it is in another now.
+    """
 
     new: tuple[int, ...] = ()
     changed: tuple[int, ...] = ()
     emptied: tuple[int, ...] = ()
+    former: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def ids(self) -> frozenset[int]:
@@ -72,8 +76,8 @@ def _range(lines: Lines, line: str, previous: int, slot: int) -> Stretch | None:
 def _concerned(store: Store, repository: Repository, lines: Lines, moves: Moves) -> Sequence[Mapping[str, Any]]:
     """Return the live change points whose groups may be others than before, because of ``moves``.
 
-    These are all points of the stretches of the line in which one of the places lies, and of every regression that
-    one of them was in, with the stretches of these in turn.
+    These are all points of the stretches of the line in which one of the places lies, of every regression that one of
+    them was in, and of those that a merge joins with one of them, with the stretches of these in turn.
     """
     spans = [
         (found, key)
@@ -94,7 +98,7 @@ def _concerned(store: Store, repository: Repository, lines: Lines, moves: Moves)
     for place in moves.places:
         if at := _range(lines, place.line, place.previous, place.slot):
             waiting |= set(_touching(atlas, at))
-    keys = {point.regression_id for point in store.findings.points(moves.ids)}
+    keys = {point.regression_id for point in store.findings.points(moves.ids)} | store.findings.joined_with(moves.ids)
     waiting |= {stretch for key in keys for stretch in stretches_of[key]}
     taken: set[Stretch] = set()
     while waiting:
@@ -142,8 +146,8 @@ def regroup(
     ``touched`` are change points whose numbers, condition or status changed: their regressions are counted
     and weighed anew. With ``moves``, which are all there were since regressions were last up to date, only what is near
     to them is read, and the outcome is the same, unless commits changed their order in the meantime. ``claims`` has
-    change points that belonged to another regression before, by id: where that one has no members any more, they
-    count as its members when ids are given.
+    change points that belonged to another regression before, by id: they count as its members when ids are given,
+    unless others hold that one apart from them.
     """
     lines = Lines(store, repository)
     with store.transaction():
@@ -154,15 +158,15 @@ def regroup(
         members, held = _members(rows, lines)
         sizes = Counter(held.values())
         known_places = store.findings.places(repository)
-        empty = {member: key for member, key in (claims or {}).items() if key not in known_places}
-        claimed = held | {member: key for member, key in empty.items() if member in held}
+        elsewhere = known_places.keys() - set(held.values())
         changed: list[Membership] = []
         left: set[int] = set()
         taken: set[int] = set()
         for name in sorted(members):
             slots = (-1, *lines.line(name).slots)
             groups = group_members(members[name])
-            known = {member.id: claimed[member.id] for member in members[name] if claimed[member.id] not in taken}
+            votes = _votes(groups, held, claims or {}, elsewhere)
+            known = {member: key for member, key in votes.items() if key not in taken}
             for group, key in zip(groups, assign_ids(groups, known), strict=True):
                 taken.add(key)
                 place = Place(name, slots[group.previous + 1], slots[group.position + 1])
@@ -176,4 +180,37 @@ def regroup(
             store.findings.refresh(touched)
         store.boundaries.mark(repository)
     fresh = [key for key, group in zip(ids, changed, strict=True) if not group.id]
-    return Regrouped(tuple(sorted(fresh)), tuple(sorted(set(ids) - set(fresh))), tuple(sorted(left - set(ids) - {0})))
+    former = {
+        member: held[member]
+        for key, group in zip(ids, changed, strict=True)
+        for member in group.members
+        if held[member] not in {0, key}
+    }
+    return Regrouped(
+        tuple(sorted(fresh)),
+        tuple(sorted(set(ids) - set(fresh))),
+        tuple(sorted(left - set(ids) - {0})),
+        former,
+    )
+
+
+def _votes(
+    groups: Iterable[Group], held: Mapping[int, int], claims: Mapping[int, int], elsewhere: Collection[int]
+) -> dict[int, int]:
+    """Return the regression that each member counts for: the one that it claims, else the one that it is in.
+
+    A claim counts unless others, who claim nothing, hold that regression and are in none of the same group: then a
+    later decision gave it to them. ``elsewhere`` are regressions of members that are in none of ``groups``.
+    """
+    holders: dict[int, set[int]] = defaultdict(set)
+    for member, key in held.items():
+        if member not in claims:
+            holders[key].add(member)
+    votes: dict[int, int] = {}
+    for group in groups:
+        for member in group.members:
+            key = claims.get(member, 0)
+            others = holders.get(key, set())
+            free = key not in elsewhere and (not others or not others.isdisjoint(group.members))
+            votes[member] = key if key and free else held[member]
+    return votes

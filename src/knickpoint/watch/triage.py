@@ -94,7 +94,16 @@ def _regrouped(store: Store, ids: Collection[int], claims: Mapping[int, int] | N
         tuple(key for part in parts for key in part.new),
         tuple(key for part in parts for key in part.changed),
         tuple(key for part in parts for key in part.emptied),
+        {point: key for part in parts for point, key in part.former.items()},
     )
+
+
+def _keep_bystanders(store: Store, decisions: Sequence[Decision], regrouped: Regrouped) -> None:
+    """Keep where the findings were that a split or merge moved without being about them; an undo needs it."""
+    decided = {entry.change_point_id for entry in decisions}
+    former = {point: key for point, key in regrouped.former.items() if point not in decided}
+    if decisions:
+        store.findings.keep_bystanders(decisions[0].id, former)
 
 
 def decide(
@@ -138,6 +147,7 @@ def split(store: Store, targets: Targets, *, who: str, note: str | None = None) 
         ids = _members(store, targets, all_members=True)
         decisions = store.findings.decide(ids, None, who, note, action=Action.SPLIT)
         regrouped = _regrouped(store, ids)
+        _keep_bystanders(store, decisions, regrouped)
         _announce(store, ids, decisions)
     return Triaged(tuple(decisions), regrouped)
 
@@ -156,6 +166,7 @@ def merge(store: Store, targets: Targets, *, who: str, note: str | None = None) 
             )
         decisions = store.findings.decide(ids, None, who, note, action=Action.MERGE)
         regrouped = _regrouped(store, ids)
+        _keep_bystanders(store, decisions, regrouped)
         _announce(store, ids, decisions)
     return Triaged(tuple(decisions), regrouped)
 
@@ -174,7 +185,9 @@ def undo(store: Store, targets: Targets, *, who: str) -> Triaged:
         decisions = store.findings.undo(ids, who)
         after = store.findings.splits_and_merges(ids)
         moved = {key for key in ids if after[key] != before[key]}
-        claims = {entry.change_point_id: entry.regression_id for entry in decisions if entry.regression_id}
+        acts = {number for key in moved for number in before[key]} - {0}
+        claims = store.findings.former_regressions(acts)
+        claims |= {entry.change_point_id: entry.regression_id for entry in decisions if entry.regression_id}
         # Groups depend on places, splits and merges alone: without a change of these, all points stay where they are.
         regrouped = _regrouped(store, moved, claims) if moved else Regrouped()
         _announce(store, ids, decisions)

@@ -158,6 +158,16 @@ decision = Table(
 ``regression_id`` is where the point was before, or where undoing takes it back to; 0 in rows of older versions.
 """
 
+bystander = Table(
+    "bystander",
+    metadata,
+    Column("decision_id", Number, nullable=False),
+    Column("change_point_id", Number, nullable=False),
+    Column("regression_id", Number, nullable=False),
+    PrimaryKeyConstraint("decision_id", "change_point_id"),
+)
+"""The regression that a change point was in before a split or merge of others moved it; by the number of the act."""
+
 alert = Table(
     "alert",
     metadata,
