@@ -61,3 +61,12 @@ def test_fields_and_buttons_of_a_dialog_can_be_used(page: Page, shown: str, key:
     expect(dialog.get_by_role("button", name=button)).to_be_in_viewport(ratio=1)
     dialog.get_by_role("button", name="Cancel").click()
     expect(dialog).to_have_count(0)
+
+
+def test_a_note_is_announced_as_a_note(page: Page, address: str) -> None:
+    page.goto(f"{address}/triage")
+    settle(page)
+    page.keyboard.press("n")
+    page.get_by_role("dialog").get_by_label("Note").fill("seen before")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Wrote a note on")).to_be_visible()

@@ -317,6 +317,21 @@ def test_a_member_left_out_of_a_group_stays_on_the_list(client: Client) -> None:
     assert statuses(client)[gone] == "acknowledged"
 
 
+def test_a_note_keeps_the_status_of_each_finding(client: Client) -> None:
+    first, second = ids(groups(client)[0])
+    decide(client, [first], "hidden")
+    answer = client.post("/api/v1/triage", json={"ids": [first, second], "note": "seen before"})
+    assert answer.status_code == 200, answer.text
+    assert (statuses(client)[first], statuses(client)[second]) == ("hidden", "new")
+    noted = [
+        member["note"]
+        for own in (False, True)
+        for group in groups(client, processed=own)
+        for member in group["members"]
+    ]
+    assert noted.count("seen before") == 2
+
+
 def test_a_decision_on_a_filtered_list_is_about_the_members_that_it_shows(client: Client) -> None:
     group = groups(client)[0]
     body = {"regressions": [group["id"]], "status": "hidden", "filter": {"filter": "benchmark=print"}}

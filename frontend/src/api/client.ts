@@ -114,7 +114,7 @@ export interface RegressionsRequest extends ListFilter {
 export type Targets = Required<Pick<Schemas["RegroupRequest"], "ids" | "regressions" | "without" | "filter">>;
 
 export interface Decided extends Targets {
-  status: Status;
+  status?: Status;
   note?: string;
   ticket?: string;
   assignee?: string;

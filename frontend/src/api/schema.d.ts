@@ -1828,8 +1828,8 @@ export interface components {
              * @description Ids of groups: all their members that are on the list.
              */
             regressions?: number[];
-            /** @description `new` puts them back to the unprocessed. */
-            status: components["schemas"]["Status"];
+            /** @description `new` puts them back to the unprocessed; null keeps the status of each. */
+            status?: components["schemas"]["Status"] | null;
             /**
              * Ticket
              * @description Required with status `ticket`.

@@ -27,7 +27,8 @@ let underWay: Promise<unknown> = Promise.resolve();
 
 export interface Wish {
   findings: Selection;
-  status: Status;
+  /** Without one, each finding keeps its own. */
+  status?: Status;
   note?: string;
   ticket?: string;
 }
@@ -53,7 +54,7 @@ async function record({ findings, ...marks }: Wish, answered: () => void): Promi
     fail("Nothing was changed, and the list is as before.", shown(thrown));
     return false;
   }
-  done(answer, `${statusDone[marks.status]} ${count(answer.changed, "finding")}`, order);
+  done(answer, `${marks.status ? statusDone[marks.status] : "Wrote a note on"} ${count(answer.changed, "finding")}`, order);
   announce({ answer, filter, order, marks: { findings, marks } });
   return true;
 }

@@ -68,7 +68,9 @@ class Targets(Answer):
 class TriageRequest(Targets):
     """Decide about one or many findings."""
 
-    status: Status = Field(description="`new` puts them back to the unprocessed.")
+    status: Status | None = Field(
+        default=None, description="`new` puts them back to the unprocessed; null keeps the status of each."
+    )
     note: str | None = Field(default=None, max_length=10_000, description="null keeps the note there is.")
     ticket: str | None = Field(default=None, max_length=500, description="Required with status `ticket`.")
     assignee: str | None = Field(default=None, max_length=200)

@@ -15,9 +15,9 @@ import { addShortcuts } from "../../state/keys";
 import { Latest } from "../../state/latest";
 import { asked, FindingList, filterOf, leavesList } from "../../state/list";
 import { aimOf, cursorOf, groupRow, heirOf, layRows, move, nextAfter, toggle, type GroupRow, type Row } from "../../state/rows";
-import { countOf, groupsOf, isPicked, NOTHING, within, withoutSelection, type Selection } from "../../state/selection";
+import { countOf, groupsOf, NOTHING, within, withoutSelection, type Selection } from "../../state/selection";
 import { showList } from "../../state/undo";
-import { count, decidedStatus } from "../../text/words";
+import { count } from "../../text/words";
 import { memberAddress, type Desk } from "./desk";
 import { renderEmpty } from "./empty";
 import { shortcutsOf, type Keyboard } from "./shortcuts";
@@ -226,9 +226,9 @@ class TriageView extends Part implements Desk, Keyboard {
     this.change({ at: row.id }, "replace");
   }
 
-  async decideAbout(findings: Selection, status: Status, more: { note?: string; ticket?: string } = {}): Promise<void> {
+  async decideAbout(findings: Selection, status: Status | undefined, more: { note?: string; ticket?: string } = {}): Promise<void> {
     if (findings.size === 0) return;
-    const wish = { findings, status, ...more };
+    const wish = { findings, ...(status && { status }), ...more };
     if (!leavesList(this.address.tab, status)) {
       await decide(wish);
       return;
@@ -255,9 +255,7 @@ class TriageView extends Part implements Desk, Keyboard {
     if (findings.size === 0) return;
     const reply = await this.question?.ask({ kind: "note", findings: this.number(findings), status: "acknowledged" });
     if (!reply) return;
-    const groups = this.data?.groups ?? [];
-    const members = groups.flatMap((group) => group.members.filter((member) => isPicked(group, member.id, findings)));
-    await this.decideAbout(findings, members[0] ? decidedStatus(members[0]) : "new", { note: reply.note });
+    await this.decideAbout(findings, undefined, { note: reply.note });
   }
 
   private get question(): DecidePart | null {
