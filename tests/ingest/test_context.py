@@ -16,6 +16,7 @@ from knickpoint.ingest.ci import _pull_request_head
 from knickpoint.ingest.completion import Context
 from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.model.errors import InputError
+from knickpoint.model.revision import commit_name
 
 A, B = "1000001", "1000002"
 
@@ -183,7 +184,7 @@ def test_what_is_no_sidecar_is_refused(data: bytes) -> None:
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=8).map(str.strip)
 sidecars = st.builds(
     Sidecar,
-    commit=texts,
+    commit=texts.map(commit_name),  # a placeholder names no commit, and is read as none
     branch=texts,
     repository=texts,
     run=texts,
