@@ -59,10 +59,10 @@ def _history() -> bytes:
     entries = [
         {
             "commit": {
-                "id": f"{number:040x}",
+                "id": f"{number + 1:040x}",
                 "message": f"Change {number}",
                 "timestamp": "2026-08-20T10:11:12+02:00",
-                "url": f"https://github.com/org/repo/commit/{number:040x}",
+                "url": f"https://github.com/org/repo/commit/{number + 1:040x}",
                 "author": {"name": "A. Uthor", "email": "a@example.org", "username": "a"},
             },
             "date": 1786961600000 + number * 3_600_000,

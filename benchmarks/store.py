@@ -74,7 +74,7 @@ def begin(store: Store, commits: int) -> tuple[Repository, Line]:
     """Make a repository with a line of ``commits``."""
     repository = store.commits.add_repository("bench")
     moment = datetime(2026, 1, 1, tzinfo=UTC)
-    slots = store.commits.add(repository, (Commit(f"{n:040x}", "", "", moment, "") for n in range(commits)))
+    slots = store.commits.add(repository, (Commit(f"{n + 1:040x}", "", "", moment, "") for n in range(commits)))
     store.commits.set_line(repository, "main", list(slots.values()))
     return repository, store.commits.line(repository)
 
@@ -230,7 +230,7 @@ def ingest() -> list[Row]:
             params["test_number"] = str(number)
             measured = [{"value": kind, "measurement": values[number + n]} for n, kind in enumerate(("min", "median"))]
             results.append({"key": params, "measurements": {"ms": measured}})
-        whole = {"version": 1, "git_hash": f"{slot:040x}", "key": {"bot": "one"}, "results": results}
+        whole = {"version": 1, "git_hash": f"{slot + 1:040x}", "key": {"bot": "one"}, "results": results}
         return json.dumps(whole).encode()
 
     own, plain = [], []
@@ -257,7 +257,7 @@ def history() -> list[Row]:
     entries = [
         {
             "commit": {
-                "id": f"{n:040x}",
+                "id": f"{n + 1:040x}",
                 "message": f"Change {n}",
                 "timestamp": f"2026-01-{1 + n // 24:02}T{n % 24:02}:00:00Z",
             },

@@ -11,6 +11,7 @@ from knickpoint.formats.format import Parsed
 from knickpoint.formats.numeral import NoNumberError, numeral
 from knickpoint.formats.rows import Rows
 from knickpoint.formats.source import Source
+from knickpoint.formats.terminal import LONGEST_LINE
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
@@ -31,7 +32,8 @@ _SAME: Final = ("50", "100")
 
 def fits(source: Source) -> bool:
     """Tell whether the first line is the header of Locust's table of requests."""
-    return set(_header(source.readable.partition("\n")[0])) >= _COLUMNS
+    first = source.prose.partition("\n")[0]
+    return len(first) <= LONGEST_LINE and set(_header(first)) >= _COLUMNS
 
 
 def read(source: Source) -> Parsed:
