@@ -265,16 +265,19 @@ class Writer:
         items = [self._item(arrival, one, slots[one.run.revision], apart) for one in runs]
         items = _numbered(self._as_before(arrival, book.repository, runs, items))
         counts = _Counts()
+        new_traces: list[int] = []
         receipts = self.destination.store.runs.put_many(book.repository, items)
         for one, item, receipt in zip(runs, items, receipts, strict=True):
             counts.outcomes[receipt.outcome] += 1
             if receipt.outcome is not Put.SAME:
                 counts.slots.add(item.slot)
-            counts.new_traces += len(receipt.new_traces)
-            unknown = self.destination.store.traces.without_direction(receipt.new_traces)
-            counts.without_direction.update(trace.unit for trace in unknown)
+            new_traces.extend(receipt.new_traces)
             counts.points += len(receipt.trace_ids) - (count_empty(item.run) if len(receipt.trace_ids) else 0)
             self._tell_changes(receipt, one, counts)
+        counts.new_traces = len(new_traces)
+        if new_traces:  # asked once for the whole file: a history has hundreds of runs, most without a new trace
+            unknown = self.destination.store.traces.without_direction(new_traces)
+            counts.without_direction.update(trace.unit for trace in unknown)
         return counts
 
     def _as_before(
