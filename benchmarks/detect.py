@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from knickpoint import native
 from knickpoint.detect import cluster, find_steps, find_steps_many
-from knickpoint.detect.methods.fit_skia import fit_as_skia
-from knickpoint.detect.methods.normalise import normalise
+from knickpoint.detect.methods.cluster.normalisation import normalise
+from knickpoint.detect.window_fits.fit_skia import fit_as_skia
 from peers import peer_python
 from stopwatch import fastest
 from table import Reach, Row, finish

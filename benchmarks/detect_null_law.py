@@ -1,4 +1,4 @@
-"""Simulate the null law of E-Divisive on ranks and write ``detect/data/e_divisive_null.json``.
+"""Simulate the null law of E-Divisive on ranks and write ``detect/methods/e_divisive/null_law.json``.
 
 Where all orders of the values are equally likely, the largest Q of their ranks depends on nothing but the
 number of values: shuffle the ranks many times and keep the quantiles. Takes some minutes; seeded, so the
@@ -15,7 +15,7 @@ import numpy as np
 
 from knickpoint import native
 
-_FILE: Final = Path(__file__).resolve().parent.parent / "src/knickpoint/detect/data/e_divisive_null.json"
+_FILE: Final = Path(__file__).resolve().parent.parent / "src/knickpoint/detect/methods/e_divisive/null_law.json"
 _LEVELS: Final = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0001)
 _LENGTHS: Final = (6, 8, 10, 14, 20, 30, 50, 80, 130, 200, 350, 600, 1000)
 _LEAST: Final = (1, 2, 3, 5, 10, 30)

@@ -1,4 +1,4 @@
-"""Learn the forest of the default method, and write it to ``src/knickpoint/detect/data/default.json``.
+"""Learn the forest of the default method, and write it to ``src/knickpoint/detect/methods/default/forest.json``.
 
 ::
 
@@ -38,7 +38,9 @@ from accuracy_series import Labelled, place_of_series, read_labelled
 from knickpoint.native.segmentation import Forest, segment
 from train_series import Example, examples
 
-TARGET: Final = Path(__file__).resolve().parent.parent / "src" / "knickpoint" / "detect" / "data" / "default.json"
+TARGET: Final = (
+    Path(__file__).resolve().parent.parent / "src" / "knickpoint" / "detect" / "methods" / "default" / "forest.json"
+)
 
 NAMES: Final = (
     "t of the two sides",

@@ -137,7 +137,7 @@ def test_a_wheel_has_what_is_read_at_run_time_and_no_sources_of_it(built: Path) 
         r"knickpoint/server/static/assets/.*\.js",
         r"knickpoint/store/migrations/versions/0001_initial\.py",
         r"knickpoint/store/migrations/script\.py\.mako",
-        r"knickpoint/detect/data/default\.json",
+        r"knickpoint/detect/methods/default/forest\.json",
     ):
         assert any(re.fullmatch(pattern, name) for name in names), pattern
     assert not [name for name in names if re.search(r"\.([chot]|ts|pyc)$|node_modules|^(tests|building)/", name)]

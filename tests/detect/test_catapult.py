@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from knickpoint.detect import catapult
-from knickpoint.detect.methods.catapult import energies, filter_checks, find_splits
+from knickpoint.detect.methods.catapult.method import energies, filter_checks, find_splits
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Step
 

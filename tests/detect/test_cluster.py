@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.cluster import vq
 
 from knickpoint.detect import cluster
-from knickpoint.detect.methods.cluster import count_params
-from knickpoint.detect.methods.kmeans import automatic_k, skia_iterations, spread_start
-from knickpoint.detect.methods.normalise import fill, normalise
+from knickpoint.detect.methods.cluster.kmeans import automatic_k, skia_iterations, spread_start
+from knickpoint.detect.methods.cluster.method import count_params
+from knickpoint.detect.methods.cluster.normalisation import fill, normalise
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.frame import Frame, Trace

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from knickpoint.detect import explain, find_steps, find_steps_many
-from knickpoint.detect.methods import default
-from knickpoint.detect.methods.default import FALSE_ALARMS, default_bound
+from knickpoint.detect.methods.default import method as default
+from knickpoint.detect.methods.default.method import FALSE_ALARMS, default_bound
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.step import Movement
 from knickpoint.native import COMPILED

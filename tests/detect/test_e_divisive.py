@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from knickpoint.detect import explain, find_steps, find_steps_many
-from knickpoint.detect.methods.e_divisive_rank import null_law, ranks
+from knickpoint.detect.methods.e_divisive.rank_test import null_law, ranks
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Movement
 

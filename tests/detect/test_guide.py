@@ -9,9 +9,9 @@ import pytest
 
 from knickpoint.calc import FOLDS, FUNCTIONS
 from knickpoint.detect import judge, parameters_of, presets_of
-from knickpoint.detect.methods.cluster import PRESETS, cluster_traces
-from knickpoint.detect.methods.fit import KINDS
+from knickpoint.detect.methods.cluster.method import PRESETS, cluster_traces
 from knickpoint.detect.parameters import describe
+from knickpoint.detect.window_fits.fit import KINDS
 
 _GUIDE = Path(__file__).parents[2] / "docs" / "guide"
 _METHODS = ("catapult", "modes", "step_fit", "t_test", "threshold")

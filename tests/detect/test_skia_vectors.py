@@ -11,11 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from knickpoint.detect import cluster, find_steps, find_steps_many
-from knickpoint.detect.methods.cluster import count_params
-from knickpoint.detect.methods.fit import KINDS, Kind
-from knickpoint.detect.methods.mann_whitney import mann_whitney_u
-from knickpoint.detect.methods.rule_text import read_rule
-from knickpoint.detect.methods.windows import too_much_missing
+from knickpoint.detect.methods.cluster.method import count_params
+from knickpoint.detect.window_fits.fit import KINDS, Kind
+from knickpoint.detect.window_fits.mann_whitney import mann_whitney_u
+from knickpoint.detect.window_fits.rule_text import read_rule
+from knickpoint.detect.window_fits.windows import too_much_missing
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Movement
 

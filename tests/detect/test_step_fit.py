@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from knickpoint.detect import find_steps, find_steps_many, step_fit
-from knickpoint.detect.methods.fit import KINDS, Kind
-from knickpoint.detect.methods.mann_whitney import mann_whitney_rows, mann_whitney_u
-from knickpoint.detect.methods.rule_text import read_rule, write_rule
-from knickpoint.detect.methods.rules import Simple
+from knickpoint.detect.window_fits.fit import KINDS, Kind
+from knickpoint.detect.window_fits.mann_whitney import mann_whitney_rows, mann_whitney_u
+from knickpoint.detect.window_fits.rule_text import read_rule, write_rule
+from knickpoint.detect.window_fits.rules import Simple
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Movement
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from knickpoint.detect.methods.fit import Kind
-from knickpoint.detect.methods.fit_skia import fit_as_skia
-from knickpoint.detect.methods.mann_whitney import mann_whitney_u
-from knickpoint.detect.methods.refine import confirm, find_bounds, single_point_stands_out, strengths
-from knickpoint.detect.methods.rule_text import read_rule, write_rule
-from knickpoint.detect.methods.rules import PRIORITY, Rule, Simple, judge_as_skia, window_width
-from knickpoint.detect.methods.windows import areas, find_peaks, slide, too_much_missing
+from knickpoint.detect.methods.step_fit.refinement import confirm, find_bounds, single_point_stands_out, strengths
+from knickpoint.detect.window_fits.fit import Kind
+from knickpoint.detect.window_fits.fit_skia import fit_as_skia
+from knickpoint.detect.window_fits.mann_whitney import mann_whitney_u
+from knickpoint.detect.window_fits.rule_text import read_rule, write_rule
+from knickpoint.detect.window_fits.rules import PRIORITY, Rule, Simple, judge_as_skia, window_width
+from knickpoint.detect.window_fits.windows import areas, find_peaks, slide, too_much_missing
 from knickpoint.model.errors import InputError
 
 _KINDS: dict[str, Kind] = {

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from knickpoint.detect import find_steps, t_test
-from knickpoint.detect.methods.t_test_windows import Sample, Weights, t_statistic, weigh, weigh_commits
+from knickpoint.detect.methods.t_test.windows import Sample, Weights, t_statistic, weigh, weigh_commits
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Movement
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knickpoint.detect import find_steps, threshold
-from knickpoint.detect.methods.threshold_noise import usual_deviations
+from knickpoint.detect.methods.threshold.usual_changes import usual_deviations
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Movement
 

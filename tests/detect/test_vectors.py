@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from knickpoint import native
 from knickpoint.detect import explain, find_steps
-from knickpoint.detect.methods.fit import KINDS, Fits, Kind, pooled_cohen
-from knickpoint.detect.methods.fit_skia import fit_as_skia, relative_as_skia
-from knickpoint.detect.methods.refine import find_bounds
-from knickpoint.detect.methods.rules import PRIORITY, Judged, Simple
+from knickpoint.detect.methods.step_fit.refinement import find_bounds
+from knickpoint.detect.window_fits.fit import KINDS, Fits, Kind, pooled_cohen
+from knickpoint.detect.window_fits.fit_skia import fit_as_skia, relative_as_skia
+from knickpoint.detect.window_fits.rules import PRIORITY, Judged, Simple
 
 Floats = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from knickpoint.detect.regions import build_steps
+from knickpoint.detect.steps import build_steps
 from knickpoint.watch.local_levels import NEAR, LocalChange, local_changes
 
 WAVE = np.tile([0.0, 1.0, 0.0, -1.0], 10)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from knickpoint.detect.regions import build_steps
+from knickpoint.detect.steps import build_steps
 from knickpoint.model.regression import Condition
 from knickpoint.watch.local_levels import local_changes
 from knickpoint.watch.recovery import conditions

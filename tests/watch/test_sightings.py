@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from knickpoint.detect.regions import build_steps
+from knickpoint.detect.steps import build_steps
 from knickpoint.model.alert import AlertDirection
 from knickpoint.model.regression import Direction, Sighting, Status
 from knickpoint.watch.lines import Lines

@@ -20,8 +20,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from knickpoint.detect.batch import find_steps_many
-from knickpoint.detect.door import explain, find_steps, parameters_of, presets_of
 from knickpoint.detect.registry import METHODS, TOGETHER
+from knickpoint.detect.single_series import explain, find_steps, parameters_of, presets_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

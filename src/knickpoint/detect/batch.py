@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from knickpoint.detect.measured_series import check_frame
 from knickpoint.detect.parameters import resolve
 from knickpoint.detect.registry import Method, load_method
-from knickpoint.detect.series import check_frame
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.frame import Frame
 from knickpoint.model.step import Step

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knickpoint import native
-from knickpoint.detect.methods.default import FALSE_ALARMS, detect_default
+from knickpoint.detect.measured_series import check_series, power_of_two
+from knickpoint.detect.methods.default.method import FALSE_ALARMS, detect_default
 from knickpoint.detect.outliers import critical_value, find_outliers, student_quantile
-from knickpoint.detect.regions import stable_region
-from knickpoint.detect.series import check_series, power_of_two
+from knickpoint.detect.steps import stable_region
 from knickpoint.model.errors import InputError
 from knickpoint.model.judgement import Judgement
 from knickpoint.model.step import Check, StableRegion, Verdict

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint import native
-from knickpoint.detect.series import power_of_two
+from knickpoint.detect.measured_series import power_of_two
 
 __all__ = ["Outliers", "critical_value", "find_outliers", "student_quantile"]
 

@@ -16,21 +16,21 @@ from knickpoint.model.step import Detection, Step
 __all__ = ["METHODS", "TOGETHER", "Method", "describe_method", "load_method"]
 
 METHODS: Final[Mapping[str, str]] = {
-    "catapult": "knickpoint.detect.methods.catapult",
-    "default": "knickpoint.detect.methods.default",
-    "e_divisive": "knickpoint.detect.methods.e_divisive",
-    "modes": "knickpoint.detect.methods.modes",
-    "step_fit": "knickpoint.detect.methods.step_fit",
-    "t_test": "knickpoint.detect.methods.t_test",
-    "threshold": "knickpoint.detect.methods.threshold",
+    "catapult": "knickpoint.detect.methods.catapult.method",
+    "default": "knickpoint.detect.methods.default.method",
+    "e_divisive": "knickpoint.detect.methods.e_divisive.method",
+    "modes": "knickpoint.detect.methods.modes.method",
+    "step_fit": "knickpoint.detect.methods.step_fit.method",
+    "t_test": "knickpoint.detect.methods.t_test.method",
+    "threshold": "knickpoint.detect.methods.threshold.method",
 }
 """Method name to module. The module defines ``detect_NAME``, and may define ``PRESETS`` (name of a preset
 to parameters), ``THREADS`` (True when nearly all its time is spent in kernels, which let other threads run), and
 ``detect_NAME_many``, which takes some rows of a frame at once and returns the steps of each."""
 
 TOGETHER: Final[Mapping[str, str]] = {
-    "cluster": "knickpoint.detect.methods.cluster",
-    "e_divisive_joint": "knickpoint.detect.methods.e_divisive_joint",
+    "cluster": "knickpoint.detect.methods.cluster.method",
+    "e_divisive_joint": "knickpoint.detect.methods.e_divisive.joint",
 }
 """What looks at many series at once: name to module, which defines a function of this name and ``PRESETS``."""
 

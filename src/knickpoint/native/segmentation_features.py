@@ -70,7 +70,7 @@ def _return(series: Study, bounds: Sequence[int], i: int, before: float, after: 
 
 
 def describe(series: Study, places: Sequence[int], i: int) -> Array:
-    """Return the features of candidate ``i``, in the order of ``detect/data/default.json``."""
+    """Return the features of candidate ``i``, in the order of ``detect/methods/default/forest.json``."""
     x, n, scale = series.x, series.x.size, series.scale
     bounds = [0, *places, n]
     first, place, stop = bounds[i], bounds[i + 1], bounds[i + 2]

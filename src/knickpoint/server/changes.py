@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.regions import stable_region
+from knickpoint.detect.steps import stable_region
 from knickpoint.ingest.unmeasured import list_never_measured
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.regression import ChangePoint, Condition

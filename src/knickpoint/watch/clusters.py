@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect import cluster
-from knickpoint.detect.regions import build_steps
+from knickpoint.detect.steps import build_steps
 from knickpoint.model.alert import Alert
 from knickpoint.model.cluster import Cluster
 from knickpoint.model.commit import Line

@@ -1,0 +1,1 @@
+"""The change points of Catapult, the dashboard of Chromium."""

@@ -1,0 +1,1 @@
+"""Clusters of traces of one shape, and a step fit of the centroid of each."""

@@ -1,0 +1,1 @@
+"""The default method: robust segmentation, and a forest that judges each candidate."""

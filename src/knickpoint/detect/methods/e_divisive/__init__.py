@@ -1,0 +1,1 @@
+"""E-Divisive, of one series and of several together, with the tests that end it."""

@@ -1,0 +1,218 @@
+"""E-Divisive: split where the two sides are furthest apart in energy distance, as long as that is significant.
+
+After Matteson and James, "A Nonparametric Approach for Multiple Change Point Analysis of Multivariate Data"
+(JASA 109, 2014), for one dimension. The guide page ``detect/e_divisive`` has the mathematics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from knickpoint.detect.measured_series import power_of_two, read_series
+from knickpoint.detect.methods.e_divisive.permutation_test import Shuffling, check_shuffling, split_by_permutation
+from knickpoint.detect.methods.e_divisive.split import Found, Search, check_search, describe, in_unit, refuse
+from knickpoint.detect.steps import build_steps
+from knickpoint.model.step import Detection
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike
+
+    from knickpoint.detect.measured_series import Series
+    from knickpoint.detect.parameters import Value
+
+__all__ = ["PRESETS", "THREADS", "detect_e_divisive"]
+
+THREADS: Final = True
+
+_NAME: Final = "e_divisive"
+
+_ONLY_FOR_T: Final[dict[str, Value]] = {
+    "sliding": 0,
+    "minimum_magnitude": 0.0,
+    "divisor": "sample",
+    "neighbours": "fresh",
+}
+"""What nothing but ``test="t"`` looks at, with what stands for nothing given."""
+
+PRESETS: Final[dict[str, dict[str, Value]]] = {
+    "ecp": {"minimum_segment": 30, "p": 0.05, "permutations": 199, "seed": 3},
+    "mongodb": {
+        "counting": "others",
+        "form": "V",
+        "minimum_segment": 1,
+        "p": 0.05,
+        "permutations": 100,
+        "scan": "tau",
+        "seed": 4,
+    },
+    "otava": {
+        "divisor": "population",
+        "minimum_segment": 1,
+        "neighbours": "stale",
+        "p": 0.001,
+        "sliding": 50,
+        "test": "t",
+    },
+}
+"""What signal-processing-algorithms 2.1.6, Apache Otava 0.8.0 and R's ecp 3.1.6 do by themselves.
+
+The seeds are such that candidates at the edge of significance, too, come out as in the published runs of the packages.
+"""
+
+
+def _check_numbers(*, sliding: int, window: int | None, minimum_magnitude: float) -> None:
+    if window is not None and window < 1:
+        refuse(_NAME, f"window is {window}", "Give the number of measured values to look at, or none.")
+    if not minimum_magnitude >= 0:
+        refuse(_NAME, f"minimum_magnitude is {minimum_magnitude:g}", "Give a share of 0 or more.")
+    if sliding < 0 or sliding == 1:
+        refuse(_NAME, f"sliding is {sliding}", "Give a window of 2 values or more, or 0 for none.")
+
+
+def _check_together(search: Search, test: str, for_t: Mapping[str, Value]) -> None:
+    if test == "rank" and search.alpha != 1:
+        refuse(_NAME, "the rank test has a table for alpha 1 only", "Leave alpha at 1, or give test=permutation.")
+    if test == "t" and not search.both:
+        refuse(_NAME, "the t-test goes with scan=tau_kappa", "Leave scan out, or give test=permutation.")
+    for name, given in for_t.items():
+        if test != "t" and given != _ONLY_FOR_T[name]:
+            refuse(_NAME, f"{name} goes with test=t", f"Give {name}={_ONLY_FOR_T[name]}, or test=t.")
+
+
+def _start(series: Series, window: int | None, known: tuple[int, ...]) -> int:
+    """Return the first measured value to look at: ``window`` from the end, or the known step that lies before."""
+    outside = next((index for index in known if not 0 <= index < series.length), None)
+    if outside is not None:
+        refuse(_NAME, f"the known step {outside} is no row of the {series.length}", "Give rows of the series, from 0.")
+    rows = series.rows
+    if window is None or rows.size <= window:
+        return 0
+    nominal = int(rows[rows.size - window])
+    reached = [index for index in known if index <= nominal]
+    return int(np.searchsorted(rows, max(reached))) if reached else rows.size - window
+
+
+def detect_e_divisive(
+    values: ArrayLike,
+    *,
+    alpha: float = 1.0,
+    form: Literal["U", "V"] = "U",
+    scan: Literal["tau_kappa", "tau"] = "tau_kappa",
+    test: Literal["permutation", "rank", "t", "none"] = "permutation",
+    p: float = 0.01,
+    permutations: int = 199,
+    counting: Literal["observed", "others"] = "observed",
+    minimum_segment: int = 3,
+    maximum_steps: int | None = None,
+    seed: int = 0,
+    window: int | None = None,
+    known: tuple[int, ...] = (),
+    sliding: int = 0,
+    minimum_magnitude: float = 0.0,
+    divisor: Literal["sample", "population"] = "sample",
+    neighbours: Literal["fresh", "stale"] = "fresh",
+    candidates: bool = True,
+) -> Detection:
+    """Find steps by E-Divisive; by itself as Matteson and James, with a permutation test at 1 %.
+
+    Args:
+        values: One series, ``nan`` for missing.
+        alpha: Power of the distance, in (0, 2]. Other than 1 takes O(T^2) time for ``scan="tau"``, too.
+        form: ``U`` averages inner distances over pairs, ``V`` over points squared (MongoDB since 2.0).
+        scan: ``tau_kappa`` also varies where the right block ends, and so sees a change that is taken back;
+            ``tau`` lets it reach to the end. O(T^2) and O(T log T) time, both O(T) memory.
+        test: ``permutation`` shuffles inside the clusters; ``rank`` compares Q of the ranks with its null law,
+            one test a segment; ``t`` is a pooled t-test at the split, whose p is too small because the
+            split was chosen, so steps carry none; ``none`` accepts the best splits up to ``maximum_steps``.
+        p: Level of the test. For ``t`` splits are searched at ten times ``p`` and then merged at ``p``.
+        permutations: How many; judging stops when the candidate is refused.
+        counting: ``observed`` counts the observed order among them, p = (1 + k) / (1 + R); ``others`` does not,
+            p = k / (1 + R), which can be 0.
+        minimum_segment: Points that a block has at least.
+        maximum_steps: Stop after so many; None does not.
+        seed: Of the permutations.
+        window: Look at the last so many measured values only, but reach back to the last of ``known`` before.
+        known: Rows of known steps; of use with ``window``.
+        sliding: Width of the windows that ``t`` slides over the series by half a width; 0 is one window.
+        minimum_magnitude: For ``t``: smallest relative change, of either mean to the other, that is kept.
+        divisor: Of the variances in the t-test; ``population`` is Otava's.
+        neighbours: ``stale`` keeps the statistics of the step before a merged one, as Otava 0.8 does, to
+            decide as it does. The reported statistics are always fresh.
+        candidates: Whether to give the candidates, too; without them it takes less time.
+
+    Raises:
+        SeriesError: ``values`` is not one series of finite or missing numbers.
+        InputError: a parameter out of its range, or two that exclude each other.
+    """
+    search = Search(alpha, form == "V", scan == "tau_kappa", minimum_segment, p, maximum_steps)
+    shuffling = Shuffling(permutations, seed, others_only=counting == "others")
+    check_search(_NAME, search, test)
+    check_shuffling(_NAME, search, shuffling, used=test == "permutation")
+    _check_numbers(sliding=sliding, window=window, minimum_magnitude=minimum_magnitude)
+    parameters: dict[str, float | int | str | bool | None] = {
+        "alpha": alpha,
+        "form": form,
+        "scan": scan,
+        "test": test,
+        "p": p,
+        "permutations": permutations,
+        "counting": counting,
+        "minimum_segment": minimum_segment,
+        "maximum_steps": maximum_steps,
+        "seed": seed,
+        "window": window,
+        "known": ",".join(str(index) for index in known),
+        "sliding": sliding,
+        "minimum_magnitude": minimum_magnitude,
+        "divisor": divisor,
+        "neighbours": neighbours,
+    }
+    for_t = {name: parameters[name] for name in _ONLY_FOR_T}
+    _check_together(search, test, for_t)
+    series = read_series(values)
+    start = _start(series, window, known)
+    unit = power_of_two(series.values)
+    part = series.values[start:] / unit
+    if test in {"permutation", "none"}:
+        examined = split_by_permutation(part, search, shuffling if test == "permutation" else None)
+    elif test == "rank":
+        from knickpoint.detect.methods.e_divisive.rank_test import split_by_rank
+
+        examined = split_by_rank(part, search)
+    else:
+        from knickpoint.detect.methods.e_divisive.t_test import split_by_t
+
+        examined = split_by_t(
+            part,
+            search,
+            sliding=sliding,
+            least_magnitude=minimum_magnitude,
+            population=divisor == "population",
+            stale=neighbours == "stale",
+            refused=candidates,
+        )
+    if test != "rank":
+        examined = [in_unit(found, unit, alpha) for found in examined]
+    return replace(_detection(values, series, start, examined, candidates=candidates), parameters=parameters)
+
+
+def _detection(values: ArrayLike, series: Series, start: int, examined: list[Found], *, candidates: bool) -> Detection:
+    """Return the answer without its parameters, with rows for the places, which count from ``start``."""
+    found = [place for place in examined if place.accepted]
+    at = series.rows[start:]
+    steps = build_steps(
+        np.asarray(values, dtype=np.float64),
+        at[[place.index for place in found]].tolist(),
+        method=_NAME,
+        scores=[place.score for place in found],
+        p_values=[place.p_value for place in found],
+        evidence=[place.checks for place in found],
+        first=int(at[0]) if at.size else 0,
+    )
+    facts = {"measured values": float(series.values.size), "values looked at": float(at.size)}
+    return Detection(_NAME, {}, steps, describe(examined, at.tolist()) if candidates else (), facts)

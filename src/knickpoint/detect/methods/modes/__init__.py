@@ -1,0 +1,1 @@
+"""Modes: discrete levels, and the moves between them."""

@@ -1,0 +1,275 @@
+"""Modes: sort the values into discrete levels, ignore short visits, and report the moves between levels.
+
+The strategy of the Firefox OS performance team. See ``docs/guide/detect/modes.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.detect.measured_series import Series, check_series, power_of_two, read_series
+from knickpoint.detect.methods.modes.partition import Partition, best_partitions
+from knickpoint.detect.steps import build_steps
+from knickpoint.model.errors import InputError
+from knickpoint.model.step import Candidate, Check, Detection
+
+__all__ = ["Visit", "detect_modes", "find_modes", "flatten", "settle"]
+
+_FEWEST_A_MODE = 5
+"""How many values there have to be for each mode that is looked for."""
+
+_STAY = 20
+"""Values of one kind in a row, on average, that rounded noise does not reach."""
+
+_MOST = 100
+"""How many modes may be looked for."""
+
+_ROUNDING = 1e-12
+"""Spread below this share of the values is rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A run of values in one mode: places ``first`` to ``last``, both inclusive."""
+
+    mode: int
+    first: int
+    last: int
+
+    @property
+    def length(self) -> int:
+        """Number of values."""
+        return self.last - self.first + 1
+
+
+def _grid(values: NDArray[np.float64]) -> float:
+    """Return the variance that rounding to a grid gives ``values``: the finest step between them stands for it.
+
+    It is 0 where there are two values, or where values stay the same for long: those are levels without noise.
+    """
+    distinct = np.unique(values)
+    moves = np.count_nonzero(np.diff(values))
+    return float(np.diff(distinct).min()) ** 2 / 12 if distinct.size > 2 and moves * _STAY > values.size else 0.0
+
+
+def find_modes(values: NDArray[np.float64], *, separation: float = 4.5, most: int = 6) -> tuple[Partition, float]:
+    """Return the modes of ``values`` (finite, not empty) and the standard deviation within them.
+
+    There are as many modes as possible, up to ``most`` and one for five values, such that neighbouring
+    modes are at least ``separation`` standard deviations apart, and each division is the best there is of
+    that many modes. Values on a grid (whole milliseconds) spread at least as much as the grid makes them.
+    """
+    scale = power_of_two(values)
+    if scale != 1:
+        partition, spread = find_modes(values / scale, separation=separation, most=most)
+        squares = partition.squares * scale * scale
+        return replace(partition, means=partition.means * scale, squares=squares), spread * scale
+    chosen, spread = None, 0.0
+    grid, rounding = _grid(values), _ROUNDING * float(np.abs(values).max())
+    for partition in best_partitions(values, min(most, max(1, values.size // _FEWEST_A_MODE))):
+        freedom = values.size - partition.means.size
+        variance = partition.squares / freedom if freedom > 0 else 0.0
+        within = max(math.sqrt(variance + grid), rounding)
+        if chosen is None or np.diff(partition.means).min() >= separation * within:
+            chosen, spread = partition, within
+    assert chosen is not None
+    return chosen, spread
+
+
+def _absorb_enclosed(visits: list[Visit], longest: int) -> tuple[list[Visit], list[Visit]]:
+    """Take out visits of at most ``longest`` values that the same mode encloses; also return those."""
+    kept: list[Visit] = []
+    ignored: list[Visit] = []
+    place = 0
+    while place < len(visits):
+        visit = visits[place]
+        after = visits[place + 1] if place + 1 < len(visits) else None
+        if kept and after is not None and visit.length <= longest and kept[-1].mode == after.mode:
+            kept[-1] = replace(kept[-1], last=after.last)
+            ignored.append(visit)
+            place += 2
+        else:
+            kept.append(visit)
+            place += 1
+    return kept, ignored
+
+
+def _absorb_others(visits: list[Visit], longest: int, means: NDArray[np.float64]) -> tuple[list[Visit], list[Visit]]:
+    """Give visits of at most ``longest`` values to the neighbour of nearer level, the following one if both are."""
+    kept: list[Visit] = []
+    ignored: list[Visit] = []
+    start = visits[0].first
+    for place, visit in enumerate(visits):
+        grown = replace(visit, first=start)
+        after = visits[place + 1] if place + 1 < len(visits) else None
+        start = visit.last + 1
+        if grown.length > longest or (after is None and not kept):
+            kept.append(grown)
+            continue
+        ignored.append(visit)
+        here = means[visit.mode]
+        if kept and (after is None or abs(means[kept[-1].mode] - here) < abs(means[after.mode] - here)):
+            kept[-1] = replace(kept[-1], last=visit.last)
+        else:
+            start = grown.first
+    return kept, ignored
+
+
+def _merged(visits: list[Visit]) -> list[Visit]:
+    found: list[Visit] = []
+    for visit in visits:
+        if found and found[-1].mode == visit.mode:
+            found[-1] = replace(found[-1], last=visit.last)
+        else:
+            found.append(visit)
+    return found
+
+
+def _visits(labels: NDArray[np.int64]) -> list[Visit]:
+    starts = np.flatnonzero(np.diff(labels, prepend=labels[0] - 1))
+    stops = [*starts[1:].tolist(), labels.size]
+    modes = labels[starts].tolist()
+    return [Visit(mode, first, stop - 1) for mode, first, stop in zip(modes, starts.tolist(), stops, strict=True)]
+
+
+def settle(labels: NDArray[np.int64], means: NDArray[np.float64], window: int) -> tuple[list[Visit], list[Visit]]:
+    """Return the visits that last, and those that were ignored, of a row of modes.
+
+    A window of ``window`` values sees no visit shorter than ``window - 1``. Those that one mode encloses go
+    into it, the shortest first; then the others (at an end, or between two modes) go to a neighbour.
+    """
+    visits = _visits(labels)
+    longest = min(window - 2, labels.size)
+    ignored: list[Visit] = []
+    for length in range(1, longest + 1):
+        dropped = [visits[0]]
+        while dropped:
+            visits, dropped = _absorb_enclosed(visits, length)
+            ignored += dropped
+    for length in range(1, longest + 1):
+        dropped = [visits[0]]
+        while dropped:
+            visits, dropped = _absorb_others(visits, length, means)
+            visits, enclosed = _absorb_enclosed(_merged(visits), length)
+            dropped += enclosed
+            ignored += dropped
+    return visits, sorted(ignored, key=lambda each: each.first)
+
+
+def flatten(
+    values: NDArray[np.float64], *, window: int = 5, separation: float = 4.5, most: int = 6
+) -> NDArray[np.float64]:
+    """Return the series with each value replaced by the level of the mode that it counts for, ``nan`` kept.
+
+    Raises:
+        SeriesError: the values are not one series of finite or missing numbers.
+    """
+    checked = check_series(values)
+    series = read_series(checked)
+    flat = np.full(checked.size, np.nan)
+    if series.values.size:
+        partition, _ = find_modes(series.values, separation=separation, most=most)
+        for visit in settle(partition.labels, partition.means, window)[0]:
+            flat[series.rows[visit.first : visit.last + 1]] = partition.means[visit.mode]
+    return flat
+
+
+def _relative(before: float, after: float) -> float:
+    step = abs(after - before)
+    if step == 0:
+        return 0.0
+    return step / abs(before) if before else math.inf
+
+
+def _transition(
+    visits: tuple[Visit, Visit], series: Series, partition: Partition, *, spread: float, minimum_effect: float
+) -> tuple[Candidate, float]:
+    before, after = visits
+    old, new = float(partition.means[before.mode]), float(partition.means[after.mode])
+    strength = abs(new - old) / spread if spread > 0 else math.inf
+    effect = _relative(old, new)
+    checks = (
+        Check("mode before", old),
+        Check("mode after", new),
+        Check("distance in standard deviations within modes", strength),
+        Check("values in the new mode", float(after.length)),
+        Check("relative change of the mode", effect, ">=", minimum_effect, passed=effect >= minimum_effect),
+    )
+    reason = "" if effect >= minimum_effect else f"the modes differ by {effect:.3g}, less than {minimum_effect:g}"
+    return Candidate(int(series.rows[after.first]), not reason, checks, reason), strength
+
+
+def _rejected(visit: Visit, series: Series, partition: Partition, window: int) -> Candidate:
+    """Describe an ignored visit where it begins, or where it ends if the series begins with it."""
+    checks = (
+        Check("mode visited", float(partition.means[visit.mode])),
+        Check("values in it", float(visit.length), ">=", float(window - 1), passed=visit.length >= window - 1),
+    )
+    open_end = visit.last == series.values.size - 1
+    reason = f"a visit of {visit.length}, shorter than {window - 1}" + ("; it may go on" if open_end else "")
+    place = visit.first or visit.last + 1
+    return Candidate(int(series.rows[place]), accepted=False, checks=checks, reason=reason)
+
+
+def detect_modes(
+    values: NDArray[np.float64],
+    *,
+    window: int = 5,
+    separation: float = 4.5,
+    most: int = 6,
+    minimum_effect: float = 0.0,
+) -> Detection:
+    """Sort the values into modes, ignore visits shorter than ``window - 1``, report the moves that remain.
+
+    Args:
+        values: 1-D, ``nan`` for missing; missing values neither lengthen nor interrupt a visit.
+        window: width of the window that sees the modes; 4 ignores two strays, 3 one.
+        separation: standard deviations within modes that two modes have to be apart; a wide one is needed to
+            tell modes from the halves of one noisy level, which are 3 apart.
+        most: modes to look for at most; there is at most one for five values.
+        minimum_effect: smallest |change| from mode to mode, as a share of |mode before|.
+
+    Raises:
+        InputError: a window below 2, fewer than one mode, or a separation that is not positive.
+    """
+    if window < 2 or not 1 <= most <= _MOST or not separation > 0 or not minimum_effect >= 0:
+        raise InputError(
+            f"window is {window}, most {most}, separation {separation:g} and minimum_effect {minimum_effect:g}",
+            remedy=f"Give a window of 2 or more, 1 to {_MOST} modes, a separation above 0 and an effect of 0 or more.",
+        )
+    parameters: dict[str, float | int | str | bool | None] = {
+        "window": window,
+        "separation": separation,
+        "most": most,
+        "minimum_effect": minimum_effect,
+    }
+    series = read_series(values)
+    if not series.values.size:
+        return Detection.nothing("modes", parameters)
+    partition, spread = find_modes(series.values, separation=separation, most=most)
+    visits, ignored = settle(partition.labels, partition.means, window)
+    moves = [
+        _transition(pair, series, partition, spread=spread, minimum_effect=minimum_effect) for pair in pairwise(visits)
+    ]
+    taken = [(candidate, strength) for candidate, strength in moves if candidate.accepted]
+    rejected = [_rejected(visit, series, partition, window) for visit in ignored]
+    facts = {"modes": float(partition.means.size), "standard deviation within modes": spread}
+    facts |= {f"mode {number}": float(mean) for number, mean in enumerate(partition.means, start=1)}
+    return Detection(
+        "modes",
+        parameters,
+        build_steps(
+            values,
+            [candidate.index for candidate, _ in taken],
+            method="modes",
+            scores=[strength for _, strength in taken],
+            evidence=[candidate.checks for candidate, _ in taken],
+        ),
+        tuple(sorted([candidate for candidate, _ in moves] + rejected, key=lambda each: each.index)),
+        facts,
+    )

@@ -1,0 +1,1 @@
+"""Student's t before and after each commit, as Talos tests it."""

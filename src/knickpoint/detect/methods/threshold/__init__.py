@@ -1,0 +1,1 @@
+"""Thresholds: changes of more than so many percent."""
