@@ -11,9 +11,9 @@ from typing import Final
 import click
 
 from knickpoint.cli.program import COMMANDS, knick
-from knickpoint.instance.reference import configuration_page
+from knickpoint.instance.config.reference import configuration_page
 from knickpoint.server import describe_api
-from knickpoint.server.reference import render_openapi, render_reference
+from knickpoint.server.api_reference import render_openapi, render_reference
 
 _PAGES: Final = Path(__file__).parent / "reference"
 _DECISIONS: Final = Path(__file__).parent / "decisions"

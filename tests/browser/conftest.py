@@ -13,7 +13,7 @@ from tests.server.story import add_failure, add_machines, make_instance
 
 from knickpoint.instance import Instance, open_instance
 from knickpoint.server import serving
-from knickpoint.server.pages import STATIC
+from knickpoint.server.dashboard import STATIC
 from knickpoint.watch.triage import Targets, undo
 
 _ARGUMENTS = [

@@ -183,7 +183,7 @@ def test_series_that_are_judged_in_parts_keep_their_order(detect: Detect, monkey
     rows = [f"{name},{value}" for name in range(7) for value in [1] * (10 + name % 2) + [9] * (10 - name % 2)]
     given = "\n".join(["id,value", *rows])
     whole = detect.found("--method", "threshold", given=given)
-    monkeypatch.setattr("knickpoint.cli.commands.detect._VALUES_AT_ONCE", 45)
+    monkeypatch.setattr("knickpoint.cli.commands.detect.steps._VALUES_AT_ONCE", 45)
     assert detect.found("--method", "threshold", given=given) == whole
     assert [(row["id"], row["index"]) for row in whole] == [(str(name), 10 + name % 2) for name in range(7)]
 

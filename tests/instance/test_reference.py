@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from knickpoint.ingest.sidecar import SIDECAR, SIDECAR_SUFFIX, Sidecar
-from knickpoint.instance.reference import configuration_page
+from knickpoint.instance.config.reference import configuration_page
 
 _DOCS = Path(__file__).parents[2] / "docs"
 

@@ -15,8 +15,8 @@ from tests.instance.conftest import SECONDS, NatsServer, NewServer
 from knickpoint.ingest import FileOutcome, ImportState, ImportSummary
 from knickpoint.instance import CONFIG_FILE, Instance, Worker, open_instance
 from knickpoint.instance.relay import Relay, Subjects
-from knickpoint.instance.relay import receiving as receiving_module
-from knickpoint.instance.relay.receiving import Answer, Receiver
+from knickpoint.instance.relay import receiver as receiving_module
+from knickpoint.instance.relay.receiver import Answer, Receiver
 from knickpoint.model.errors import ServiceError, StoreError
 from knickpoint.model.query import Query
 from knickpoint.model.report import Problem

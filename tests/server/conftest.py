@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.server.asking import Client
+from tests.server.client import Client
 from tests.server.story import make_instance
 
 from knickpoint.instance import Instance, open_instance

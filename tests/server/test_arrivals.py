@@ -10,7 +10,7 @@ from typing import Any
 
 import fsspec  # type: ignore[import-untyped]
 import pytest
-from tests.server.asking import Client
+from tests.server.client import Client
 from tests.server.story import TOKEN, commit_hash, history
 
 from knickpoint.instance import CONFIG_FILE, open_instance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.server.asking import Client
+from tests.server.client import Client
 from tests.server.story import COMMITS, REPOSITORY, commit_hash
 
 

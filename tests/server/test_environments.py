@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.server.asking import Client
+from tests.server.client import Client
 from tests.server.story import REPOSITORY, commit_hash
 
 from knickpoint.ingest.importing import import_data

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.server.asking import Client
+from tests.server.client import Client
 from tests.server.story import COMMITS, SLOWER
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from knickpoint.server import describe_api
-from knickpoint.server.reference import render_openapi, render_reference
+from knickpoint.server.api_reference import render_openapi, render_reference
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.server.asking import Client
+from tests.server.client import Client
 from tests.server.story import COMMITS, FASTER, SLOWER, commit_hash, make_instance
 
 from knickpoint.instance import Instance, open_instance

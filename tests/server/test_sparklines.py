@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.server.story import SLOWER
 
 from knickpoint.instance import Instance
-from knickpoint.server.sparklines import sparklines
+from knickpoint.server.answers.sparklines import sparklines
 
 
 def test_the_levels_of_a_lone_change_reach_to_both_ends(instance: Instance) -> None:

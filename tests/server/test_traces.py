@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.server.asking import Client
+from tests.server.client import Client
 from tests.server.story import COMMITS, FASTER, SLOWER, UNMEASURED, commit_hash
 
 from knickpoint.instance import Instance
 from knickpoint.model.errors import StoreError
 from knickpoint.server import create_app
-from knickpoint.server.values import thin
+from knickpoint.server.answers.values import thin
 
 
 def ask(reader: Client, path: str, **parameters: Any) -> Any:

@@ -15,10 +15,9 @@ from knickpoint.instance.config import (
     WorkerSettings,
     read_config,
 )
-from knickpoint.instance.events import forget_events
+from knickpoint.instance.instance import Instance, create_instance, find_instance, open_instance
 from knickpoint.instance.notices import Notice, NoticeKind, notices_of
-from knickpoint.instance.place import Instance, create_instance, find_instance, open_instance
-from knickpoint.instance.retention import forget_values
+from knickpoint.instance.retention import forget_events, forget_values
 from knickpoint.instance.worker import Worker
 
 __all__ = [

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from knickpoint.instance.config import CONFIG_FILE, read_config
-from knickpoint.instance.place import Instance, store_location
+from knickpoint.instance.instance import Instance, store_location
 from knickpoint.model.errors import ConfigError, StoreError
 from knickpoint.store import restore
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from knickpoint.instance.place import Instance
+    from knickpoint.instance.instance import Instance
     from knickpoint.model.commit import Repository
     from knickpoint.watch.missing import MissingTrace
 

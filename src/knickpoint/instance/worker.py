@@ -14,11 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from knickpoint.instance.events import forget_events
+from knickpoint.instance.heartbeat import Presence, Trouble
+from knickpoint.instance.instance import Instance
 from knickpoint.instance.notices import notices_of
-from knickpoint.instance.place import Instance
-from knickpoint.instance.presence import Presence, Trouble
-from knickpoint.instance.retention import forget_values
+from knickpoint.instance.retention import forget_events, forget_values
 from knickpoint.model.errors import KnickpointError, StoreError
 
 if TYPE_CHECKING:
@@ -258,7 +257,7 @@ class Worker:
         settings = self.instance.config.tickets
         if not settings.file or not self._is_due("tickets", settings.every_seconds):
             return False
-        from knickpoint.instance.tickets import put_rows, read_ticket_file
+        from knickpoint.instance.ticket_import import put_rows, read_ticket_file
 
         rows = read_ticket_file(self.instance.directory / Path(settings.file).expanduser())
         done = put_rows(self.instance.store, rows, replace=True)

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from knickpoint.server.app import create_app, describe_api
-from knickpoint.server.serve import serve, serving
+from knickpoint.server.listener import serve, serving
 
 __all__ = ["create_app", "describe_api", "serve", "serving"]

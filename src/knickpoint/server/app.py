@@ -10,9 +10,9 @@ from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.routing import APIRoute
 
 from knickpoint.instance import Instance
-from knickpoint.server.failures import ERRORS, handle_failures
-from knickpoint.server.guard import Guard
-from knickpoint.server.pages import add_pages
+from knickpoint.server.dashboard import add_pages
+from knickpoint.server.error_responses import ERRORS, handle_failures
+from knickpoint.server.request_guard import Guard
 from knickpoint.server.routes import routers
 
 __all__ = ["create_app", "describe_api"]

@@ -12,7 +12,7 @@ from knickpoint.cli.output import Column, OutputFormat, percent, render
 from knickpoint.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from knickpoint.demo.truth import Comparison
+    from knickpoint.demo.comparison import Comparison
 
 __all__ = ["command"]
 
@@ -78,8 +78,8 @@ def command(directory: Path, serve: bool | None, port: int | None, rounds: int |
     --no-serve, it ends after the table: with exit code 0 when at least six of the eight changes were found
     within one benchmarked commit and at most one finding is false.
     """
-    from knickpoint.demo.measure import ROUNDS
-    from knickpoint.demo.story import tell
+    from knickpoint.demo.demonstration import tell
+    from knickpoint.demo.measurement import ROUNDS
 
     story = tell(directory, rounds=rounds or ROUNDS, say=click.echo, progress=lambda label: Progress(label, patience=0))
     comparison = story.comparison

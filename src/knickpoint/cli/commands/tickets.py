@@ -65,7 +65,7 @@ def put(file: str, *, repository: str, replace: bool, instance: str | None) -> N
 
     FILE is CSV with a head, or a JSON list of objects: name, commit, and where wanted query, url, open, repository.
     """
-    from knickpoint.instance.tickets import put_rows, read_ticket_file, read_tickets
+    from knickpoint.instance.ticket_import import put_rows, read_ticket_file, read_tickets
 
     with open_chosen_instance(instance) as opened:
         piped = file == "-"

@@ -1,7 +1,7 @@
 """Pass events on to NATS JetStream, and take in the files that are announced there."""
 
 from knickpoint.instance.relay.message import LARGEST_BYTES, encode_event, message_id
-from knickpoint.instance.relay.publishing import listen_to_outbox
+from knickpoint.instance.relay.publisher import listen_to_outbox
 from knickpoint.instance.relay.relay import Relay, uses_nats
 from knickpoint.instance.relay.subjects import Subjects, subject_name
 

@@ -14,9 +14,9 @@ from types import TracebackType
 from typing import Final, Self
 
 from knickpoint.instance.config import Config
-from knickpoint.instance.place import Instance, open_configured_store
-from knickpoint.instance.relay.publishing import Publisher, listen_to_outbox
-from knickpoint.instance.relay.receiving import Receiver
+from knickpoint.instance.instance import Instance, open_configured_store
+from knickpoint.instance.relay.publisher import Publisher, listen_to_outbox
+from knickpoint.instance.relay.receiver import Receiver
 from knickpoint.instance.relay.session import (
     Session,
     authorities_file,

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from knickpoint.instance.config import NatsSettings
 from knickpoint.instance.relay.message import LARGEST_BYTES
-from knickpoint.instance.relay.publishing import BATCH, Publisher
-from knickpoint.instance.relay.receiving import Receiver
+from knickpoint.instance.relay.publisher import BATCH, Publisher
+from knickpoint.instance.relay.receiver import Receiver
 from knickpoint.instance.relay.stream import prepare_stream
 from knickpoint.instance.relay.subjects import Subjects
 from knickpoint.model.errors import ServiceError

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from knickpoint.server.routes import formulas, health, regressions, repositories, results, traces
+from knickpoint.server.routes import commits, formulas, health, regressions, traces, uploads
 
 __all__ = ["routers"]
 
 
 def routers() -> tuple[APIRouter, ...]:
     """Return the routers of all resources, in the order of the reference."""
-    return (health.router, repositories.router, regressions.router, traces.router, formulas.router, results.router)
+    return (health.router, commits.router, regressions.router, traces.router, formulas.router, uploads.router)

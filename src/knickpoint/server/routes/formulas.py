@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from knickpoint.server.answers import FormulaAnswer, ShortcutAnswer, ShortcutIdAnswer, ShortcutRequest
-from knickpoint.server.commits import choose_repository
-from knickpoint.server.formulas import add_shortcut, calculate, read_shortcut
-from knickpoint.server.routes.needs import LineName, RepositoryName, StoreNeed
-from knickpoint.server.values import MOST_TRACES
+from knickpoint.server.answers.commits import choose_repository
+from knickpoint.server.answers.formulas import add_shortcut, calculate, read_shortcut
+from knickpoint.server.answers.values import MOST_TRACES
+from knickpoint.server.routes.dependencies import LineName, RepositoryName, StoreNeed
+from knickpoint.server.schemas.formulas import FormulaAnswer, ShortcutAnswer, ShortcutIdAnswer, ShortcutRequest
 
 __all__ = ["router"]
 

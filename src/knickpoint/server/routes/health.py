@@ -8,11 +8,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import PlainTextResponse
 
-from knickpoint.server import state
-from knickpoint.server.answers import VersionAnswer
-from knickpoint.server.reference import render_reference
-from knickpoint.server.routes.needs import InstanceNeed
-from knickpoint.server.state import AlertAnswer, HealthAnswer, NoticeAnswer
+from knickpoint.server.answers import health as state
+from knickpoint.server.api_reference import render_reference
+from knickpoint.server.routes.dependencies import InstanceNeed
+from knickpoint.server.schemas.health import AlertAnswer, HealthAnswer, NoticeAnswer, VersionAnswer
 
 __all__ = ["router"]
 

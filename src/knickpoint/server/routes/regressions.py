@@ -8,9 +8,8 @@ from fastapi import APIRouter, Depends, Query
 
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Direction, Status
-from knickpoint.server.answers import HistoryAnswer, RegressionsAnswer
-from knickpoint.server.commits import choose_repository
-from knickpoint.server.regressions import (
+from knickpoint.server.answers.commits import choose_repository
+from knickpoint.server.answers.regressions import (
     FEW_MEMBERS,
     Listing,
     Ordering,
@@ -18,9 +17,10 @@ from knickpoint.server.regressions import (
     list_members,
     list_regressions,
 )
-from knickpoint.server.routes.needs import MOST, RepositoryName, StoreNeed
-from knickpoint.server.triage import list_decisions, merge, split, triage, undo
-from knickpoint.server.triage_answers import (
+from knickpoint.server.answers.triage import list_decisions, merge, split, triage, undo
+from knickpoint.server.routes.dependencies import MOST, RepositoryName, StoreNeed
+from knickpoint.server.schemas.regressions import HistoryAnswer, RegressionsAnswer
+from knickpoint.server.schemas.triage import (
     DecisionAnswer,
     ListFilter,
     MembersAnswer,

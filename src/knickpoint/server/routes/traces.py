@@ -7,23 +7,21 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from knickpoint.model.errors import InputError
-from knickpoint.server.answers import (
-    ChangesAnswer,
-    EnvironmentAnswer,
-    ExplanationAnswer,
-    FacetsAnswer,
-    NeverMeasuredAnswer,
-    RunAnswer,
-    TraceAnswer,
-    TracesAnswer,
-    WithoutValueAnswer,
+from knickpoint.server.answers.changes import list_never_measured_answers, list_runs, list_without_value, read_changes
+from knickpoint.server.answers.commits import choose_repository
+from knickpoint.server.answers.environments import list_environments
+from knickpoint.server.answers.explanations import explain
+from knickpoint.server.answers.traces import (
+    find_trace,
+    find_traces,
+    list_facets,
+    list_traces,
+    repository_of,
+    trace_answer,
 )
-from knickpoint.server.changes import list_never_measured_answers, list_runs, list_without_value, read_changes
-from knickpoint.server.commits import choose_repository
-from knickpoint.server.environments import list_environments
-from knickpoint.server.explanations import explain
+from knickpoint.server.answers.values import MOST_TRACES, pack_values, window
 from knickpoint.server.routes.binary import BINARY, binary
-from knickpoint.server.routes.needs import (
+from knickpoint.server.routes.dependencies import (
     MOST,
     FirstPosition,
     InstanceNeed,
@@ -33,8 +31,10 @@ from knickpoint.server.routes.needs import (
     StoreNeed,
     TraceKey,
 )
-from knickpoint.server.traces import find_trace, find_traces, list_facets, list_traces, repository_of, trace_answer
-from knickpoint.server.values import MOST_TRACES, pack_values, window
+from knickpoint.server.schemas.explanations import ExplanationAnswer
+from knickpoint.server.schemas.regressions import ChangesAnswer
+from knickpoint.server.schemas.runs import EnvironmentAnswer, NeverMeasuredAnswer, RunAnswer, WithoutValueAnswer
+from knickpoint.server.schemas.traces import FacetsAnswer, TraceAnswer, TracesAnswer
 
 __all__ = ["router"]
 

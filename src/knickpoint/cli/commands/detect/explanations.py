@@ -1,0 +1,87 @@
+"""Say what a method decided about each series, for ``knick detect --explain``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from knickpoint.cli.commands.detect.joint import detect_together, is_joint
+from knickpoint.cli.commands.detect.positions import in_rows
+from knickpoint.cli.commands.detect.series_csv import NamedSeries
+from knickpoint.cli.evidence import check_lines, detection_lines, plain, verdict_on
+from knickpoint.cli.output import Column, OutputFormat, percent, show
+
+if TYPE_CHECKING:
+    from knickpoint.model.step import Detection
+
+__all__ = ["show_explanations"]
+
+_COLUMNS = tuple(
+    Column(name)
+    for name in ("id", "index", "pos", "accepted", "reason", "check", "value", "relation", "bound", "passed")
+)
+
+
+def _lines(series: NamedSeries, detection: Detection) -> Iterator[str]:
+    measured = np.count_nonzero(~np.isnan(series.values))
+    name = f"series {series.id}" if series.id else "the series"
+    yield f"{name}: {measured} measured values, method {detection.method}"
+    yield from (f"  {line}" for line in detection_lines(detection))
+    yield f"  steps: {len(detection.steps)}"
+    judged = {one.index: one.checks for one in detection.candidates}
+    for step in detection.steps:
+        yield f"    step at {step.index} (pos {series.positions[step.index]}): {percent(step.relative_size)}"
+        own = (check for check in step.evidence if check not in judged.get(step.index, ()))
+        yield from (f"      {line}" for line in check_lines(own))
+    yield f"  candidates: {len(detection.candidates)}"
+    for one in detection.candidates:
+        yield f"    at {one.index} (pos {series.positions[one.index]}): {verdict_on(one)}"
+        yield from (f"      {line}" for line in check_lines(one.checks))
+
+
+def _rows(series: NamedSeries, detection: Detection) -> Iterator[dict[str, Any]]:
+    for one in detection.candidates:
+        for check in one.checks:
+            yield {
+                "id": series.id,
+                "index": one.index,
+                "pos": series.positions[one.index],
+                "accepted": one.accepted,
+                "reason": one.reason,
+                "check": check.name,
+                "value": check.value,
+                "relation": check.relation,
+                "bound": check.bound,
+                "passed": check.passed,
+            }
+
+
+def _placed(series: NamedSeries, detection: Detection) -> dict[str, Any]:
+    found: dict[str, Any] = {"id": series.id, **plain(detection)}
+    for entry in (*found["steps"], *found["candidates"]):
+        entry["pos"] = series.positions[entry["index"]]
+    return found
+
+
+def show_explanations(
+    series: Sequence[NamedSeries], method: str, parameters: dict[str, str], output: OutputFormat
+) -> None:
+    """Print all candidates of each series with every number: as text, as JSON, or as CSV with a row for each check."""
+    from knickpoint.detect import explain
+
+    if is_joint(method):
+        explained = detect_together(series, parameters)
+    else:
+        explained = [
+            (one, explain(one.values, method=method, **in_rows(one, parameters))) for one in series if one.positions
+        ]
+    if output is OutputFormat.JSON:
+        click.echo(json.dumps([_placed(*each) for each in explained], indent=2, ensure_ascii=False))
+    elif output is OutputFormat.CSV:
+        show(_COLUMNS, (row for each in explained for row in _rows(*each)), output)
+    else:
+        click.echo("\n\n".join("\n".join(_lines(*each)) for each in explained) or "No values.")

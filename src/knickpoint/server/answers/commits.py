@@ -1,0 +1,117 @@
+"""Answer what is asked about repositories, lines and commits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
+from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.server.schemas.commits import CommitAnswer, CommitsAnswer, LineAnswer, RepositoryAnswer
+from knickpoint.store import Store
+
+__all__ = [
+    "choose_repository",
+    "commit_answer",
+    "find_commit",
+    "list_commits",
+    "list_lines",
+    "list_repositories",
+    "pack_times",
+    "short_hash",
+]
+
+_SHORT: Final = 9
+_HASH_DIGITS: Final = 40
+
+
+def choose_repository(store: Store, name: str) -> Repository:
+    """Return the repository ``name``; "" stands for the only one.
+
+    Raises:
+        HistoryError: there is none of that name.
+        InputError: none is named and there are several.
+    """
+    if name:
+        return store.commits.repository(name)
+    known = store.commits.repositories()
+    if len(known) == 1:
+        return known[0]
+    if not known:
+        raise HistoryError("there is no repository yet", remedy="Import results with knick import.")
+    names = ", ".join(repository.name for repository in known)
+    raise InputError(f"there are {len(known)} repositories", where="repository", remedy=f"Name one of them: {names}.")
+
+
+def short_hash(name: str) -> str:
+    """Return what people call a commit: the first digits of a hash, a number whole."""
+    return name[:_SHORT] if len(name) >= _HASH_DIGITS else name
+
+
+def commit_answer(commit: Commit, position: int | None) -> CommitAnswer:
+    """Shape a commit; a time that nobody told is null."""
+    return CommitAnswer(
+        hash=commit.hash,
+        short=short_hash(commit.hash),
+        author=commit.author,
+        email=commit.email,
+        time=commit.time if commit.has_time else None,
+        subject=commit.subject,
+        url=commit.url,
+        position=position,
+    )
+
+
+def list_repositories(store: Store) -> list[RepositoryAnswer]:
+    """List the repositories with their sizes."""
+    return [
+        RepositoryAnswer(
+            name=repository.name,
+            location=repository.location,
+            lines=list(store.commits.lines(repository)),
+            commits=len(store.commits.line(repository).slots),
+            traces=store.traces.count(repository),
+        )
+        for repository in store.commits.repositories()
+    ]
+
+
+def list_lines(store: Store, repository: Repository) -> list[LineAnswer]:
+    """List the lines of a repository, the default one first."""
+    lines = [store.commits.line(repository, name) for name in store.commits.lines(repository)]
+    return [LineAnswer(name=line.name, base=line.base, commits=len(line.slots)) for line in lines]
+
+
+def list_commits(store: Store, line: Line, first: int, limit: int) -> CommitsAnswer:
+    """List ``limit`` commits of ``line`` from position ``first`` on; beyond its end there are none."""
+    slots = line.slots[first : first + limit]
+    found: Mapping[int, SlottedCommit] = {own.slot: own for own in store.commits.get(line.repository, slots)}
+    commits = [
+        commit_answer(found[slot].commit, position) for position, slot in enumerate(slots, first) if slot in found
+    ]
+    return CommitsAnswer(
+        repository=line.repository.name, line=line.name, total=len(line.slots), first=first, commits=commits
+    )
+
+
+def find_commit(store: Store, line: Line, revision: str) -> CommitAnswer:
+    """Find a commit by hash, prefix or number, and its position on ``line``.
+
+    Raises:
+        HistoryError: there is none, or more than one.
+    """
+    found = store.commits.find(line.repository, revision)
+    if found is None:
+        raise HistoryError(
+            f"there is no commit {revision!r}", where=line.repository.name, remedy="Give its hash or its number."
+        )
+    return commit_answer(found.commit, line.positions.get(found.slot))
+
+
+def pack_times(store: Store, line: Line) -> bytes:
+    """Return the commit times of ``line`` as little-endian float64 seconds since 1970, NaN where unknown."""
+    times = store.commits.times(line.repository, line.slots)
+    times[times == 0.0] = np.nan
+    return times.astype("<f8").tobytes()

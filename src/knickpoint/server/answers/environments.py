@@ -1,0 +1,37 @@
+"""Answer where the environment of a trace changed."""
+
+from __future__ import annotations
+
+from knickpoint.server.answers.commits import commit_answer
+from knickpoint.server.answers.traces import find_trace, repository_of
+from knickpoint.server.schemas.runs import EnvironmentAnswer, FactAnswer
+from knickpoint.store import Store
+from knickpoint.store.environments import environment_changes
+
+__all__ = ["list_environments"]
+
+
+def list_environments(store: Store, key: int, line_name: str) -> list[EnvironmentAnswer]:
+    """List where machine, compiler or runner of the trace ``key`` changed on a line, oldest first.
+
+    Raises:
+        UnknownError: there is no such trace.
+        HistoryError: there is no such line.
+    """
+    repository = repository_of(store, [find_trace(store, key)])
+    line = store.commits.line(repository, line_name)
+    changes = environment_changes(store, line, key)
+    commits = {own.slot: own.commit for own in store.commits.get(repository, [change.slot for change in changes])}
+    return [
+        EnvironmentAnswer(
+            previous=line.positions[change.previous],
+            position=line.positions[change.slot],
+            commit=commit_answer(commits[change.slot], line.positions[change.slot]),
+            facts=[
+                FactAnswer(name=name, before=before, after=after)
+                for name, (before, after) in sorted(change.facts.items())
+            ],
+        )
+        for change in changes
+        if change.slot in commits
+    ]

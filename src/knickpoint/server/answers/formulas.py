@@ -1,0 +1,180 @@
+"""Answer formulas over the traces of a repository, and keep sets of keys and formulas under a short id."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from knickpoint.calc import FORMULA_SIGN, Traces, evaluate, parse
+from knickpoint.calc.grammar import Binary, Call, Negative, Node, Number
+from knickpoint.model.commit import Line, Repository
+from knickpoint.model.errors import InputError, QueryError
+from knickpoint.model.query import parse_query
+from knickpoint.server.answers.traces import trace_answer
+from knickpoint.server.answers.values import thin
+from knickpoint.server.errors import UnknownError
+from knickpoint.server.schemas.formulas import FormulaAnswer, FormulaTraceAnswer, ShortcutAnswer, ShortcutRequest
+from knickpoint.store import Store
+
+__all__ = ["add_shortcut", "calculate", "read_shortcut"]
+
+_MOST_CELLS: Final = 20_000_000
+"""Values that one formula may read: traces times commits, 160 MB."""
+
+_DEVIATIONS: Final = "σ"
+"""The unit of traces that were normalised: standard deviations of each."""
+
+_DEEPEST: Final = 3
+"""How many short ids may stand for formulas with short ids in turn."""
+
+_KEEPING: Final = frozenset(
+    {"filter", "shortcut", "ave", "avg", "sum", "min", "max", "geo", "std", "fill", "iqrr"}
+    | {"trace_ave", "trace_avg", "trace_stddev"}
+)
+"""Functions whose answer has the unit of what they are given."""
+
+
+@dataclass
+class _Reader:
+    """Give a formula its traces, and remember their units."""
+
+    store: Store
+    line: Line
+    units: set[str] = field(default_factory=set)
+    cells: int = 0
+    depth: int = 0
+
+    def select(self, query: str) -> Traces:
+        return self._read(self.store.traces.select(self.line.repository, parse_query(query)).tolist())
+
+    def shortcut(self, name: str) -> Traces:
+        try:
+            entries = self.store.shortcuts.get(name)
+        except InputError as error:
+            raise QueryError(error.message, remedy=error.remedy) from error
+        keys = [entry for entry in entries if not entry.startswith(FORMULA_SIGN)]
+        known = self.store.traces.find_ids(self.line.repository, keys)
+        parts = [self._read([number for key in keys for number in known.get(key, ())])]
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise QueryError(f"{name!r} is a short id within too many others", remedy="Write its formulas out.")
+        formulas = [entry.removeprefix(FORMULA_SIGN) for entry in entries if entry.startswith(FORMULA_SIGN)]
+        parts += [evaluate(formula, self.select, shortcut=self.shortcut) for formula in formulas]
+        self.depth -= 1
+        return Traces(
+            tuple(own for part in parts for own in part.ids),
+            np.concatenate([part.values for part in parts]),
+            tuple(own for part in parts for own in part.origins),
+        )
+
+    def _read(self, ids: Sequence[int]) -> Traces:
+        self.cells += len(ids) * len(self.line.slots)
+        if self.cells > _MOST_CELLS:
+            raise QueryError(
+                f"{len(ids):,} traces of {len(self.line.slots):,} commits are too many for one formula",
+                remedy="Narrow the query.",
+            )
+        traces = self.store.traces.get(ids)
+        self.units |= {trace.unit for trace in traces}
+        values = np.asarray(self.store.frames.values(self.line, ids), dtype=np.float64)
+        return Traces(tuple(trace.key for trace in traces), values.reshape(len(ids), len(self.line.slots)))
+
+
+def calculate(store: Store, line: Line, formula: str, *, points: int, limit: int) -> FormulaAnswer:
+    """Return the traces that ``formula`` gives on ``line``, at most ``limit`` of them, thinned out to ``points``.
+
+    Raises:
+        QueryError: the formula cannot be read or evaluated; the place is the column.
+    """
+    reader = _Reader(store, line)
+    found = evaluate(formula, reader.select, shortcut=reader.shortcut)
+    unit = _unit(parse(formula), reader.units)
+    origins = store.traces.find_ids(line.repository, [key for key in found.origins[:limit] if key])
+    answers = []
+    for name, values, origin in zip(found.ids[:limit], found.values, found.origins, strict=False):
+        positions = np.flatnonzero(~np.isnan(values))
+        kept = positions[thin(values[positions], points)]
+        answers.append(
+            FormulaTraceAnswer(
+                id=name,
+                trace=next(iter(origins.get(origin, ())), None),
+                unit=unit,
+                measured=len(positions),
+                positions=kept.tolist(),
+                values=values[kept].tolist(),
+            )
+        )
+    return FormulaAnswer(line=line.name, commits=len(line.slots), total=len(found), traces=answers)
+
+
+def _unit(node: Node, units: Collection[str]) -> str:
+    """Return the unit of what a formula gives, "" where it has none or nobody can tell."""
+    if _is_normalised(node):
+        return _DEVIATIONS
+    return next(iter(units)) if len(units) == 1 and _keeps_unit(node) else ""
+
+
+def _is_normalised(node: Node) -> bool:
+    """Whether what a node gives is in standard deviations of each trace."""
+    match node:
+        case Call(name="norm"):
+            return True
+        case Call(name=name, arguments=arguments):
+            parts = [own for own in arguments if isinstance(own, Call | Binary | Negative)]
+            return name in _KEEPING and bool(parts) and all(map(_is_normalised, parts))
+        case Negative(value=value):
+            return _is_normalised(value)
+        case Binary(operator="+" | "-", left=left, right=right):
+            return _is_normalised(left) and _is_normalised(right)
+    return False
+
+
+def _keeps_unit(node: Node) -> bool:
+    """Whether what a node gives has the unit of the traces that it reads."""
+    match node:
+        case Call(name=name, arguments=arguments):
+            return name in _KEEPING and all(
+                _keeps_unit(own) for own in arguments if isinstance(own, Call | Binary | Negative)
+            )
+        case Negative(value=value):
+            return _keeps_unit(value)
+        case Binary(operator="+" | "-", left=left, right=right):
+            return _keeps_unit(left) and _keeps_unit(right)
+        case Binary(operator="*", left=Number(), right=other) | Binary(operator="*" | "/", left=other, right=Number()):
+            return _keeps_unit(other)
+    return False
+
+
+def add_shortcut(store: Store, request: ShortcutRequest) -> str:
+    """Return the short id of a set of keys and formulas; the same set has the same id.
+
+    Raises:
+        InputError: the set is empty, or a key or formula cannot be one.
+    """
+    for formula in request.formulas:
+        parse(formula)
+    return store.shortcuts.add([*request.keys, *(FORMULA_SIGN + formula for formula in request.formulas)])
+
+
+def read_shortcut(store: Store, repository: Repository, name: str) -> ShortcutAnswer:
+    """Return what a short id stands for; keys that ``repository`` does not have are told without a trace.
+
+    Raises:
+        UnknownError: there is no such short id.
+    """
+    try:
+        entries = store.shortcuts.get(name)
+    except InputError as error:
+        raise UnknownError(error.message, where=name, remedy=error.remedy) from error
+    keys = [entry for entry in entries if not entry.startswith(FORMULA_SIGN)]
+    known = store.traces.find_ids(repository, keys)
+    traces = store.traces.get([number for key in keys for number in known.get(key, ())])
+    return ShortcutAnswer(
+        id=name,
+        keys=keys,
+        formulas=[entry.removeprefix(FORMULA_SIGN) for entry in entries if entry.startswith(FORMULA_SIGN)],
+        traces=[trace_answer(trace, repository.name) for trace in traces],
+    )

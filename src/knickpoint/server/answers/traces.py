@@ -1,0 +1,109 @@
+"""Answer what is asked about traces: which there are, and what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from knickpoint.model.commit import Repository
+from knickpoint.model.errors import AbsentError, InputError
+from knickpoint.model.frame import Trace
+from knickpoint.model.params import decode_key
+from knickpoint.model.query import parse_query
+from knickpoint.server.errors import UnknownError
+from knickpoint.server.schemas.traces import FacetAnswer, FacetsAnswer, TraceAnswer, TracesAnswer, ValueCountAnswer
+from knickpoint.store import Store
+
+__all__ = ["find_trace", "find_traces", "list_facets", "list_traces", "repository_of", "trace_answer"]
+
+_FACET_VALUES: Final = 200
+_NAMED: Final = 3
+
+
+def trace_answer(trace: Trace, repository: str) -> TraceAnswer:
+    """Shape a trace."""
+    return TraceAnswer(
+        id=trace.id,
+        repository=repository,
+        key=trace.key,
+        params=decode_key(trace.key),
+        unit=trace.unit,
+        dimension=trace.dimension,
+        better=trace.better,
+    )
+
+
+def find_trace(store: Store, key: int) -> Trace:
+    """Return the trace ``key``. Raises ``UnknownError`` when there is none."""
+    return find_traces(store, [key])[0]
+
+
+def find_traces(store: Store, keys: Sequence[int]) -> list[Trace]:
+    """Return the traces ``keys``, in that order.
+
+    Raises:
+        UnknownError: one of them does not exist.
+    """
+    try:
+        return store.traces.get(keys)
+    except AbsentError as error:
+        where = f"trace {', '.join(map(str, keys[:_NAMED]))}{' …' if len(keys) > _NAMED else ''}"
+        raise UnknownError(error.message, where=where, remedy="Look for it with /api/v1/traces.") from error
+
+
+def repository_of(store: Store, traces: Iterable[Trace]) -> Repository:
+    """Return the one repository that ``traces`` belong to.
+
+    Raises:
+        InputError: they belong to several.
+    """
+    wanted = list(traces)
+    keys = [trace.key for trace in wanted]
+    for repository in store.commits.repositories():
+        known: Mapping[str, list[int]] = store.traces.find_ids(repository, keys)
+        here = [trace.id in known.get(trace.key, ()) for trace in wanted]
+        if all(here):
+            return repository
+        if any(here):
+            break
+    raise InputError(
+        "the traces belong to several repositories", where="traces", remedy="Ask for those of one repository."
+    )
+
+
+def list_traces(store: Store, repository: Repository, query: str, offset: int, limit: int) -> TracesAnswer:
+    """List one page of the traces that ``query`` matches, by id.
+
+    Raises:
+        QueryError: the query cannot be read.
+    """
+    ids = store.traces.select(repository, parse_query(query))
+    page = store.traces.get(ids[offset : offset + limit])
+    return TracesAnswer(total=len(ids), offset=offset, traces=[trace_answer(trace, repository.name) for trace in page])
+
+
+def list_facets(store: Store, repository: Repository, query: str) -> FacetsAnswer:
+    """Count the matching traces by param and value.
+
+    Where the query asks something of a param, its values are counted as if it did not, so that
+    alternatives can be picked.
+
+    Raises:
+        QueryError: the query cannot be read.
+    """
+    asked = parse_query(query)
+    facets = dict(store.traces.facets(repository, asked))
+    for condition in asked.conditions:
+        wider = store.traces.facets(repository, asked.without(condition.name))
+        if condition.name in wider:
+            facets[condition.name] = wider[condition.name]
+    return FacetsAnswer(
+        total=len(store.traces.select(repository, asked)),
+        facets=[_facet(name, facets[name]) for name in sorted(facets)],
+    )
+
+
+def _facet(name: str, counts: Mapping[str, int]) -> FacetAnswer:
+    most = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_FACET_VALUES]
+    values = [ValueCountAnswer(value=value, count=count) for value, count in most]
+    return FacetAnswer(name=name, distinct=len(counts), values=values)

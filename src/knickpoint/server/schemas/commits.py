@@ -1,0 +1,57 @@
+"""Shapes of repositories, lines and commits."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from knickpoint.server.schemas.base import Answer
+
+__all__ = [
+    "CommitAnswer",
+    "CommitsAnswer",
+    "LineAnswer",
+    "RepositoryAnswer",
+]
+
+
+class RepositoryAnswer(Answer):
+    """A repository of the instance."""
+
+    name: str
+    location: str = Field(description="Path or URL of the git repository, empty where commits come from results only.")
+    lines: list[str] = Field(description="Names of its lines, the default line first.")
+    commits: int = Field(description="Number of commits on the default line.")
+    traces: int
+
+
+class LineAnswer(Answer):
+    """One branch by first parent."""
+
+    name: str
+    base: str = Field(description="The line it left, empty for a base line.")
+    commits: int
+
+
+class CommitAnswer(Answer):
+    """A commit, and its place on the line that was asked for."""
+
+    hash: str
+    short: str
+    author: str
+    email: str
+    time: datetime | None = Field(description="null where the source does not say.")
+    subject: str
+    url: str
+    position: int | None = Field(description="0-based position on the line, null where the line does not have it.")
+
+
+class CommitsAnswer(Answer):
+    """Consecutive commits of a line, oldest first."""
+
+    repository: str
+    line: str
+    total: int = Field(description="Number of commits on the line.")
+    first: int = Field(description="Position of the first commit of this answer.")
+    commits: list[CommitAnswer]

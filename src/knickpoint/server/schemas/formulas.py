@@ -1,0 +1,58 @@
+"""Shapes of calculated traces, and of sets of traces under a short id."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from knickpoint.server.schemas.base import Answer
+from knickpoint.server.schemas.traces import TraceAnswer
+
+__all__ = [
+    "FormulaAnswer",
+    "FormulaTraceAnswer",
+    "ShortcutAnswer",
+    "ShortcutIdAnswer",
+    "ShortcutRequest",
+]
+
+
+class FormulaTraceAnswer(Answer):
+    """A calculated trace."""
+
+    id: str = Field(description="A trace key, or a formula behind an @.")
+    trace: int | None = Field(description="Id of the one trace that it was calculated from, null where several.")
+    unit: str = Field(description="Empty where the formula makes a number of another kind.")
+    measured: int = Field(description="Number of values; more than are told where they were thinned out.")
+    positions: list[int]
+    values: list[float]
+
+
+class FormulaAnswer(Answer):
+    """What a formula gives."""
+
+    line: str
+    commits: int = Field(description="Number of commits on the line.")
+    total: int = Field(description="Number of traces; more than are told where there are many.")
+    traces: list[FormulaTraceAnswer]
+
+
+class ShortcutRequest(Answer):
+    """A set of traces and formulas to keep under a short id."""
+
+    keys: list[str] = Field(default_factory=list, max_length=10_000, description="Trace keys.")
+    formulas: list[str] = Field(default_factory=list, max_length=100)
+
+
+class ShortcutIdAnswer(Answer):
+    """A short id."""
+
+    id: str
+
+
+class ShortcutAnswer(Answer):
+    """What a short id stands for."""
+
+    id: str
+    keys: list[str]
+    formulas: list[str]
+    traces: list[TraceAnswer] = Field(description="Those of the keys that the repository has.")

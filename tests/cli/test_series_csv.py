@@ -1,0 +1,161 @@
+"""Series on the command line: every form of CSV, missing values, and clear words for bad ones."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knickpoint.cli.commands.detect.series_csv import read_series
+from knickpoint.model.errors import InputError
+
+
+def _values(text: str) -> dict[str, list[float]]:
+    return {series.id: series.values.tolist() for series in read_series(text, "x.csv")}
+
+
+def test_one_column_of_numbers_needs_no_header() -> None:
+    assert _values("1\n2.5\n3\n") == {"": [1, 2.5, 3]}
+
+
+def test_a_column_called_value_is_one_series() -> None:
+    assert _values("value\n1\n2\n") == {"": [1, 2]}
+
+
+def test_long_rows_make_one_series_an_id_in_order_of_appearance() -> None:
+    assert _values("id,pos,value\nb,1,10\na,1,20\nb,2,11\n") == {"b": [10, 11], "a": [20]}
+
+
+def test_rows_are_sorted_by_position_as_numbers_not_as_text() -> None:
+    assert _values("id,pos,value\na,10,3\na,9,2\na,1,1\n") == {"a": [1, 2, 3]}
+
+
+def test_rows_of_one_position_keep_the_order_of_the_file() -> None:
+    assert _values("pos,value\n2,30\n1,10\n1,20\n") == {"": [10, 20, 30]}
+
+
+def test_positions_may_be_dates() -> None:
+    assert _values("pos,value\n2026-02-01,2\n2026-01-31,1\n") == {"": [1, 2]}
+
+
+def test_positions_that_floats_cannot_tell_apart_are_ordered() -> None:
+    assert _values("pos,value\n1700000000000000002,2\n1700000000000000001,1\n") == {"": [1, 2]}
+
+
+@pytest.mark.parametrize("newline", ["\r\n", "\r"])
+def test_lines_may_end_in_any_of_the_usual_ways(newline: str) -> None:
+    assert _values(newline.join(["\ufeffid,pos,value", "a,2,3", "a,1,2", ""])) == {"a": [2, 3]}
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\x0c", "\x85", "\x1c"])
+def test_what_only_looks_like_the_end_of_a_line_is_part_of_a_name(mark: str) -> None:
+    assert _values(f"id,value\na{mark}b,1\na{mark}b,2\n") == {f"a{mark}b": [1, 2]}
+
+
+def test_other_columns_of_long_rows_are_ignored() -> None:
+    assert _values("id,pos,value,commit,unit\na,0,1,abc,ms\n") == {"a": [1]}
+
+
+def test_each_column_of_a_wide_table_is_a_series() -> None:
+    assert _values("pos,parse,render\n2,3,4\n1,1,2\n") == {"parse": [1, 3], "render": [2, 4]}
+
+
+def test_an_empty_value_is_missing_and_keeps_its_index() -> None:
+    values = read_series("pos,value\n1,1\n2,\n3,3\n", "x.csv")[0].values
+    assert [math.isnan(value) for value in values] == [False, True, False]
+
+
+@pytest.mark.parametrize("text", ["\n\n1\n", "value\n\n\n1\n"])
+def test_empty_lines_before_the_first_value_are_missing(text: str) -> None:
+    values = read_series(text, "x.csv")[0].values
+    assert [math.isnan(value) for value in values] == [True, True, False]
+
+
+@pytest.mark.parametrize("text", ["1\n\n3\n\n\n", "value\n1\n\n3\n\n", 'value\n"1"\n""\n3'])
+def test_an_empty_line_of_one_column_is_missing_unless_nothing_follows(text: str) -> None:
+    values = read_series(text, "x.csv")[0].values
+    assert [math.isnan(value) for value in values] == [False, True, False]
+
+
+def test_empty_lines_between_rows_of_several_columns_are_nothing() -> None:
+    assert _values("pos,value\n1,1\n\n2,2\n") == {"": [1, 2]}
+
+
+@pytest.mark.parametrize("text", ["pos;value\n1;2\n", "id\tvalue\na\t1\n", "a|b\n1|2\n"])
+def test_another_separator_is_named(text: str) -> None:
+    with pytest.raises(InputError, match=r"line 1: the columns are separated by .* Separate them by commas"):
+        read_series(text, "x.csv")
+
+
+def test_an_open_quote_is_refused_with_its_remedy() -> None:
+    with pytest.raises(InputError, match=r"line 2: this is not CSV.*Close every quote"):
+        read_series('id,value\n"a,1\n', "x.csv")
+
+
+@pytest.mark.parametrize("text", ["NaN", "1e400", "-inf", "fast", "1,5"])
+def test_a_value_that_is_no_finite_number_is_refused_with_its_line(text: str) -> None:
+    with pytest.raises(InputError, match=r"x\.csv, line 3"):
+        read_series(f'pos,value\n1,1\n2,"{text}"\n', "x.csv")
+
+
+@pytest.mark.parametrize("text", ["", "\n\n"])
+def test_an_empty_file_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="no rows"):
+        read_series(text, "x.csv")
+
+
+def test_a_ragged_row_is_refused_with_its_line() -> None:
+    with pytest.raises(InputError, match="line 3: 1 fields where the header has 2"):
+        read_series("pos,value\n1,1\n2\n", "x.csv")
+
+
+def test_a_column_named_twice_is_refused_with_its_line() -> None:
+    with pytest.raises(InputError, match=r"line 3: the header names 'a' twice"):
+        read_series("\n\na,a\n1,2\n", "x.csv")
+
+
+def test_a_column_without_a_name_is_no_series() -> None:
+    with pytest.raises(InputError, match=r"line 1: column 1 has no name\. Name it pos"):
+        read_series(",a\n0,1\n1,2\n", "x.csv")
+
+
+@pytest.mark.parametrize("text", ["1,5\n1,6\n", "value\n1,5\n", 'value\n"1,5"\n'])
+def test_commas_for_decimals_are_refused_with_the_remedy(text: str) -> None:
+    with pytest.raises(InputError, match=r"line [12]: .* point"):
+        read_series(text, "x.csv")
+
+
+def test_a_very_long_field_is_quoted_in_part() -> None:
+    with pytest.raises(InputError, match=r"^x\.csv, line 2: '9{40}…' is not a finite number"):
+        read_series(f"value\n{'9' * 5000}\n", "x.csv")
+
+
+def test_binary_data_are_no_series() -> None:
+    with pytest.raises(InputError, match="not text"):
+        read_series("\0\1\2", "x.csv")
+
+
+def test_positions_of_mixed_kinds_are_refused() -> None:
+    with pytest.raises(InputError, match="'abc'"):
+        read_series("pos,value\n1,1\nabc,2\n", "x.csv")
+
+
+def test_a_table_without_a_header_is_refused() -> None:
+    with pytest.raises(InputError, match="no header"):
+        read_series("1,2\n3,4\n", "x.csv")
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=30))
+def test_numbers_come_back_to_the_last_bit(values: list[float]) -> None:
+    text = "value\n" + "".join(f"{value!r}\n" for value in values)
+    assert read_series(text, "x.csv")[0].values.tolist() == values
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_or_refused_but_never_crashes(text: str) -> None:
+    try:
+        read_series(text, "x.csv")
+    except InputError:
+        return

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tests.server.client import Client
+
+from knickpoint.instance import CONFIG_FILE, Instance, open_instance
+from knickpoint.server import create_app
+from knickpoint.server.answers.health import read_health
+
+
+@pytest.fixture
+def sick(instance: Instance) -> Iterator[Instance]:
+    """Return an instance with one alert that cannot run."""
+    path = instance.directory / CONFIG_FILE
+    broken = '\n[alerts.sick]\nmethod = "magic"\n[alerts.well]\n'
+    path.write_text(path.read_text(encoding="utf-8") + broken, encoding="utf-8")
+    with open_instance(instance.directory) as opened:
+        yield opened
+
+
+def test_an_alert_that_cannot_run_troubles_the_instance(sick: Instance) -> None:
+    health = Client(create_app(sick)).get("/api/v1/health").json()
+    assert health["status"] == "troubled"
+    assert health["troubles"][0].startswith("alert sick: there is no method 'magic'")
+
+
+def test_alerts_are_listed_with_why_one_cannot_run(sick: Instance) -> None:
+    alerts = {own["name"]: own for own in Client(create_app(sick)).get("/api/v1/alerts").json()}
+    assert "magic" in alerts["sick"]["failure"]
+    assert (alerts["well"]["failure"], alerts["well"]["last_run"]) == ("", None)
+
+
+def test_the_last_run_of_an_alert_is_told(reader: Client) -> None:
+    (own,) = reader.get("/api/v1/alerts").json()
+    assert own["name"] == "default"
+    assert datetime.fromisoformat(own["last_run"]).tzinfo is not None
+    assert own["traces"] > 0
+
+
+def test_a_worker_that_fails_or_is_lost_is_told(instance: Instance) -> None:
+    instance.store.workers.saw("one", started=1e9, failures=3, reason="the disk is full")
+    instance.store.workers.saw("two", started=1e9)
+    assert read_health(instance).troubles == ["worker one fails: the disk is full"]
+    later = read_health(instance, datetime.now(UTC) + timedelta(hours=1))
+    assert [own.state for own in later.workers] == ["failing", "lost"]
+    assert "worker two has not been seen since" in later.troubles[1]
+
+
+def test_metrics_name_what_monitoring_asks_for(sick: Instance) -> None:
+    sick.store.workers.saw("one", started=1e9, failures=2, reason="no")
+    answer = Client(create_app(sick)).get("/api/v1/metrics")
+    assert answer.headers["content-type"].startswith("text/plain")
+    lines = answer.text.splitlines()
+    assert 'knickpoint_alert_up{alert="sick"} 0' in lines
+    assert 'knickpoint_alert_up{alert="well"} 1' in lines
+    assert 'knickpoint_worker_failures{worker="one"} 2' in lines
+    assert "knickpoint_events_failed 0" in lines
+    assert any(line.startswith("knickpoint_regressions_unprocessed{repository=") for line in lines)
+
+
+def test_what_is_to_be_noticed_is_listed(instance: Instance) -> None:
+    path = instance.directory / CONFIG_FILE
+    canaries = '\n[canaries.all]\nquery = ""\n'
+    path.write_text(path.read_text(encoding="utf-8") + canaries, encoding="utf-8")
+    with open_instance(instance.directory) as opened:
+        notices = Client(create_app(opened)).get("/api/v1/notices").json()
+    assert {own["canary"] for own in notices if own["kind"] == "canary"} == {"all"}
+    assert all(own["text"] and own["trace"] for own in notices)
