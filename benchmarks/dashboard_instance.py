@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from knickpoint.instance import create_instance
 from knickpoint.model.commit import Commit
 from knickpoint.model.query import parse_query
-from knickpoint.model.regression import Action, Change, Direction, Place, PointChange, Sighting, Status
+from knickpoint.model.regression import Action, Direction, PointUpdate, Sighting, Status, SuspectRange, Transition
 from knickpoint.model.report import ResultTable, RunReport
 from knickpoint.model.step import StableRegion
 from knickpoint.store import Store
@@ -85,7 +85,7 @@ def _region(values: NDArray[np.float32], first: int, last: int) -> StableRegion:
     )
 
 
-def _changes(step: _Step, values: NDArray[np.float32], ids: Sequence[int]) -> Iterator[PointChange]:
+def _changes(step: _Step, values: NDArray[np.float32], ids: Sequence[int]) -> Iterator[PointUpdate]:
     """Describe the members of one regression as its alert saw them."""
     for row in step.rows.tolist():
         before = _region(values[row], step.slot - 15, step.slot - 1)
@@ -94,7 +94,7 @@ def _changes(step: _Step, values: NDArray[np.float32], ids: Sequence[int]) -> It
         seen = Sighting(
             alert="default",
             trace_id=ids[row],
-            place=Place("main", step.slot - 1, step.slot),
+            suspect_range=SuspectRange("main", step.slot - 1, step.slot),
             movement=1 if size > 0 else -1,
             direction=Direction.REGRESSION if size > 0 else Direction.IMPROVEMENT,
             interval=1,
@@ -111,14 +111,14 @@ def _changes(step: _Step, values: NDArray[np.float32], ids: Sequence[int]) -> It
             order=0,
             method="default",
         )
-        yield PointChange(Change.NEW, 0, ids[row], (seen,))
+        yield PointUpdate(Transition.NEW, 0, ids[row], (seen,))
 
 
 def _commits() -> Iterator[Commit]:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
     for number in range(COMMITS):
         author = _AUTHORS[number % len(_AUTHORS)]
-        yield Commit(f"{number:040x}", author, "", begin + timedelta(hours=5 * number), f"Change number {number}")
+        yield Commit(f"{number:040x}", author, "", begin + timedelta(hours=5 * number), f"Transition number {number}")
 
 
 def _write_values(store: Store, values: NDArray[np.float32]) -> None:
@@ -145,7 +145,7 @@ def _write_findings(store: Store, values: NDArray[np.float32], steps: Sequence[_
     with store.transaction():
         for number, step in enumerate(steps):
             points = store.findings.apply(repository, list(_changes(step, values, ids)), traces)
-            place = Place("main", step.slot - 1, step.slot)
+            place = SuspectRange("main", step.slot - 1, step.slot)
             store.findings.set_groups(repository, [Membership(0, place, tuple(points))])
             status = Status.ACKNOWLEDGED if number > done else None
             store.findings.decide(points, status, "ada", action=Action.SPLIT)

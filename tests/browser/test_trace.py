@@ -12,7 +12,7 @@ from tests.browser.conftest import violations
 from tests.server.story import COMMITS, FAILED, FASTER, UNMEASURED, make_instance
 
 from knickpoint.instance import open_instance
-from knickpoint.model.regression import Change, PointChange
+from knickpoint.model.regression import PointUpdate, Transition
 from knickpoint.server import serving
 
 pytestmark = pytest.mark.browser
@@ -67,7 +67,7 @@ def test_hovering_tells_value_unit_commit_author_and_subject(look: Visit, trace:
     hover(page, 0.1)
     tip = page.locator(".chart-tip")
     expect(tip).to_contain_text("µs/iter")
-    expect(tip).to_contain_text("Change number")
+    expect(tip).to_contain_text("Transition number")
     expect(tip).to_contain_text("2026-01-0")
     expect(tip.get_by_text("Ada Lovelace").or_(tip.get_by_text("Grace Hopper"))).to_be_visible()
 
@@ -91,7 +91,7 @@ def test_commits_that_were_not_measured_are_listed_as_suspects(look: Visit, trac
 
 def test_a_suspect_that_failed_to_be_measured_says_so(look: Visit, trace: Callable[[str], int]) -> None:
     page = look(f"/trace/{trace('load')}?commit={FASTER}")
-    expect(page.locator("ol.suspects li", has_text=f"Change number {FAILED}")).to_contain_text("failed")
+    expect(page.locator("ol.suspects li", has_text=f"Transition number {FAILED}")).to_contain_text("failed")
     expect(page.locator("ol.suspects .outcome")).to_have_count(1)
 
 
@@ -153,7 +153,7 @@ def gone_address(tmp_path: Path) -> Iterator[str]:
     with open_instance(tmp_path / "gone") as instance:
         repository = instance.store.commits.repositories()[0]
         members = instance.store.findings.members(repository)
-        gone = [PointChange(Change.GONE, member["id"], member["trace_id"], ()) for member in members]
+        gone = [PointUpdate(Transition.GONE, member["id"], member["trace_id"], ()) for member in members]
         instance.store.findings.apply(repository, gone, {})
         with serving(instance) as found:
             yield found.rstrip("/")

@@ -98,7 +98,7 @@ def test_a_triaged_finding_stays_triaged_over_a_rebase_of_its_commit(story: Stor
         "known",
         Condition.PRESENT,
     )
-    assert story.hash_of(after.place.slot) == hashes[7] != story.hashes[6]
+    assert story.hash_of(after.suspect_range.slot) == hashes[7] != story.hashes[6]
     assert (summary.new, summary.new_regressions) == (0, ())
 
 
@@ -135,7 +135,7 @@ def test_a_force_push_back_to_the_former_commits_brings_all_back(story: Story) -
     assert story.run().new == 0
     (after,) = story.points
     assert (after.id, after.status, after.condition) == (point.id, Status.HIDDEN, Condition.PRESENT)
-    assert story.hash_of(after.place.slot) == story.hashes[6]
+    assert story.hash_of(after.suspect_range.slot) == story.hashes[6]
 
 
 def test_a_reworded_commit_keeps_its_finding(story: Story) -> None:

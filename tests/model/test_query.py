@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from knickpoint.model.errors import QueryError
 from knickpoint.model.params import decode_key
-from knickpoint.model.query import Condition, Query, parse_query, parse_url_query
+from knickpoint.model.query import Query, QueryTerm, parse_query, parse_url_query
 
 PARAMS = {"arch": "x86", "config": "gpu", "os": "Android"}
 
@@ -63,7 +63,7 @@ TEXTS = st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF), min_size=1
     lambda text: text == text.strip()
 )
 LISTS = st.lists(TEXTS, max_size=2, unique=True).map(tuple)
-CONDITIONS = st.builds(Condition, TEXTS, values=LISTS, refused=LISTS, present=st.booleans(), missing=st.booleans())
+CONDITIONS = st.builds(QueryTerm, TEXTS, values=LISTS, refused=LISTS, present=st.booleans(), missing=st.booleans())
 WANTED = CONDITIONS.filter(lambda one: bool(one.values or one.refused or one.present or one.missing))
 QUERIES = st.lists(WANTED, min_size=1, max_size=3).map(lambda conditions: Query.of(*conditions))
 
@@ -78,7 +78,7 @@ def test_the_address_of_a_query_reads_back(query: Query) -> None:
     assert parse_url_query(query.url()) == query
 
 
-def _unsayable(condition: Condition) -> bool:
+def _unsayable(condition: QueryTerm) -> bool:
     """An address has no way to quote: a value that looks like an operator is one."""
     signs = [*condition.values, *condition.refused, condition.name]
     return any(text[0] in "!~" or text == "*" for text in signs)

@@ -11,7 +11,7 @@ from tests.server.client import Client
 from tests.server.story import COMMITS, FASTER, SLOWER, commit_hash, make_instance
 
 from knickpoint.instance import Instance, open_instance
-from knickpoint.model.regression import Change, PointChange
+from knickpoint.model.regression import PointUpdate, Transition
 from knickpoint.server import create_app
 from knickpoint.store.findings import Ticket
 from knickpoint.watch.tickets import put_tickets
@@ -280,7 +280,7 @@ def test_what_later_data_no_longer_show_is_history(client: Client, instance: Ins
     repository = instance.store.commits.repositories()[0]
     group = groups(client)[0]
     member = group["members"][0]
-    gone = PointChange(Change.GONE, member["id"], member["trace"]["id"], ())
+    gone = PointUpdate(Transition.GONE, member["id"], member["trace"]["id"], ())
     instance.store.findings.apply(repository, [gone], {})
     instance.store.findings.refresh([member["id"]])
     (history,) = groups(client, gone=True)
@@ -293,7 +293,7 @@ def test_what_later_data_no_longer_show_is_history(client: Client, instance: Ins
 def test_what_is_gone_from_a_trace_is_told_apart_and_parts_no_levels(client: Client, instance: Instance) -> None:
     member = groups(client)[0]["members"][0]
     key = member["trace"]["id"]
-    gone = PointChange(Change.GONE, member["id"], key, ())
+    gone = PointUpdate(Transition.GONE, member["id"], key, ())
     instance.store.findings.apply(instance.store.commits.repositories()[0], [gone], {})
     answer = client.get(f"/api/v1/traces/{key}/changes").json()
     assert [own["id"] for own in answer["gone"]] == [member["id"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knickpoint.model.commit import Line, Repository
-from knickpoint.model.regression import Place
+from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
 from knickpoint.store.findings import Membership
 
@@ -15,7 +15,7 @@ from .conftest import Bench
 @pytest.fixture
 def regressions(store: Store, repository: Repository, line: Line) -> list[int]:
     """Make regressions at the positions 10, 20 and 30 of the line."""
-    places = [Place("main", line.slots[at - 1], line.slots[at]) for at in (10, 20, 30)]
+    places = [SuspectRange("main", line.slots[at - 1], line.slots[at]) for at in (10, 20, 30)]
     return store.findings.set_groups(repository, [Membership(0, place, ()) for place in places])
 
 

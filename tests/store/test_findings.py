@@ -13,13 +13,13 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.regression import (
     Action,
-    Change,
     Condition,
     Direction,
-    Place,
-    PointChange,
+    PointUpdate,
     Sighting,
     Status,
+    SuspectRange,
+    Transition,
     direction_of,
 )
 from knickpoint.model.report import Result, ResultTable, RunReport
@@ -43,7 +43,7 @@ def sighting(
     return Sighting(
         alert=alert,
         trace_id=trace,
-        place=Place("main", slot - 1, slot),
+        suspect_range=SuspectRange("main", slot - 1, slot),
         movement=1,
         direction=direction_of(relative, TRACE.better),
         interval=2,
@@ -62,16 +62,16 @@ def sighting(
     )
 
 
-def new(*seen: Sighting) -> PointChange:
-    return PointChange(Change.NEW, 0, seen[0].trace_id, seen)
+def new(*seen: Sighting) -> PointUpdate:
+    return PointUpdate(Transition.NEW, 0, seen[0].trace_id, seen)
 
 
-def put(store: Store, repository: Repository, *changes: PointChange) -> list[int]:
+def put(store: Store, repository: Repository, *changes: PointUpdate) -> list[int]:
     """Write changes of the trace and group every point that has no regression by itself."""
     traces = {change.trace_id: replace(TRACE, id=change.trace_id) for change in changes}
     ids = store.findings.apply(repository, changes, traces)
     loose = [row for row in store.findings.members(repository) if not row["regression_id"]]
-    groups = [Membership(0, Place(row["line"], row["previous"], row["slot"]), (row["id"],)) for row in loose]
+    groups = [Membership(0, SuspectRange(row["line"], row["previous"], row["slot"]), (row["id"],)) for row in loose]
     store.findings.set_groups(repository, groups)
     return ids
 
@@ -97,7 +97,7 @@ def test_names_of_alerts_survive_quotes_and_commas(store: Store, repository: Rep
 
 def test_a_point_that_is_gone_keeps_its_numbers_and_loses_its_sightings(store: Store, repository: Repository) -> None:
     (key,) = put(store, repository, new(sighting()))
-    put(store, repository, PointChange(Change.GONE, key, 7, ()))
+    put(store, repository, PointUpdate(Transition.GONE, key, 7, ()))
     (point,) = store.findings.points([key])
     assert (point.condition, point.size) == (Condition.GONE, 1.0)
     assert store.findings.sightings([7]) == {}
@@ -107,13 +107,13 @@ def test_a_point_that_is_gone_keeps_its_numbers_and_loses_its_sightings(store: S
 
 def test_a_regression_weighs_its_strongest_live_member(store: Store, repository: Repository) -> None:
     first, second = put(store, repository, new(sighting(hazard=-0.9)), new(sighting(hazard=0.3, trace=8)))
-    place = Place("main", 9, 10)
+    place = SuspectRange("main", 9, 10)
     (key,) = store.findings.set_groups(repository, [Membership(0, place, (first, second))])
     store.findings.refresh([first, second])
     regression = store.findings.regression(key)
     assert (regression.hazard, regression.traces, regression.unprocessed) == (-0.9, 2, 2)
     assert [member.id for member in regression.members] == [first, second]
-    put(store, repository, PointChange(Change.GONE, first, 7, ()))
+    put(store, repository, PointUpdate(Transition.GONE, first, 7, ()))
     store.findings.refresh([first])
     (listed,) = store.findings.regressions(repository)
     assert (listed.hazard, listed.traces, listed.conditions) == (0.3, 1, {Condition.PRESENT: 1, Condition.GONE: 1})
@@ -123,7 +123,7 @@ def of_one_commit(store: Store, repository: Repository, *relative: float) -> tup
     """Put findings of these relative sizes into one regression; return its id, and theirs."""
     changes = [new(sighting(relative=each, trace=7 + number)) for number, each in enumerate(relative)]
     ids = put(store, repository, *changes)
-    (key,) = store.findings.set_groups(repository, [Membership(0, Place("main", 9, 10), tuple(ids))])
+    (key,) = store.findings.set_groups(repository, [Membership(0, SuspectRange("main", 9, 10), tuple(ids))])
     return key, ids
 
 
@@ -143,7 +143,7 @@ def test_where_nothing_got_worse_the_largest_improvement_leads(store: Store, rep
 
 def test_of_equal_findings_the_first_trace_key_leads(store: Store, repository: Repository) -> None:
     ids = put(store, repository, new(sighting(relative=0.1, trace=8)), new(sighting(relative=0.1)))
-    store.findings.set_groups(repository, [Membership(0, Place("main", 9, 10), tuple(ids))])
+    store.findings.set_groups(repository, [Membership(0, SuspectRange("main", 9, 10), tuple(ids))])
     with store.transaction() as connection:
         connection.execute(text("UPDATE change_point SET trace_key = ',name=z,' WHERE trace_id = 8"))
     (listed,) = store.findings.regressions(repository)
@@ -158,14 +158,14 @@ def test_a_hidden_finding_does_not_lead_unprocessed_ones(store: Store, repositor
 
 def test_what_is_gone_does_not_lead_what_is_there(store: Store, repository: Repository) -> None:
     key, ids = of_one_commit(store, repository, 9.0, 0.02)
-    put(store, repository, PointChange(Change.GONE, ids[0], 7, ()))
+    put(store, repository, PointUpdate(Transition.GONE, ids[0], 7, ()))
     assert [member.id for member in store.findings.regression(key).members] == ids[::-1]
 
 
 def test_lists_begin_with_the_worst_worsening(store: Store, repository: Repository) -> None:
     sizes = {10: -0.94, 20: 0.02, 30: 0.4, 40: -0.1}
     put(store, repository, *(new(sighting(slot, relative=size)) for slot, size in sizes.items()))
-    assert [one.place.slot for one in store.findings.regressions(repository)] == [30, 20, 10, 40]
+    assert [one.suspect_range.slot for one in store.findings.regressions(repository)] == [30, 20, 10, 40]
     assert [one.severity for one in store.findings.regressions(repository)] == sorted(
         (one.severity for one in store.findings.regressions(repository)), reverse=True
     )
@@ -173,16 +173,16 @@ def test_lists_begin_with_the_worst_worsening(store: Store, repository: Reposito
 
 def test_a_list_is_sorted_by_the_findings_that_lead(store: Store, repository: Repository) -> None:
     loud, quiet = put(store, repository, new(sighting(20, relative=9.0)), new(sighting(20, relative=0.02, trace=8)))
-    store.findings.set_groups(repository, [Membership(0, Place("main", 19, 20), (loud, quiet))])
+    store.findings.set_groups(repository, [Membership(0, SuspectRange("main", 19, 20), (loud, quiet))])
     put(store, repository, new(sighting(30, relative=0.1)))
     store.findings.decide([loud], Status.HIDDEN, "Ada")
-    assert [one.place.slot for one in store.findings.regressions(repository)] == [30, 20]
+    assert [one.suspect_range.slot for one in store.findings.regressions(repository)] == [30, 20]
 
 
 def test_only_changes_of_some_size_are_listed(store: Store, repository: Repository) -> None:
     put(store, repository, *(new(sighting(slot, relative=size)) for slot, size in ((10, -0.05), (20, 0.02))))
     found = store.findings.regressions(repository, selection=Selection(minimum_effect=0.03))
-    assert [one.place.slot for one in found] == [10]
+    assert [one.suspect_range.slot for one in found] == [10]
 
 
 def test_a_failed_transaction_leaves_no_trace(store: Store, repository: Repository) -> None:
@@ -308,7 +308,7 @@ def test_the_whole_way_from_results_to_decisions(store: Store, repository: Repos
     assert run_alerts(store, alerts).new == 3
     assert run_alerts(store, alerts).nothing_new
     (regression,) = store.findings.regressions(repository, processed=False)
-    assert regression.place == Place("main", 9, 10)
+    assert regression.suspect_range == SuspectRange("main", 9, 10)
     ids = [member.id for member in regression.members]
     decide(store, Targets(points=(ids[0],)), who="Ada", status=Status.HIDDEN)
     split(store, Targets(points=(ids[1],)), who="Ada")

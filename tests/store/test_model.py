@@ -44,9 +44,9 @@ class StoreMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.place = Path(tempfile.mkdtemp(prefix="knickpoint-model-"))
-        shutil.copy(self.template, self.place / "store.db")
-        self.store = open_store(self.place / "store.db")
+        self.suspect_range = Path(tempfile.mkdtemp(prefix="knickpoint-model-"))
+        shutil.copy(self.template, self.suspect_range / "store.db")
+        self.store = open_store(self.suspect_range / "store.db")
         self.runs: dict[str, tuple[int, dict[str, list[float]], str]] = {}
         self.ids: dict[str, int] = {}
 
@@ -122,7 +122,7 @@ class StoreMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.check_provenance()
         self.store.close()
-        shutil.rmtree(self.place)
+        shutil.rmtree(self.suspect_range)
 
 
 @pytest.mark.parametrize(("scattered", "striped"), [(False, False), (True, True), (False, True)])

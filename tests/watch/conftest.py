@@ -70,7 +70,7 @@ class World:
 
     def places(self, name: str) -> list[int]:
         """Return the slots of the live change points of ``name``."""
-        return [point.place.slot for point in self.points(name)]
+        return [point.suspect_range.slot for point in self.points(name)]
 
     def run(self, *alerts: Alert) -> RunSummary:
         """Run the given alerts, or the world's own."""

@@ -25,7 +25,7 @@ _WORK = Selection(history=False)
 def places(world: World, selection: Selection) -> list[int]:
     """Return the slots of the regressions of ``selection``, ascending."""
     found = world.store.findings.regressions(world.repository, selection=selection, processed=False)
-    return sorted(one.place.slot for one in found)
+    return sorted(one.suspect_range.slot for one in found)
 
 
 def import_years(world: World) -> None:

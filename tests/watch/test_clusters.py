@@ -34,7 +34,7 @@ def test_traces_of_one_shape_make_one_regression(world: World) -> None:
     world.measure(slower | calm)
     world.run(TOGETHER)
     (regression,) = world.store.findings.regressions(world.repository)
-    assert (regression.place.previous, regression.place.slot) == (19, 20)
+    assert (regression.suspect_range.previous, regression.suspect_range.slot) == (19, 20)
     assert {member.key for member in regression.members} == {f",benchmark={name},kind=b," for name in slower}
     assert world.run(TOGETHER).nothing_new
 
@@ -44,7 +44,7 @@ def test_groups_are_clustered_apart(world: World) -> None:
     later = {f"c{k}": levels((30, 20.0 + k), (10, 26.0 + 2 * k)) for k in range(3)}
     world.measure(slower | later)
     world.run(Alert("together", method="cluster", group_by=("kind",), parameters={"k": 1}))
-    assert sorted(one.place.slot for one in world.store.findings.regressions(world.repository)) == [20, 30]
+    assert sorted(one.suspect_range.slot for one in world.store.findings.regressions(world.repository)) == [20, 30]
 
 
 def test_an_event_takes_in_the_whole_group(world: World) -> None:
@@ -56,7 +56,7 @@ def test_a_long_history_has_steps_in_several_windows(world: World) -> None:
     parts = ((20, 20.0), (30, 26.0), (30, 20.0))
     world.measure({f"b{k}": levels(*((count, level + k) for count, level in parts)) for k in range(4)})
     world.run(Alert("together", method="cluster", parameters={"k": 1}))
-    assert sorted({one.place.slot for one in world.store.findings.regressions(world.repository)}) == [20, 50]
+    assert sorted({one.suspect_range.slot for one in world.store.findings.regressions(world.repository)}) == [20, 50]
 
 
 def test_without_a_window_all_commits_are_looked_at_together(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_window_of_a_cluster_alert_is_the_newest_commits(world: World) -> None
     world.measure({f"b{k}": levels(*((count, level + k) for count, level in parts)) for k in range(4)})
     alert = Alert("together", method="cluster", window=40, parameters={"k": 1})
     world.run(alert)
-    assert sorted({one.place.slot for one in world.store.findings.regressions(world.repository)}) == [50]
+    assert sorted({one.suspect_range.slot for one in world.store.findings.regressions(world.repository)}) == [50]
     assert world.run(alert).judged == 0
 
 
@@ -93,4 +93,4 @@ def test_a_member_without_a_value_at_the_step_begins_at_its_next_one(world: Worl
     series["b0"][20] = series["b0"][21] = float("nan")
     world.measure(series)
     world.run(Alert("together", method="cluster", parameters={"k": 1}))
-    assert [(point.place.previous, point.place.slot) for point in world.points("b0")] == [(19, 22)]
+    assert [(point.suspect_range.previous, point.suspect_range.slot) for point in world.points("b0")] == [(19, 22)]

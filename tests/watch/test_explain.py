@@ -24,11 +24,11 @@ def stepped(world: World) -> World:
 def test_a_step_is_told_with_the_change_point_it_is_known_as(stepped: World) -> None:
     told = explain_trace(stepped.store, stepped.trace("parse"), [QUICK])
     assert (told.measured, told.repository, told.at) == (60, "project", None)
-    assert [(step.reason, step.point.place.slot if step.point else 0) for step in told.alerts[0].steps] == [
+    assert [(step.reason, step.point.suspect_range.slot if step.point else 0) for step in told.alerts[0].steps] == [
         ("", 20),
         ("", 40),
     ]
-    assert [point.place.slot for point in told.points] == [20, 40]
+    assert [point.suspect_range.slot for point in told.points] == [20, 40]
 
 
 def test_a_trace_is_found_by_its_key(stepped: World) -> None:
@@ -69,7 +69,7 @@ def test_every_candidate_and_check_of_the_method_is_told(stepped: World) -> None
 def test_a_commit_narrows_what_is_told_to_its_surroundings(stepped: World) -> None:
     told = explain_trace(stepped.store, stepped.trace("parse"), [QUICK], at=22)
     assert [step.commit.slot for step in told.alerts[0].steps] == [20]
-    assert [point.place.slot for point in told.points] == [20]
+    assert [point.suspect_range.slot for point in told.points] == [20]
     assert all(abs(one.commit.slot - 22) <= 5 for one in told.alerts[0].candidates)
 
 

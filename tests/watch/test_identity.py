@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.model.regression import Place
+from knickpoint.model.regression import SuspectRange
 from knickpoint.watch.identity import REACH, Ruler, Spot, may_match, pair_up
 
 
@@ -99,8 +99,8 @@ def test_the_interval_of_location_widens_the_reach() -> None:
 
 def test_unmeasured_commits_do_not_count_as_distance() -> None:
     ruler = Ruler({slot: slot for slot in range(100)}, np.array([0, 10, 20, 30, 90], dtype=np.int64))
-    old = ruler.spot(Place("main", 10, 20), 1)
-    new = ruler.spot(Place("main", 30, 90), 1)
+    old = ruler.spot(SuspectRange("main", 10, 20), 1)
+    new = ruler.spot(SuspectRange("main", 30, 90), 1)
     assert old is not None
     assert new is not None
     assert pair_up([old], [new]) == [(0, 0)]
@@ -129,9 +129,9 @@ def test_of_two_equal_matchings_the_earliest_points_go_together() -> None:
 
 def test_a_place_that_left_the_line_has_no_spot() -> None:
     ruler = Ruler({1: 0, 2: 1}, np.array([0, 1], dtype=np.int64))
-    assert ruler.spot(Place("main", 1, 7), 1) is None
+    assert ruler.spot(SuspectRange("main", 1, 7), 1) is None
 
 
 def test_a_previous_commit_that_left_the_line_is_replaced_by_the_measured_one_before() -> None:
     ruler = Ruler({1: 0, 2: 1, 3: 2}, np.array([0, 2], dtype=np.int64))
-    assert ruler.spot(Place("main", 9, 3), 1) == Spot(0, 2, 1, 1)
+    assert ruler.spot(SuspectRange("main", 9, 3), 1) == Spot(0, 2, 1, 1)

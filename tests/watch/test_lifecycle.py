@@ -38,7 +38,7 @@ def live(world: World) -> Live:
         (
             (
                 member.key,
-                (member.place.previous, member.place.slot),
+                (member.suspect_range.previous, member.suspect_range.slot),
                 member.movement,
                 member.direction.value,
                 member.status,
@@ -53,7 +53,7 @@ def live(world: World) -> Live:
 def groups(world: World) -> list[tuple[tuple[int, int], list[str]]]:
     """Return place and members of every regression, ids left out."""
     return sorted(
-        ((one.place.previous, one.place.slot), sorted(member.key for member in one.members))
+        ((one.suspect_range.previous, one.suspect_range.slot), sorted(member.key for member in one.members))
         for one in world.store.findings.regressions(world.repository)
     )
 
@@ -65,15 +65,15 @@ class Lifecycle(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.place = Path(tempfile.mkdtemp(prefix="lifecycle"))
-        self.world = copied(self.template, self.place / "store.db")
+        self.suspect_range = Path(tempfile.mkdtemp(prefix="lifecycle"))
+        self.world = copied(self.template, self.suspect_range / "store.db")
         self.settled = False
         self.decided: dict[int, Status] = {}
 
     def teardown(self) -> None:
         if hasattr(self, "world"):
             self.world.store.close()
-            shutil.rmtree(self.place)
+            shutil.rmtree(self.suspect_range)
 
     @rule(name=st.sampled_from(NAMES), slot=st.integers(0, COMMITS - 1), value=VALUES)
     def a_result_arrives_or_is_corrected(self, name: str, slot: int, value: float) -> None:
@@ -204,7 +204,7 @@ def test_statuses_depend_on_data_and_decisions_not_on_the_runs_in_between(
     for busy in (False, True):
         world = fresh_world()
         arrive(world, first, sorted(first), set())
-        points = {(name, point.place.slot): point.id for name in NAMES for point in _points(world, name)}
+        points = {(name, point.suspect_range.slot): point.id for name in NAMES for point in _points(world, name)}
         if chosen is None:
             chosen = data.draw(st.sets(st.sampled_from(sorted(points)))) if points else set()
         if chosen:

@@ -37,7 +37,7 @@ def listed(world: World, sort: Sort, *, descending: bool) -> list[Found]:
 
 
 def places(found: list[Found]) -> list[tuple[str, int]]:
-    return [(repository.name, regression.place.slot) for repository, regression in found]
+    return [(repository.name, regression.suspect_range.slot) for repository, regression in found]
 
 
 @pytest.mark.parametrize(

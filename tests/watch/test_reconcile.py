@@ -8,7 +8,15 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knickpoint.model.regression import Change, Condition, Direction, KnownPoint, Place, PointChange, Sighting
+from knickpoint.model.regression import (
+    Condition,
+    Direction,
+    KnownPoint,
+    PointUpdate,
+    Sighting,
+    SuspectRange,
+    Transition,
+)
 from knickpoint.model.step import StableRegion
 from knickpoint.watch.identity import Ruler
 from knickpoint.watch.reconcile import merge_sightings, reconcile
@@ -23,7 +31,7 @@ def seen(
     return Sighting(
         alert=alert,
         trace_id=1,
-        place=Place("main", slot - 1 if previous is None else previous, slot),
+        suspect_range=SuspectRange("main", slot - 1 if previous is None else previous, slot),
         movement=movement,
         direction=Direction.UNKNOWN,
         interval=0,
@@ -51,19 +59,19 @@ class Memory:
     decided: dict[int, str] = field(default_factory=dict)
     carried: bool = False
 
-    def look(self, *sightings: Sighting) -> list[PointChange]:
+    def look(self, *sightings: Sighting) -> list[PointUpdate]:
         changes = reconcile(list(self.points.values()), sightings, RULER)
         for change in changes:
             key = change.id or len(self.points) + 1
-            if change.change is Change.GONE:
+            if change.transition is Transition.GONE:
                 old = self.points[key]
-                self.points[key] = KnownPoint(key, 1, old.place, old.movement, 0, Condition.GONE, old.anchor)
+                self.points[key] = KnownPoint(key, 1, old.suspect_range, old.movement, 0, Condition.GONE, old.anchor)
                 continue
             first = change.sightings[0]
             anchor = self.points[key].anchor if change.id else None
             self.carried |= change.carried
-            anchor = first.place if change.carried else anchor
-            self.points[key] = KnownPoint(key, 1, first.place, first.movement, 0, first.condition, anchor)
+            anchor = first.suspect_range if change.carried else anchor
+            self.points[key] = KnownPoint(key, 1, first.suspect_range, first.movement, 0, first.condition, anchor)
         return changes
 
     def decide(self, slots: Iterable[int], status: str = "hidden") -> None:
@@ -71,44 +79,46 @@ class Memory:
         for key, point in self.points.items():
             if point.condition is Condition.GONE:
                 continue
-            if point.place.slot in wanted:
+            if point.suspect_range.slot in wanted:
                 self.decided[key] = status
             elif key in self.decided:
                 continue
-            self.points[key] = KnownPoint(key, 1, point.place, point.movement, 0, point.condition, point.place)
+            self.points[key] = KnownPoint(
+                key, 1, point.suspect_range, point.movement, 0, point.condition, point.suspect_range
+            )
 
     def live(self) -> list[tuple[int, int, str]]:
         return sorted(
-            (point.place.slot, point.movement, self.decided.get(key, "new"))
+            (point.suspect_range.slot, point.movement, self.decided.get(key, "new"))
             for key, point in self.points.items()
             if point.condition is not Condition.GONE
         )
 
 
-def kinds(changes: list[PointChange]) -> list[tuple[Change, int]]:
-    return [(change.change, change.id) for change in changes]
+def kinds(changes: list[PointUpdate]) -> list[tuple[Transition, int]]:
+    return [(change.transition, change.id) for change in changes]
 
 
 def test_what_was_never_seen_is_new() -> None:
-    assert kinds(Memory().look(seen(10))) == [(Change.NEW, 0)]
+    assert kinds(Memory().look(seen(10))) == [(Transition.NEW, 0)]
 
 
 def test_what_is_seen_again_is_unchanged() -> None:
     memory = Memory()
     memory.look(seen(10), seen(20, -1))
-    assert kinds(memory.look(seen(10), seen(20, -1))) == [(Change.UNCHANGED, 1), (Change.UNCHANGED, 2)]
+    assert kinds(memory.look(seen(10), seen(20, -1))) == [(Transition.UNCHANGED, 1), (Transition.UNCHANGED, 2)]
 
 
 def test_what_is_seen_nearby_has_moved() -> None:
     memory = Memory()
     memory.look(seen(10))
-    assert kinds(memory.look(seen(13))) == [(Change.MOVED, 1)]
+    assert kinds(memory.look(seen(13))) == [(Transition.MOVED, 1)]
 
 
 def test_what_is_seen_no_more_is_gone_once() -> None:
     memory = Memory()
     memory.look(seen(10))
-    assert kinds(memory.look()) == [(Change.GONE, 1)]
+    assert kinds(memory.look()) == [(Transition.GONE, 1)]
     assert kinds(memory.look()) == []
 
 
@@ -116,14 +126,14 @@ def test_what_was_gone_comes_back() -> None:
     memory = Memory()
     memory.look(seen(10))
     memory.look()
-    assert kinds(memory.look(seen(11))) == [(Change.BACK, 1)]
+    assert kinds(memory.look(seen(11))) == [(Transition.BACK, 1)]
 
 
 def test_a_live_point_goes_before_one_that_was_gone() -> None:
     memory = Memory()
     memory.look(seen(12), seen(17))
     memory.look(seen(17))
-    assert kinds(memory.look(seen(14))) == [(Change.MOVED, 2)]
+    assert kinds(memory.look(seen(14))) == [(Transition.MOVED, 2)]
 
 
 def test_a_recovery_is_told_once() -> None:
@@ -163,7 +173,10 @@ def test_a_neighbour_that_nobody_decided_about_does_not_inherit() -> None:
 
 def test_alerts_that_see_one_step_at_neighbouring_commits_share_a_point() -> None:
     points = merge_sightings([seen(11, alert="b"), seen(10, alert="a"), seen(30, alert="b")], RULER)
-    assert [[(one.alert, one.place.slot) for one in point] for point in points] == [[("a", 10), ("b", 11)], [("b", 30)]]
+    assert [[(one.alert, one.suspect_range.slot) for one in point] for point in points] == [
+        [("a", 10), ("b", 11)],
+        [("b", 30)],
+    ]
 
 
 def level(count: int, mean: float, variance: float = 1.0) -> StableRegion:
@@ -208,7 +221,7 @@ def test_looking_twice_changes_nothing(history: list[list[tuple[int, int]]]) -> 
         memory.look(*(seen(*one) for one in look))
     before = dict(memory.points)
     changes = memory.look(*(seen(*one) for one in history[-1]))
-    assert {change.change for change in changes} <= {Change.UNCHANGED}
+    assert {change.transition for change in changes} <= {Transition.UNCHANGED}
     assert memory.points == before
 
 

@@ -45,7 +45,7 @@ def test_a_step_is_found_with_its_suspect_range(world: World) -> None:
     summary = world.run()
     assert (summary.new, summary.traces) == (1, 1)
     (point,) = world.points("parse")
-    assert (point.place.line, point.place.previous, point.place.slot) == ("main", 9, 10)
+    assert (point.suspect_range.line, point.suspect_range.previous, point.suspect_range.slot) == ("main", 9, 10)
     assert point.direction is Direction.REGRESSION
     assert point.condition is Condition.PRESENT
     assert point.alerts == ("quick",)
@@ -72,7 +72,7 @@ def test_an_unmeasured_stretch_widens_the_suspect_range(world: World) -> None:
     world.measure({"parse": levels((10, 20.0)) + gap + levels((10, 25.0))})
     world.run()
     (point,) = world.points("parse")
-    assert (point.place.previous, point.place.slot) == (9, 14)
+    assert (point.suspect_range.previous, point.suspect_range.slot) == (9, 14)
 
 
 def test_traces_that_step_at_one_place_make_one_regression(world: World) -> None:
@@ -152,9 +152,9 @@ def test_a_step_moves_when_a_result_inside_its_range_arrives(world: World) -> No
     world.put(11, {"parse": 25.0})
     assert world.run().moved == 1
     (after,) = world.points("parse")
-    assert (after.id, after.place.previous, after.place.slot) == (before.id, 9, 11)
+    assert (after.id, after.suspect_range.previous, after.suspect_range.slot) == (before.id, 9, 11)
     (regression,) = world.store.findings.regressions(world.repository)
-    assert (regression.id, regression.place) == (before.regression_id, after.place)
+    assert (regression.id, regression.suspect_range) == (before.regression_id, after.suspect_range)
 
 
 def test_a_level_that_came_back_has_recovered(world: World) -> None:
@@ -256,8 +256,8 @@ def test_the_answer_does_not_depend_on_where_detection_runs(world: World, tmp_pa
         run_alerts(other, [QUICK], runner=runner)
         found = other.findings.regressions(other.commits.repository("project"))
     expected = world.store.findings.regressions(world.repository)
-    assert [(one.place, len(one.members), one.hazard) for one in found] == [
-        (one.place, len(one.members), one.hazard) for one in expected
+    assert [(one.suspect_range, len(one.members), one.hazard) for one in found] == [
+        (one.suspect_range, len(one.members), one.hazard) for one in expected
     ]
 
 
@@ -337,7 +337,7 @@ def test_a_branch_shares_the_findings_of_its_base(world: World) -> None:
     world.store.commits.set_line(world.repository, "topic", [*range(30), *range(40, 60)], base="main", merge_base=29)
     world.measure({"parse": levels((10, 20.0), (30, 25.0), (20, 30.0))})
     world.run(QUICK, replace(QUICK, name="topic", line="topic"))
-    assert [(point.place.line, point.place.slot, point.alerts) for point in world.points("parse")] == [
+    assert [(point.suspect_range.line, point.suspect_range.slot, point.alerts) for point in world.points("parse")] == [
         ("main", 10, ("quick", "topic")),
         ("topic", 40, ("topic",)),
     ]
@@ -359,10 +359,10 @@ def test_renaming_the_default_line_changes_nothing(world: World) -> None:
 def test_a_rewritten_history_keeps_what_is_still_on_the_line(world: World) -> None:
     world.measure({"parse": levels((10, 20.0), (10, 25.0), (10, 30.0))})
     world.run()
-    before = {point.place.slot: point.id for point in world.points("parse")}
+    before = {point.suspect_range.slot: point.id for point in world.points("parse")}
     world.store.commits.set_line(world.repository, "main", [*range(5), *range(7, 25)])
     world.run()
-    assert {point.place.slot: point.id for point in world.points("parse")} == before
+    assert {point.suspect_range.slot: point.id for point in world.points("parse")} == before
 
 
 def test_a_slow_run_does_not_take_back_what_a_quicker_one_saw_in_newer_values(world: World) -> None:

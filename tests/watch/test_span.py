@@ -44,7 +44,7 @@ def test_the_region_before_a_step_reaches_back_to_the_change_before_the_window(w
     world.run(RECENT)
     follow(world, RECENT, series, first=25)
     first, second = world.points("parse")
-    assert (first.place.slot, second.place.slot) == (10, 60)
+    assert (first.suspect_range.slot, second.suspect_range.slot) == (10, 60)
     assert (second.before.first, second.before.count) == (10, 50)
 
 

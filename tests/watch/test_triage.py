@@ -52,7 +52,7 @@ def listed(world: World, *, processed: bool | None = None, selection: Selection 
 
 
 def first_place(world: World) -> Regression:
-    return next(one for one in listed(world) if one.place.slot == 10)
+    return next(one for one in listed(world) if one.suspect_range.slot == 10)
 
 
 def names(regression: Regression) -> list[str]:
@@ -60,7 +60,7 @@ def names(regression: Regression) -> list[str]:
 
 
 def test_the_unprocessed_list_is_sorted_by_hazard(busy: World) -> None:
-    assert [(one.place.slot, names(one)) for one in listed(busy, processed=False)] == [
+    assert [(one.suspect_range.slot, names(one)) for one in listed(busy, processed=False)] == [
         (10, ["print", "parse", "read"]),
         (20, ["pack"]),
     ]
@@ -69,7 +69,7 @@ def test_the_unprocessed_list_is_sorted_by_hazard(busy: World) -> None:
 def test_deciding_takes_a_regression_off_the_list_and_onto_the_other(busy: World) -> None:
     regression = first_place(busy)
     decide(busy.store, Targets((regression.id,)), who=ME, status=Status.ACKNOWLEDGED, note="seen")
-    assert [one.place.slot for one in listed(busy, processed=False)] == [20]
+    assert [one.suspect_range.slot for one in listed(busy, processed=False)] == [20]
     (processed,) = listed(busy, processed=True)
     assert processed.counts == {Status.ACKNOWLEDGED: 3}
     assert {(member.status, member.note) for member in processed.members} == {(Status.ACKNOWLEDGED, "seen")}
@@ -78,7 +78,7 @@ def test_deciding_takes_a_regression_off_the_list_and_onto_the_other(busy: World
 def test_some_members_can_be_hidden_and_the_rest_stays_to_be_dealt_with(busy: World) -> None:
     hidden = busy.points("read")[0]
     decide(busy.store, Targets(points=(hidden.id,)), who=ME, status=Status.HIDDEN)
-    (left,) = [one for one in listed(busy, processed=False) if one.place.slot == 10]
+    (left,) = [one for one in listed(busy, processed=False) if one.suspect_range.slot == 10]
     assert names(left) == ["print", "parse"]
     assert left.counts == {Status.NEW: 2, Status.HIDDEN: 1}
     assert [names(one) for one in listed(busy, processed=True)] == [["read"]]
@@ -105,7 +105,7 @@ def test_a_point_that_moves_takes_its_status_along(world: World) -> None:
     decide(world.store, Targets(points=(world.points("parse")[0].id,)), who=ME, status=Status.HIDDEN)
     world.put(12, {"parse": 20.0})
     assert world.run().moved == 1
-    assert [(point.place.previous, point.status) for point in world.points("parse")] == [(12, Status.HIDDEN)]
+    assert [(point.suspect_range.previous, point.status) for point in world.points("parse")] == [(12, Status.HIDDEN)]
 
 
 def test_a_ticket_by_itself_links(busy: World) -> None:
@@ -152,7 +152,7 @@ def test_the_log_has_an_entry_a_member_with_the_place_of_the_decision(busy: Worl
     decide(busy.store, Targets(points=(point.id,)), who=ME, status=Status.HIDDEN, note="noise")
     (entry,) = busy.store.findings.log([point.id])
     assert (entry.action, entry.status, entry.who, entry.note) == (Action.DECIDE, Status.HIDDEN, ME, "noise")
-    assert entry.place == point.place
+    assert entry.suspect_range == point.suspect_range
 
 
 def test_undo_restores_the_decision_before_and_is_an_entry_itself(busy: World) -> None:
@@ -186,7 +186,10 @@ def test_members_split_off_make_a_regression_of_their_own_and_stay_apart(busy: W
     split(busy.store, Targets(points=(point.id,)), who=ME)
     busy.measure({"read": levels((5, 5.5))}, first=30)
     busy.run()
-    assert sorted(sorted(names(one)) for one in listed(busy) if one.place.slot == 10) == [["parse", "print"], ["read"]]
+    assert sorted(sorted(names(one)) for one in listed(busy) if one.suspect_range.slot == 10) == [
+        ["parse", "print"],
+        ["read"],
+    ]
 
 
 def test_undoing_a_split_joins_the_members_again(busy: World) -> None:
@@ -203,7 +206,7 @@ def test_merged_regressions_stay_one_and_take_in_what_appears_there(busy: World)
     busy.run()
     (one,) = listed(busy)
     assert sorted(names(one)) == ["pack", "parse", "print", "read", "send"]
-    assert (one.place.previous, one.place.slot) == (9, 20)
+    assert (one.suspect_range.previous, one.suspect_range.slot) == (9, 20)
 
 
 def held(world: World) -> dict[int, int]:
@@ -348,14 +351,14 @@ def test_a_new_trace_at_a_triaged_place_is_new_by_itself(busy: World) -> None:
     decide(busy.store, Targets((first_place(busy).id,)), who=ME, status=Status.ACKNOWLEDGED)
     busy.measure({"send": levels((10, 3.0), (10, 5.0))})
     busy.run()
-    (left,) = [one for one in listed(busy, processed=False) if one.place.slot == 10]
+    (left,) = [one for one in listed(busy, processed=False) if one.suspect_range.slot == 10]
     assert names(left) == ["send"]
     assert left.counts == {Status.ACKNOWLEDGED: 3, Status.NEW: 1}
 
 
 def test_a_matching_ticket_takes_a_finding_off_the_list(busy: World) -> None:
     assert put_tickets(busy.store, busy.repository, [Ticket("PERF-1", "benchmark=parse", 10)]) == 1
-    (left,) = [one for one in listed(busy, processed=False) if one.place.slot == 10]
+    (left,) = [one for one in listed(busy, processed=False) if one.suspect_range.slot == 10]
     assert names(left) == ["print", "read"]
     assert busy.points("parse")[0].matched_ticket == "PERF-1"
 
@@ -428,12 +431,12 @@ def test_a_selection_filters_members(busy: World, selection: Selection, found: l
 )
 def test_a_list_is_sorted_as_asked(busy: World, sort: Sort, slots: list[int], *, descending: bool) -> None:
     found = busy.store.findings.regressions(busy.repository, sort=sort, descending=descending)
-    assert [one.place.slot for one in found] == slots
+    assert [one.suspect_range.slot for one in found] == slots
 
 
 def test_a_list_is_cut_into_pages(busy: World) -> None:
     pages = [busy.store.findings.regressions(busy.repository, offset=k, limit=1) for k in range(3)]
-    assert [[one.place.slot for one in page] for page in pages] == [[10], [20], []]
+    assert [[one.suspect_range.slot for one in page] for page in pages] == [[10], [20], []]
 
 
 def test_the_strongest_members_can_be_had_alone(busy: World) -> None:

@@ -60,8 +60,8 @@ def _found(instance: Instance, hashes: list[str]) -> list[Found]:
     return [
         Found(
             decode_key(point.key)["benchmark"],
-            places[point.place.previous],
-            places[point.place.slot],
+            places[point.suspect_range.previous],
+            places[point.suspect_range.slot],
             point.relative_size,
         )
         for regression in instance.store.findings.regressions(repository)

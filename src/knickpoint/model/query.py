@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote_to_bytes
 from knickpoint.model.errors import QueryError
 from knickpoint.model.pattern import compile_pattern
 
-__all__ = ["Condition", "Query", "parse_query", "parse_url_query"]
+__all__ = ["Query", "QueryTerm", "parse_query", "parse_url_query"]
 
 _PLAIN: Final = re.compile(r'[^\s"|&!~=*][^\s"|&*]*')
 _BAD_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
@@ -28,7 +28,7 @@ _MOST_PATTERNS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class QueryTerm:
     """What one param must be: any of what is wanted, and nothing of what is refused.
 
     Attributes:
@@ -73,13 +73,13 @@ class Condition:
     def _wants(self) -> bool:
         return bool(self.values or self.patterns or self.present or self.missing)
 
-    def with_more(self, other: Condition) -> Condition:
+    def with_more(self, other: QueryTerm) -> QueryTerm:
         """Return both conditions on the same param as one."""
 
         def both(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(dict.fromkeys(first + second))
 
-        return Condition(
+        return QueryTerm(
             self.name,
             both(self.values, other.values),
             both(self.patterns, other.patterns),
@@ -110,10 +110,10 @@ class Condition:
 class Query:
     """Conditions that must all hold, one a param, sorted by name; none at all match every trace."""
 
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[QueryTerm, ...] = ()
 
     @classmethod
-    def of(cls, *conditions: Condition) -> Query:
+    def of(cls, *conditions: QueryTerm) -> Query:
         """Join ``conditions``; those on the same param become alternatives.
 
         Raises:
@@ -125,7 +125,7 @@ class Query:
                 f"the query has {patterns:,} regular expressions and wildcards",
                 remedy=f"Use at most {_MOST_PATTERNS}, and join alternatives into one: name~(one|two).",
             )
-        joined: dict[str, Condition] = {}
+        joined: dict[str, QueryTerm] = {}
         for condition in conditions:
             known = joined.get(condition.name)
             joined[condition.name] = known.with_more(condition) if known else condition
@@ -215,7 +215,7 @@ def _pattern(text: str, column: int) -> str:
     return text
 
 
-def _url_condition(piece: str, column: int) -> Condition:
+def _url_condition(piece: str, column: int) -> QueryTerm:
     bad = _BAD_ESCAPE.search(piece)
     if bad:
         raise _fault("a percent sign that is not followed by two hex digits", column + bad.start(), "Write it as %25.")
@@ -225,24 +225,24 @@ def _url_condition(piece: str, column: int) -> Condition:
     except UnicodeDecodeError as error:
         raise _fault("the escaped bytes are not UTF-8", column) from error
     if not sign and name.startswith("!") and len(name) > 1:
-        return Condition(name[1:], missing=True)
+        return QueryTerm(name[1:], missing=True)
     if not name or not value:
         raise _fault(f"{piece!r} is not name=value", column, "Write name=value, name=* or !name.")
     return _valued(name, value, column + len(name_part) + 1)
 
 
-def _valued(name: str, value: str, column: int) -> Condition:
+def _valued(name: str, value: str, column: int) -> QueryTerm:
     if value == "*":
-        return Condition(name, present=True)
+        return QueryTerm(name, present=True)
     if value.startswith("!~"):
-        return Condition(name, refused_patterns=(_pattern(value[2:], column + 2),))
+        return QueryTerm(name, refused_patterns=(_pattern(value[2:], column + 2),))
     if value.startswith("~"):
-        return Condition(name, patterns=(_pattern(value[1:], column + 1),))
+        return QueryTerm(name, patterns=(_pattern(value[1:], column + 1),))
     if value.startswith("!"):
         if len(value) == 1:
             raise _fault("nothing stands after the exclamation mark", column, "Write name=!value or !name.")
-        return Condition(name, refused=(value[1:],))
-    return Condition(name, values=(value,))
+        return QueryTerm(name, refused=(value[1:],))
+    return QueryTerm(name, values=(value,))
 
 
 _Token = tuple[str, int, bool]
@@ -293,13 +293,13 @@ def _quotation(text: str, place: int) -> tuple[str, int]:
     return "".join(found), end + 1
 
 
-def _condition(word: list[_Token], text: str) -> Condition:
+def _condition(word: list[_Token], text: str) -> QueryTerm:
     """Read one word: ``name OP value|value…`` or ``!name``."""
     first, column, quoted = word[0]
     if not quoted and first == "!":
         if len(word) != 2 or (word[1][0] in ("=", "~", "!", "|", "&", "!=", "!~") and not word[1][2]):
             raise _fault("an exclamation mark must stand before one name", column, "Write !name.")
-        return Condition(word[1][0], missing=True)
+        return QueryTerm(word[1][0], missing=True)
     if len(word) < 2 or word[1][2] or word[1][0] not in _OPERATORS or (first in (*_OPERATORS, "|", "&") and not quoted):
         raise _fault(
             f"{text[column - 1 :].split(maxsplit=1)[0]!r} is not a condition",
@@ -315,7 +315,7 @@ def _condition(word: list[_Token], text: str) -> Condition:
     if operator in ("~", "!~"):
         pattern = _pattern("".join(token for token, _, _ in rest), start)
         return (
-            Condition(first, patterns=(pattern,)) if operator == "~" else Condition(first, refused_patterns=(pattern,))
+            QueryTerm(first, patterns=(pattern,)) if operator == "~" else QueryTerm(first, refused_patterns=(pattern,))
         )
     return Query.of(*(_choice(first, operator, choice, start) for choice in _choices(rest))).conditions[0]
 
@@ -330,18 +330,18 @@ def _choices(tokens: list[_Token]) -> list[list[_Token]]:
     return choices
 
 
-def _choice(name: str, operator: str, tokens: list[_Token], column: int) -> Condition:
+def _choice(name: str, operator: str, tokens: list[_Token], column: int) -> QueryTerm:
     value = "".join(token for token, _, _ in tokens)
     if not value:
         raise _fault("a value is missing", column, "Write name=value; a param cannot be empty.")
     wild = any("*" in token for token, _, quoted in tokens if not quoted)
     if operator == "=":
         if wild and value == "*":
-            return Condition(name, present=True)
-        return Condition(name, patterns=(_glob(tokens),)) if wild else Condition(name, values=(value,))
+            return QueryTerm(name, present=True)
+        return QueryTerm(name, patterns=(_glob(tokens),)) if wild else QueryTerm(name, values=(value,))
     if wild and value == "*":
-        return Condition(name, missing=True)
-    return Condition(name, refused_patterns=(_glob(tokens),)) if wild else Condition(name, refused=(value,))
+        return QueryTerm(name, missing=True)
+    return QueryTerm(name, refused_patterns=(_glob(tokens),)) if wild else QueryTerm(name, refused=(value,))
 
 
 def _glob(tokens: list[_Token]) -> str:

@@ -15,17 +15,17 @@ from knickpoint.model.unit import Better
 
 __all__ = [
     "Action",
-    "Change",
     "ChangePoint",
     "Condition",
     "Decision",
     "Direction",
     "KnownPoint",
-    "Place",
-    "PointChange",
+    "PointUpdate",
     "Regression",
     "Sighting",
     "Status",
+    "SuspectRange",
+    "Transition",
     "direction_of",
     "severity_of",
 ]
@@ -89,7 +89,7 @@ def severity_of(direction: Direction, relative_size: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SuspectRange:
     """A suspect range on a line: the change lies in (previous, slot].
 
     ``slot`` is the first measured commit at the new level, ``previous`` the last measured one before it.
@@ -116,7 +116,7 @@ class Sighting:
 
     alert: str
     trace_id: int
-    place: Place
+    suspect_range: SuspectRange
     movement: int
     direction: Direction
     interval: int
@@ -150,7 +150,7 @@ class ChangePoint:
     trace_id: int
     key: str
     unit: str
-    place: Place
+    suspect_range: SuspectRange
     movement: int
     direction: Direction
     before: StableRegion
@@ -198,7 +198,7 @@ class ChangePoint:
         return self.condition is Condition.GONE, self.processed, -self.severity, self.key, self.id
 
 
-class Change(Enum):
+class Transition(Enum):
     """What a new look at the data did to a change point."""
 
     NEW = "new"
@@ -218,15 +218,15 @@ class KnownPoint:
 
     id: int
     trace_id: int
-    place: Place
+    suspect_range: SuspectRange
     movement: int
     interval: int
     condition: Condition
-    anchor: Place | None = None
+    anchor: SuspectRange | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class PointChange:
+class PointUpdate:
     """What became of one change point, and what is to be kept of it.
 
     ``id`` is 0 for a new one. The first of ``sightings`` gives the numbers; there are none for one that is
@@ -234,7 +234,7 @@ class PointChange:
     place is out of reach.
     """
 
-    change: Change
+    transition: Transition
     id: int
     trace_id: int
     sightings: tuple[Sighting, ...]
@@ -261,7 +261,7 @@ class Decision:
     assignee: str = ""
     action: Action = Action.DECIDE
     undoes: int = 0
-    place: Place | None = None
+    suspect_range: SuspectRange | None = None
     regression_id: int = 0
 
 
@@ -279,7 +279,7 @@ class Regression:
 
     id: int
     repository: str
-    place: Place
+    suspect_range: SuspectRange
     members: tuple[ChangePoint, ...]
     counts: Mapping[Status, int] = field(default_factory=dict)
     conditions: Mapping[Condition, int] = field(default_factory=dict)

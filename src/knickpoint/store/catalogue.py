@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
-from knickpoint.model.query import Condition, Query
+from knickpoint.model.query import Query, QueryTerm
 from knickpoint.store.database import Database
 from knickpoint.store.packing import unpack
 from knickpoint.store.tables import traces as tables
@@ -263,7 +263,7 @@ def _streamed(connection: Connection, repository_id: int) -> Iterator[_Columns]:
         yield columns
 
 
-def _allowed(condition: Condition, values: list[str]) -> NDArray[np.bool_]:
+def _allowed(condition: QueryTerm, values: list[str]) -> NDArray[np.bool_]:
     """Return which codes a condition lets pass; code 0 is a missing param."""
     allowed = np.array(condition.accepts_each(values), dtype=np.bool_)
     allowed[0] = condition.accepts(None)

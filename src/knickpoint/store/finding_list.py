@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, and_, case, func, or_, select
 
 from knickpoint.model.errors import InputError
-from knickpoint.model.regression import ChangePoint, Condition, Direction, Place, Regression, Status
+from knickpoint.model.regression import ChangePoint, Condition, Direction, Regression, Status, SuspectRange
 from knickpoint.store.database import Database
 from knickpoint.store.finding_rows import change_point_of, moment
 from knickpoint.store.selection import Selection, effective_status, is_live, is_unprocessed, joined, selected
@@ -307,7 +307,7 @@ def list_regressions(
         Regression(
             id=key,
             repository=facts[key].repository,
-            place=Place(facts[key].line, facts[key].previous, facts[key].slot),
+            suspect_range=SuspectRange(facts[key].line, facts[key].previous, facts[key].slot),
             members=tuple(found[key]),
             counts=_by_status(counted[key], gone=False),
             conditions=_by_condition(counted[key]),

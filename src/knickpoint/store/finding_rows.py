@@ -15,9 +15,9 @@ from knickpoint.model.regression import (
     Decision,
     Direction,
     KnownPoint,
-    Place,
     Sighting,
     Status,
+    SuspectRange,
 )
 from knickpoint.model.step import StableRegion
 
@@ -77,9 +77,9 @@ def _region_values(region: StableRegion, name: str) -> dict[str, Any]:
 def step_values(sighting: Sighting) -> dict[str, Any]:
     """Return the columns that a change point and a sighting share."""
     return {
-        "line": sighting.place.line,
-        "previous": sighting.place.previous,
-        "slot": sighting.place.slot,
+        "line": sighting.suspect_range.line,
+        "previous": sighting.suspect_range.previous,
+        "slot": sighting.suspect_range.slot,
         "movement": sighting.movement,
         "interval": sighting.interval,
         "direction": sighting.direction.value,
@@ -104,7 +104,7 @@ def sighting_of(row: Values) -> Sighting:
     return Sighting(
         alert=row["alert"],
         trace_id=row["trace_id"],
-        place=Place(row["line"], row["previous"], row["slot"]),
+        suspect_range=SuspectRange(row["line"], row["previous"], row["slot"]),
         movement=row["movement"],
         direction=Direction(row["direction"]),
         interval=row["interval"],
@@ -141,7 +141,7 @@ def change_point_of(row: Values) -> ChangePoint:
         trace_id=row["trace_id"],
         key=row["trace_key"],
         unit=row["unit"],
-        place=Place(row["line"], row["previous"], row["slot"]),
+        suspect_range=SuspectRange(row["line"], row["previous"], row["slot"]),
         movement=row["movement"],
         direction=Direction(row["direction"]),
         before=_region_of(row, "before"),
@@ -176,11 +176,11 @@ def known_point_of(row: Values) -> KnownPoint:
     return KnownPoint(
         id=row["id"],
         trace_id=row["trace_id"],
-        place=Place(row["line"], row["previous"], row["slot"]),
+        suspect_range=SuspectRange(row["line"], row["previous"], row["slot"]),
         movement=row["movement"],
         interval=row["interval"],
         condition=Condition(row["condition"]),
-        anchor=Place(row["anchor_line"], row["anchor_previous"], row["anchor_slot"]) if anchored else None,
+        anchor=SuspectRange(row["anchor_line"], row["anchor_previous"], row["anchor_slot"]) if anchored else None,
     )
 
 
@@ -197,6 +197,6 @@ def decision_of(row: Values) -> Decision:
         assignee=row["assignee"],
         action=Action(row["action"]),
         undoes=row["undoes"],
-        place=Place(row["line"], row["previous"], row["slot"]),
+        suspect_range=SuspectRange(row["line"], row["previous"], row["slot"]),
         regression_id=row["regression_id"],
     )

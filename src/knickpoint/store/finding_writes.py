@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from knickpoint.model.frame import Trace
-from knickpoint.model.regression import Change, Condition, Place, PointChange, Status, severity_of
+from knickpoint.model.regression import Condition, PointUpdate, Status, SuspectRange, Transition, severity_of
 from knickpoint.store.database import Database
 from knickpoint.store.finding_rows import step_values, text_of_names
 from knickpoint.store.tables.findings import change_point, regression, sighting
@@ -22,7 +22,7 @@ class Membership:
     """The members of one regression by id; ``id`` is 0 for a regression that is not there yet."""
 
     id: int
-    place: Place
+    suspect_range: SuspectRange
     members: tuple[int, ...]
 
 
@@ -39,14 +39,14 @@ def _update(connection: Connection, table: Any, rows: Sequence[Mapping[str, Any]
     connection.execute(update(table).where(table.c.id == bindparam("key")).values(values), parameters)
 
 
-def _live_values(change: PointChange, seconds: float) -> dict[str, Any]:
+def _live_values(change: PointUpdate, seconds: float) -> dict[str, Any]:
     names = sorted(sighting.alert for sighting in change.sightings)
     first = change.sightings[0]
     severity = severity_of(first.direction, first.relative_size)
     return {**step_values(first), "severity": severity, "alerts": text_of_names(names), "changed": seconds}
 
 
-def _fresh_values(key: int, repository_id: int, change: PointChange, trace: Trace, seconds: float) -> dict[str, Any]:
+def _fresh_values(key: int, repository_id: int, change: PointUpdate, trace: Trace, seconds: float) -> dict[str, Any]:
     return {
         "id": key,
         "repository_id": repository_id,
@@ -70,7 +70,7 @@ def apply_changes(
     database: Database,
     connection: Connection,
     repository_id: int,
-    changes: Sequence[PointChange],
+    changes: Sequence[PointUpdate],
     traces: Mapping[int, Trace],
     *,
     seconds: float,
@@ -88,22 +88,22 @@ def apply_changes(
     fresh = [
         _fresh_values(key, repository_id, change, traces[change.trace_id], seconds)
         for key, change in pairs
-        if change.change is Change.NEW
+        if change.transition is Transition.NEW
     ]
     if fresh:
         connection.execute(change_point.insert(), fresh)
-    live = [(key, change) for key, change in pairs if change.change not in {Change.NEW, Change.GONE}]
+    live = [(key, change) for key, change in pairs if change.transition not in {Transition.NEW, Transition.GONE}]
     _update(connection, change_point, [{"id": key, **_live_values(change, seconds)} for key, change in live])
     carried = [
         {"id": key, "anchor_line": place.line, "anchor_previous": place.previous, "anchor_slot": place.slot}
         for key, change in live
-        if change.carried and (place := change.sightings[0].place)
+        if change.carried and (place := change.sightings[0].suspect_range)
     ]
     _update(connection, change_point, carried)
     gone = [
         {"id": key, "condition": Condition.GONE.value, "changed": seconds}
         for key, change in pairs
-        if change.change is Change.GONE
+        if change.transition is Transition.GONE
     ]
     _update(connection, change_point, gone)
     _replace_sightings(database, connection, repository_id, pairs)
@@ -111,7 +111,7 @@ def apply_changes(
 
 
 def _replace_sightings(
-    database: Database, connection: Connection, repository_id: int, pairs: Sequence[tuple[int, PointChange]]
+    database: Database, connection: Connection, repository_id: int, pairs: Sequence[tuple[int, PointUpdate]]
 ) -> None:
     numbers = database.numbers("ids")
     stale = delete(sighting).where(sighting.c.change_point_id.in_(select(numbers.c.value)))
@@ -177,7 +177,11 @@ def set_groups(
     moved: list[dict[str, Any]] = []
     members: list[dict[str, Any]] = []
     for group in groups:
-        place = {"line": group.place.line, "previous": group.place.previous, "slot": group.place.slot}
+        place = {
+            "line": group.suspect_range.line,
+            "previous": group.suspect_range.previous,
+            "slot": group.suspect_range.slot,
+        }
         if group.id:
             moved.append({"id": group.id, "changed": seconds, **place})
         else:

@@ -19,11 +19,11 @@ from knickpoint.model.regression import (
     Condition,
     Decision,
     KnownPoint,
-    Place,
-    PointChange,
+    PointUpdate,
     Regression,
     Sighting,
     Status,
+    SuspectRange,
 )
 from knickpoint.store.alert_book import AlertBook, AlertRun
 from knickpoint.store.bystanders import former_regressions, keep_bystanders
@@ -189,7 +189,9 @@ class Findings:
             repository = self._repository(rows[0]["repository_id"])
             position = self._position(repository)
         points = [change_point_of(row) for row in rows]
-        return sorted(points, key=lambda point: (position(point.place.line, point.place.slot), point.id))
+        return sorted(
+            points, key=lambda point: (position(point.suspect_range.line, point.suspect_range.slot), point.id)
+        )
 
     def points(self, ids: Collection[int]) -> list[ChangePoint]:
         """Return change points by id, in ascending order; ids that do not exist are left out."""
@@ -296,7 +298,7 @@ class Findings:
                     counted[Condition(row.condition), Status(row.status)] += row.number
         return counted
 
-    def apply(self, repository: Repository, changes: Sequence[PointChange], traces: Mapping[int, Trace]) -> list[int]:
+    def apply(self, repository: Repository, changes: Sequence[PointUpdate], traces: Mapping[int, Trace]) -> list[int]:
         """Write what a look at the data changed; return the id of each change point, in the same order."""
         with self._database.transaction() as connection:
             return apply_changes(
@@ -328,21 +330,21 @@ class Findings:
         with self._database.reading() as connection:
             return [dict(row) for row in connection.execute(query.order_by(point.id), bound).mappings()]
 
-    def spans(self, repository: Repository) -> list[tuple[Place, int]]:
+    def spans(self, repository: Repository) -> list[tuple[SuspectRange, int]]:
         """Return where live change points are, and in which regressions (0 for none), each pair once."""
         point = change_point.c
         query = select(point.line, point.previous, point.slot, point.regression_id).distinct()
         query = query.where(point.repository_id == repository.id, point.condition != Condition.GONE.value)
         with self._database.reading() as connection:
-            return [(Place(row[0], row[1], row[2]), row[3]) for row in connection.execute(query)]
+            return [(SuspectRange(row[0], row[1], row[2]), row[3]) for row in connection.execute(query)]
 
-    def places(self, repository: Repository) -> dict[int, Place]:
+    def places(self, repository: Repository) -> dict[int, SuspectRange]:
         """Return the place of every regression that has live members, by id."""
         own = (regression.c.repository_id == repository.id) & (regression.c.traces > 0)
         names = (regression.c.id, regression.c.line, regression.c.previous, regression.c.slot)
         with self._database.reading() as connection:
             rows = connection.execute(select(*names).where(own).order_by(regression.c.id))
-            return {row.id: Place(row.line, row.previous, row.slot) for row in rows}
+            return {row.id: SuspectRange(row.line, row.previous, row.slot) for row in rows}
 
     def has_loose_points(self, repository: Repository) -> bool:
         """Say whether there are live change points that no regression has taken in yet."""

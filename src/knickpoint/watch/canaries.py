@@ -56,7 +56,8 @@ def canary_warnings(store: Store, repository: Repository, query: str, *, line: s
     for frame in store.frames.blocks(own, ids):
         for row, trace in enumerate(frame.traces):
             warnings += [
-                CanaryWarning(trace, own.name, point.place.slot, point=point) for point in points.get(trace.id, [])
+                CanaryWarning(trace, own.name, point.suspect_range.slot, point=point)
+                for point in points.get(trace.id, [])
             ]
             values = np.asarray(frame.values[row], dtype=np.float64)
             measured = np.flatnonzero(~np.isnan(values))
@@ -65,7 +66,7 @@ def canary_warnings(store: Store, repository: Repository, query: str, *, line: s
             last = int(measured[-1])
             slot = int(frame.slots[last])
             judgement = judge(values[:last], values[last], better=trace.better)
-            known = any(point.place.slot == slot for point in points.get(trace.id, []))
+            known = any(point.suspect_range.slot == slot for point in points.get(trace.id, []))
             if judgement.verdict not in _CALM and not known:
                 warnings.append(CanaryWarning(trace, own.name, slot, judgement=judgement))
     return warnings
@@ -82,8 +83,11 @@ def in_doubt(
     canaries = {warning.trace.id for warning in warnings}
     found: dict[int, list[CanaryWarning]] = {}
     for regression in regressions:
-        positions = lines.line(regression.place.line).positions
-        begin, end = positions.get(regression.place.previous, -1), positions.get(regression.place.slot, -1)
+        positions = lines.line(regression.suspect_range.line).positions
+        begin, end = (
+            positions.get(regression.suspect_range.previous, -1),
+            positions.get(regression.suspect_range.slot, -1),
+        )
         shaken = [warning for warning in warnings if begin < positions.get(warning.slot, -1) <= end]
         if shaken and any(member.trace_id not in canaries for member in regression.members):
             found[regression.id] = shaken

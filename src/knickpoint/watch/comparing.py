@@ -69,7 +69,7 @@ def looked(store: Store, job: Job, lines: Lines, runner: Runner) -> Iterator[lis
 
 
 def _position(sighting: Sighting, lines: Lines) -> int | None:
-    return lines.line(sighting.place.line).positions.get(sighting.place.slot)
+    return lines.line(sighting.suspect_range.line).positions.get(sighting.suspect_range.slot)
 
 
 def _reported(old: Sequence[Sighting], look_: Look, lines: Lines) -> list[Sighting]:
@@ -95,12 +95,14 @@ def _reported(old: Sequence[Sighting], look_: Look, lines: Lines) -> list[Sighti
 def _still_seen(known: Sequence[Sighting], look_: Look, found: Sequence[Sighting], lines: Lines) -> list[Sighting]:
     """Return those of ``known``, all in the window, that are the same points as steps found before it."""
     staying = []
-    for name in sorted({sighting.place.line for sighting in look_.sightings}):
+    for name in sorted({sighting.suspect_range.line for sighting in look_.sightings}):
         ruler = Ruler(lines.line(name).positions, look_.measured)
-        before = [sighting for sighting in known if sighting.place.line == name]
-        now = [sighting for sighting in look_.sightings if sighting.place.line == name]
-        old = [(seen, spot) for seen in before if (spot := ruler.spot(seen.place, seen.movement, seen.interval))]
-        new = [(seen, spot) for seen in now if (spot := ruler.spot(seen.place, seen.movement, seen.interval))]
+        before = [sighting for sighting in known if sighting.suspect_range.line == name]
+        now = [sighting for sighting in look_.sightings if sighting.suspect_range.line == name]
+        old = [
+            (seen, spot) for seen in before if (spot := ruler.spot(seen.suspect_range, seen.movement, seen.interval))
+        ]
+        new = [(seen, spot) for seen in now if (spot := ruler.spot(seen.suspect_range, seen.movement, seen.interval))]
         pairs = pair_up([spot for _, spot in old], [spot for _, spot in new])
         staying += [old[i][0] for i, j in pairs if new[j][0] not in found]
     return staying
@@ -113,7 +115,7 @@ def _same(old: Sequence[Sighting], new: Sequence[Sighting]) -> bool:
 
 
 def _by_slot(sightings: Sequence[Sighting]) -> list[Sighting]:
-    return sorted(sightings, key=lambda one: (one.place.line, one.place.slot, one.movement))
+    return sorted(sightings, key=lambda one: (one.suspect_range.line, one.suspect_range.slot, one.movement))
 
 
 def compare(store: Store, job: Job, block: Sequence[Look], lines: Lines, fresh: dict[int, Fresh]) -> None:
@@ -123,8 +125,8 @@ def compare(store: Store, job: Job, block: Sequence[Look], lines: Lines, fresh: 
     for one in block:
         old = _by_slot([sighting for sighting in seen.get(one.trace.id, []) if sighting.alert == name])
         new = _by_slot(_reported(old, one, lines))
-        places = {(sighting.place, sighting.movement) for sighting in old}
-        kept = sum((sighting.place, sighting.movement) in places for sighting in new)
+        places = {(sighting.suspect_range, sighting.movement) for sighting in old}
+        kept = sum((sighting.suspect_range, sighting.movement) in places for sighting in new)
         job.kept += kept
         job.added += len(new) - kept
         job.lost += len(old) - kept

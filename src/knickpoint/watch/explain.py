@@ -186,12 +186,12 @@ class _Subject:
             )
             if step.index in chosen
         ]
-        commits = self.commits([sighting.place.slot for sighting in sightings])
+        commits = self.commits([sighting.suspect_range.slot for sighting in sightings])
         return tuple(
             ExplainedStep(
                 sighting,
-                commits[sighting.place.slot],
-                *self._fate(alert, sighting, older=sighting.place.slot in older),
+                commits[sighting.suspect_range.slot],
+                *self._fate(alert, sighting, older=sighting.suspect_range.slot in older),
             )
             for sighting in sightings
         )
@@ -201,7 +201,7 @@ class _Subject:
         if reason:
             return reason, None
         for point in self.points:
-            here = (point.place.slot, point.movement) == (sighting.place.slot, sighting.movement)
+            here = (point.suspect_range.slot, point.movement) == (sighting.suspect_range.slot, sighting.movement)
             if here and alert.name in point.alerts:
                 return "", point
         if older:
@@ -239,8 +239,8 @@ def explain_trace(
         if _near(
             measured,
             position,
-            lines.line(point.place.line).positions.get(point.place.previous, -1),
-            lines.line(point.place.line).positions.get(point.place.slot, -1),
+            lines.line(point.suspect_range.line).positions.get(point.suspect_range.previous, -1),
+            lines.line(point.suspect_range.line).positions.get(point.suspect_range.slot, -1),
         )
     )
     return Explanation(found, repository.name, int(measured.size), commit, told, near)

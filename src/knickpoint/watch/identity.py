@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.regression import Place
+from knickpoint.model.regression import SuspectRange
 
 __all__ = ["REACH", "Ruler", "Spot", "may_match", "pair_up"]
 
@@ -47,7 +47,7 @@ class Ruler:
     positions: Mapping[int, int]
     measured: NDArray[np.int64]
 
-    def spot(self, place: Place, movement: int, interval: int = 0) -> Spot | None:
+    def spot(self, place: SuspectRange, movement: int, interval: int = 0) -> Spot | None:
         """Find ``place`` on the ruler; None when its commit is not on the line any more.
 
         A ``previous`` that has left the line is taken for the measured commit before the place.

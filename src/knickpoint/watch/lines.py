@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from knickpoint.model.commit import Line, Repository
-from knickpoint.model.regression import Place
+from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
 
 __all__ = ["Lines"]
@@ -48,7 +48,7 @@ class Lines:
             line = base
         return line
 
-    def current(self, place: Place) -> Place:
+    def current(self, place: SuspectRange) -> SuspectRange:
         """Return ``place`` on a line that there is."""
         line = self.line(place.line)
-        return place if line.name == place.line else Place(line.name, place.previous, place.slot)
+        return place if line.name == place.line else SuspectRange(line.name, place.previous, place.slot)

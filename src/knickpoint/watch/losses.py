@@ -9,7 +9,7 @@ import numpy as np
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.query import parse_query
-from knickpoint.model.regression import Change
+from knickpoint.model.regression import Transition
 from knickpoint.store import Store
 from knickpoint.watch.checking import reason_against
 from knickpoint.watch.comparing import compare, leave, looked
@@ -82,7 +82,7 @@ def _count(store: Store, lines: Lines, fresh: dict[int, Fresh], found: dict[str,
         after = {
             change.id: {sighting.alert for sighting in change.sightings}
             for change in changes_of(entry, known.get(key, []), seen.get(key, []), lines)
-            if change.change is not Change.NEW
+            if change.transition is not Transition.NEW
         }
         for point in points.get(key, []):
             remaining = after.get(point.id, set())

@@ -27,11 +27,11 @@ def in_one_order(store: Store, found: Sequence[Found], sort: Sort, *, descending
         groups.setdefault(repository.id, []).append((repository, regression))
     commits: dict[tuple[int, int], Commit] = {}
     for key, group in groups.items():
-        slots = [regression.place.slot for _, regression in group]
+        slots = [regression.suspect_range.slot for _, regression in group]
         commits |= {(key, at.slot): at.commit for at in store.commits.get(group[0][0], slots)}
 
     def of_commit(name: str) -> Callable[[Found], Any]:
-        return lambda pair: str(getattr(commits.get((pair[0].id, pair[1].place.slot)), name, "")).lower()
+        return lambda pair: str(getattr(commits.get((pair[0].id, pair[1].suspect_range.slot)), name, "")).lower()
 
     keys: Mapping[Sort, Callable[[Found], Any]] = {
         Sort.CHANGE: lambda pair: pair[1].severity,

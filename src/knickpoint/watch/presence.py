@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from knickpoint.model.commit import Line
 from knickpoint.model.frame import Trace
-from knickpoint.model.query import Condition, Query
+from knickpoint.model.query import Query, QueryTerm
 from knickpoint.store import Store
 
 __all__ = ["Vanished", "failed_positions", "find_vanished", "is_held"]
@@ -69,7 +69,7 @@ def find_vanished(
         measured: the positions up to ``last`` at which benchmarks of the new results were measured, sorted. Where it is
             empty, as all of them are new, the newest commits count at which one of the candidates was measured.
     """
-    query = Query.of(*(Condition(name, values=(value,)) for name, value in shared.items()))
+    query = Query.of(*(QueryTerm(name, values=(value,)) for name, value in shared.items()))
     ids = np.setdiff1d(store.traces.select(line.repository, query), np.array(sorted(submitted), dtype=np.int64))
     columns = measured if measured.size else _with_runs(store, line, last)
     window = columns[-_WINDOW:]

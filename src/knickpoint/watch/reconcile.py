@@ -10,14 +10,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from knickpoint.model.alert import CLUSTER
-from knickpoint.model.regression import Change, Condition, KnownPoint, Place, PointChange, Sighting
+from knickpoint.model.regression import Condition, KnownPoint, PointUpdate, Sighting, SuspectRange, Transition
 from knickpoint.watch.identity import Ruler, Spot, pair_up
 
 __all__ = ["merge_sightings", "reconcile"]
 
 
 def _spot(ruler: Ruler, sighting: Sighting) -> Spot | None:
-    return ruler.spot(sighting.place, sighting.movement, sighting.interval)
+    return ruler.spot(sighting.suspect_range, sighting.movement, sighting.interval)
 
 
 def _evidence(sighting: Sighting) -> float:
@@ -69,22 +69,25 @@ def merge_sightings(sightings: Iterable[Sighting], ruler: Ruler) -> list[tuple[S
             else:
                 points.append((sighting,))
     ordered = [_by_authority(point) for point in points]
-    return sorted(ordered, key=lambda point: ruler.positions[point[0].place.slot])
+    return sorted(ordered, key=lambda point: ruler.positions[point[0].suspect_range.slot])
 
 
-def _change(known: KnownPoint, point: tuple[Sighting, ...], *, carried: bool) -> PointChange:
+def _change(known: KnownPoint, point: tuple[Sighting, ...], *, carried: bool) -> PointUpdate:
     first = point[0]
     if known.condition is Condition.GONE:
-        change = Change.BACK
-    elif (known.place.previous, known.place.slot) != (first.place.previous, first.place.slot):
-        change = Change.MOVED
+        change = Transition.BACK
+    elif (known.suspect_range.previous, known.suspect_range.slot) != (
+        first.suspect_range.previous,
+        first.suspect_range.slot,
+    ):
+        change = Transition.MOVED
     else:
-        change = Change.UNCHANGED
+        change = Transition.UNCHANGED
     recovered = first.condition is Condition.RECOVERED and known.condition is not Condition.RECOVERED
-    return PointChange(change, known.id, first.trace_id, point, carried=carried, recovered=recovered)
+    return PointUpdate(change, known.id, first.trace_id, point, carried=carried, recovered=recovered)
 
 
-def reconcile(known: Sequence[KnownPoint], sightings: Sequence[Sighting], ruler: Ruler) -> list[PointChange]:
+def reconcile(known: Sequence[KnownPoint], sightings: Sequence[Sighting], ruler: Ruler) -> list[PointUpdate]:
     """Return what became of the points of one trace on one line: known ones by id, then new ones by place.
 
     Decisions come first: the points that were there at the last decision about the trace are matched by
@@ -94,10 +97,12 @@ def reconcile(known: Sequence[KnownPoint], sightings: Sequence[Sighting], ruler:
     """
     points = merge_sightings(sightings, ruler)
     spots = [spot for point in points if (spot := _spot(ruler, point[0]))]
-    changes: dict[int, PointChange] = {}
+    changes: dict[int, PointUpdate] = {}
     free = list(range(len(points)))
 
-    def match(candidates: Iterable[KnownPoint], place_of: Callable[[KnownPoint], Place], *, carried: bool) -> None:
+    def match(
+        candidates: Iterable[KnownPoint], place_of: Callable[[KnownPoint], SuspectRange], *, carried: bool
+    ) -> None:
         old = [
             (one, spot)
             for one in candidates
@@ -110,11 +115,11 @@ def reconcile(known: Sequence[KnownPoint], sightings: Sequence[Sighting], ruler:
 
     ordered = sorted(known, key=lambda one: one.id)
     live = [one for one in ordered if one.condition is not Condition.GONE]
-    match((one for one in ordered if one.anchor), lambda one: one.anchor or one.place, carried=False)
-    match(live, lambda one: one.place, carried=True)
-    match(ordered, lambda one: one.place, carried=True)
+    match((one for one in ordered if one.anchor), lambda one: one.anchor or one.suspect_range, carried=False)
+    match(live, lambda one: one.suspect_range, carried=True)
+    match(ordered, lambda one: one.suspect_range, carried=True)
     for one in live:
         if one.id not in changes:
-            changes[one.id] = PointChange(Change.GONE, one.id, one.trace_id, ())
-    fresh = [PointChange(Change.NEW, 0, points[j][0].trace_id, points[j]) for j in free]
+            changes[one.id] = PointUpdate(Transition.GONE, one.id, one.trace_id, ())
+    fresh = [PointUpdate(Transition.NEW, 0, points[j][0].trace_id, points[j]) for j in free]
     return [changes[key] for key in sorted(changes)] + fresh

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import Place
+from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
 from knickpoint.store.findings import Membership
 from knickpoint.watch.grouping import Group, Member, assign_ids, group_members
@@ -47,7 +47,7 @@ class Moves:
     """The change points that came, moved or went, by id, and where they were before and are now."""
 
     ids: frozenset[int] = frozenset()
-    places: frozenset[Place] = frozenset()
+    places: frozenset[SuspectRange] = frozenset()
 
 
 def stretches(ranges: Iterable[Range]) -> list[Range]:
@@ -169,7 +169,7 @@ def regroup(
             known = {member: key for member, key in votes.items() if key not in taken}
             for group, key in zip(groups, assign_ids(groups, known), strict=True):
                 taken.add(key)
-                place = Place(name, slots[group.previous + 1], slots[group.position + 1])
+                place = SuspectRange(name, slots[group.previous + 1], slots[group.position + 1])
                 same = all(held[member] == key for member in group.members) and sizes[key] == len(group.members)
                 if key and same and known_places.get(key) == place:
                     continue

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
-from knickpoint.model.regression import Change, Place
+from knickpoint.model.regression import SuspectRange, Transition
 from knickpoint.store import Store
 from knickpoint.store.findings import AlertRun
 from knickpoint.watch.checking import reason_against
@@ -92,7 +92,7 @@ class _Tally:
     touched: set[int] = field(default_factory=set)
     doubtful: set[int] = field(default_factory=set)
     others: set[int] = field(default_factory=set)
-    places: set[Place] = field(default_factory=set)
+    places: set[SuspectRange] = field(default_factory=set)
 
     def settle(self, store: Store, jobs: Sequence[Job], fresh: dict[int, Fresh], lines: Lines) -> None:
         """Write ``fresh`` and empty it.
@@ -112,10 +112,10 @@ class _Tally:
                 fresh.update(again)
             if fresh:
                 settled = settle(store, fresh, lines)
-        self.new += settled.counts.get(Change.NEW, 0)
-        self.moved += settled.counts.get(Change.MOVED, 0)
-        self.gone += settled.counts.get(Change.GONE, 0)
-        self.returned += settled.counts.get(Change.BACK, 0)
+        self.new += settled.counts.get(Transition.NEW, 0)
+        self.moved += settled.counts.get(Transition.MOVED, 0)
+        self.gone += settled.counts.get(Transition.GONE, 0)
+        self.returned += settled.counts.get(Transition.BACK, 0)
         self.recovered += settled.recovered
         self.touched.update(settled.ids)
         self.others.update(settled.moves.ids)

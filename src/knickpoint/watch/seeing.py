@@ -10,7 +10,7 @@ from typing import Final
 from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.params import decode_key
-from knickpoint.model.regression import Direction, Place, Sighting, direction_of
+from knickpoint.model.regression import Direction, Sighting, SuspectRange, direction_of
 from knickpoint.model.step import StableRegion, Step
 from knickpoint.watch.grouping import Member, group_members
 from knickpoint.watch.lines import Lines
@@ -32,7 +32,7 @@ def _at_slots(region: StableRegion, frame: Frame) -> StableRegion:
 
 
 def sightings_of(alert: str, frame: Frame, row: int, steps: Sequence[Step], lines: Lines) -> list[Sighting]:
-    """Place the ``steps`` of the trace in a ``row`` of ``frame``, measure each, and say what became of it.
+    """SuspectRange the ``steps`` of the trace in a ``row`` of ``frame``, measure each, and say what became of it.
 
     The indices of the steps are columns of ``frame``.
     """
@@ -45,7 +45,7 @@ def sightings_of(alert: str, frame: Frame, row: int, steps: Sequence[Step], line
             Sighting(
                 alert=alert,
                 trace_id=trace.id,
-                place=Place(own.name, int(frame.slots[step.previous]), int(frame.slots[step.index])),
+                suspect_range=SuspectRange(own.name, int(frame.slots[step.previous]), int(frame.slots[step.index])),
                 movement=1 if step.size > 0 else -1,
                 direction=direction_of(change.size, trace.better),
                 interval=_interval(step),
@@ -117,7 +117,7 @@ def moved_together(
         return list(sightings)
     rows: dict[tuple[tuple[str, ...], float, str], list[Member]] = {}
     for number, sighting in enumerate(sightings):
-        place = sighting.place
+        place = sighting.suspect_range
         positions = lines.line(place.line).positions
         member = Member(number, positions.get(place.previous, -1), positions[place.slot])
         way = math.copysign(1, sighting.size)

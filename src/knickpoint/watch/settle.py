@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.frame import Trace
-from knickpoint.model.regression import Change, KnownPoint, PointChange, Sighting
+from knickpoint.model.regression import KnownPoint, PointUpdate, Sighting, Transition
 from knickpoint.store import Store
 from knickpoint.store.finding_rows import step_values
 from knickpoint.watch.identity import Ruler
@@ -41,7 +41,7 @@ class Settled:
     ``moves`` are the points that came, moved, went or came back.
     """
 
-    counts: Mapping[Change, int]
+    counts: Mapping[Transition, int]
     recovered: int
     ids: tuple[int, ...]
     moves: Moves = field(default_factory=Moves)
@@ -53,21 +53,23 @@ def _by_line(
     """Sort the known points and everything that the alerts see of a trace by line."""
     found: dict[str, tuple[list[KnownPoint], list[Sighting]]] = defaultdict(lambda: ([], []))
     for point in known:
-        place = lines.current(point.place)
+        place = lines.current(point.suspect_range)
         anchor = lines.current(point.anchor) if point.anchor else None
         if anchor and anchor.line != place.line:
             anchor = None
-        found[place.line][0].append(replace(point, place=place, anchor=anchor))
+        found[place.line][0].append(replace(point, suspect_range=place, anchor=anchor))
     kept = [sighting for sighting in seen if sighting.alert not in fresh.sightings]
     for sighting in [*kept, *(one for several in fresh.sightings.values() for one in several)]:
-        place = lines.current(sighting.place)
-        found[place.line][1].append(sighting if place is sighting.place else replace(sighting, place=place))
+        place = lines.current(sighting.suspect_range)
+        found[place.line][1].append(
+            sighting if place is sighting.suspect_range else replace(sighting, suspect_range=place)
+        )
     return found
 
 
-def changes_of(fresh: Fresh, known: Sequence[KnownPoint], seen: Sequence[Sighting], lines: Lines) -> list[PointChange]:
+def changes_of(fresh: Fresh, known: Sequence[KnownPoint], seen: Sequence[Sighting], lines: Lines) -> list[PointUpdate]:
     """Return what becomes of the points of one trace, given its ``known`` ones and what alerts saw of it before."""
-    changes: list[PointChange] = []
+    changes: list[PointUpdate] = []
     for name, (points, sightings) in sorted(_by_line(fresh, known, seen, lines).items()):
         measured = fresh.measured.get(name)
         if measured is None:
@@ -76,7 +78,7 @@ def changes_of(fresh: Fresh, known: Sequence[KnownPoint], seen: Sequence[Sightin
     return changes
 
 
-def _busy(changes: Sequence[PointChange], fresh: Fresh, seen: Sequence[Sighting]) -> list[PointChange]:
+def _busy(changes: Sequence[PointUpdate], fresh: Fresh, seen: Sequence[Sighting]) -> list[PointUpdate]:
     """Leave out points that stand as they stood before, to the last number: there is nothing to write.
 
     Where several alerts see a trace, any of its points may have lost the sighting of one of them: then all stay.
@@ -88,7 +90,7 @@ def _busy(changes: Sequence[PointChange], fresh: Fresh, seen: Sequence[Sighting]
     return [
         change
         for change in changes
-        if change.change is not Change.UNCHANGED
+        if change.transition is not Transition.UNCHANGED
         or change.carried
         or change.recovered
         or any(tuple(step_values(sighting).items()) not in stored for sighting in change.sightings)
@@ -112,12 +114,14 @@ def settle(store: Store, fresh: Mapping[int, Fresh], lines: Lines) -> Settled:
         ]
         traces = {key: one.trace for key, one in fresh.items()}
         ids = store.findings.apply(lines.repository, changes, traces)
-    counts = Counter(change.change for change in changes)
-    before = {point.id: point.place for points in known.values() for point in points}
-    other = [change for change in changes if change.change is not Change.UNCHANGED]
+    counts = Counter(change.transition for change in changes)
+    before = {point.id: point.suspect_range for points in known.values() for point in points}
+    other = [change for change in changes if change.transition is not Transition.UNCHANGED]
     places = {before[change.id] for change in other if change.id} | {
-        change.sightings[0].place for change in other if change.sightings
+        change.sightings[0].suspect_range for change in other if change.sightings
     }
-    moved = frozenset(key for key, change in zip(ids, changes, strict=True) if change.change is not Change.UNCHANGED)
+    moved = frozenset(
+        key for key, change in zip(ids, changes, strict=True) if change.transition is not Transition.UNCHANGED
+    )
     moves = Moves(moved, frozenset(places))
     return Settled(counts, sum(change.recovered for change in changes), tuple(ids), moves)

@@ -85,7 +85,7 @@ def _held(store: Store, ids: Sequence[int]) -> list[int]:
 
 
 def _regrouped(store: Store, ids: Collection[int], claims: Mapping[int, int] | None = None) -> Regrouped:
-    moves = Moves(frozenset(ids), frozenset(point.place for point in store.findings.points(ids)))
+    moves = Moves(frozenset(ids), frozenset(point.suspect_range for point in store.findings.points(ids)))
     parts = [
         regroup(store, repository, touched=ids, moves=moves, claims=claims or {})
         for repository in store.findings.repositories_of(ids)

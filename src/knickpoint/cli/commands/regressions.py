@@ -18,7 +18,7 @@ from knickpoint.model.errors import InputError
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
     from knickpoint.model.commit import Repository
-    from knickpoint.model.regression import ChangePoint, Place, Regression
+    from knickpoint.model.regression import ChangePoint, Regression, SuspectRange
     from knickpoint.store import Store
     from knickpoint.store.findings import Selection
 
@@ -80,7 +80,7 @@ _DETAILS = (
 class _Commits:
     """Hold the commits of one repository that its regressions are about, read at once."""
 
-    def __init__(self, store: Store, repository: Repository, places: Collection[Place]) -> None:
+    def __init__(self, store: Store, repository: Repository, places: Collection[SuspectRange]) -> None:
         from knickpoint.watch.lines import Lines
 
         self._lines = Lines(store, repository)
@@ -96,7 +96,7 @@ class _Commits:
             for own in store.commits.get(repository, sorted(slots))
         }
 
-    def _range(self, place: Place) -> Sequence[int]:
+    def _range(self, place: SuspectRange) -> Sequence[int]:
         line = self._lines.line(place.line)
         position = line.positions.get(place.slot)
         if position is None:
@@ -104,7 +104,7 @@ class _Commits:
         first = line.positions.get(place.previous, position - 1) + 1
         return line.slots[min(first, position) : position + 1]
 
-    def suspects(self, place: Place) -> list[Mapping[str, str]]:
+    def suspects(self, place: SuspectRange) -> list[Mapping[str, str]]:
         """Return the commits that the change may have come with, oldest first."""
         return [self._known[slot] for slot in self._ranges[place] if slot in self._known]
 
@@ -118,7 +118,7 @@ def _rows(store: Store, found: Sequence[tuple[Repository, Regression]]) -> Itera
         repository.id: _Commits(
             store,
             repository,
-            [point.place for own, regression in found if own == repository for point in regression.members],
+            [point.suspect_range for own, regression in found if own == repository for point in regression.members],
         )
         for repository in {own.id: own for own, _ in found}.values()
     }
@@ -128,15 +128,15 @@ def _rows(store: Store, found: Sequence[tuple[Repository, Regression]]) -> Itera
 
 
 def _row(repository: Repository, regression: Regression, point: ChangePoint, known: _Commits) -> dict[str, Any]:
-    suspects = known.suspects(point.place)
+    suspects = known.suspects(point.suspect_range)
     at = suspects[-1]
     return {
         "id": f"P{point.id}",
         "regression": f"R{regression.id}",
         "repository": repository.name,
-        "line": point.place.line,
+        "line": point.suspect_range.line,
         "commit": at["commit"],
-        "previous_commit": known.hash(point.place.previous),
+        "previous_commit": known.hash(point.suspect_range.previous),
         "suspects": suspects,
         "author": at["author"],
         "date": at["date"],

@@ -73,7 +73,7 @@ def read_changes(store: Store, key: int, line_name: str) -> ChangesAnswer:
         measured=len(measured),
         first=int(measured[0]) if len(measured) else None,
         last=int(measured[-1]) if len(measured) else None,
-        regions=split_levels(values, [line.positions[point.place.slot] for point in points]),
+        regions=split_levels(values, [line.positions[point.suspect_range.slot] for point in points]),
         changes=member_answers(store, repository, points),
         gone=member_answers(store, repository, gone),
     )
@@ -81,7 +81,7 @@ def read_changes(store: Store, key: int, line_name: str) -> ChangesAnswer:
 
 def _on_line(points: Sequence[ChangePoint], line: Line) -> list[ChangePoint]:
     """Return the points whose commit is on ``line``."""
-    return [point for point in points if point.place.slot in line.positions]
+    return [point for point in points if point.suspect_range.slot in line.positions]
 
 
 def list_runs(store: Store, key: int, revision: str) -> list[RunAnswer]:

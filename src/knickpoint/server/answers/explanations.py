@@ -51,7 +51,7 @@ def explain(instance: Instance, key: int, line_name: str, alert_name: str, commi
     own = next((each for each in told if not each.reason), told[0])
     line = store.commits.line(repository, own.line)
     kept = _kept(own.candidates)
-    fates = {step.sighting.place.slot: step for step in own.steps}
+    fates = {step.sighting.suspect_range.slot: step for step in own.steps}
     return ExplanationAnswer(
         trace=trace_answer(trace, repository.name),
         line=line.name,

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final
 
 from knickpoint.model.commit import Commit, Repository
-from knickpoint.model.regression import ChangePoint, Condition, Place, Regression
+from knickpoint.model.regression import ChangePoint, Condition, Regression, SuspectRange
 from knickpoint.model.step import Movement, StableRegion
 from knickpoint.server.answers.commits import choose_repository, commit_answer
 from knickpoint.server.answers.sparklines import sparklines
@@ -154,7 +154,7 @@ class _Places:
         wanted = [slot for slot in dict.fromkeys(slots) if slot not in self._commits]
         self._commits |= {own.slot: own.commit for own in self._store.commits.get(self.repository, wanted)}
 
-    def commit(self, place: Place) -> CommitAnswer:
+    def commit(self, place: SuspectRange) -> CommitAnswer:
         """Return the first commit at the new level."""
         position = self.lines.line(place.line).positions.get(place.slot)
         commit = self._commits.get(place.slot)
@@ -165,7 +165,7 @@ class _Places:
             )
         return commit_answer(commit, position)
 
-    def place(self, place: Place) -> PlaceAnswer:
+    def place(self, place: SuspectRange) -> PlaceAnswer:
         """Shape a suspect range."""
         positions = self.lines.line(place.line).positions
         previous, position = positions.get(place.previous), positions.get(place.slot)
@@ -265,12 +265,14 @@ def _groups(store: Store, found: Sequence[tuple[Repository, Regression]]) -> lis
         own = [regression for other, regression in found if other.id == repository.id]
         points = [point for regression in own for point in regression.members]
         places[repository.id] = _Places(store, repository)
-        places[repository.id].load(_slots([*(each.place for each in own), *(each.place for each in points)]))
+        places[repository.id].load(
+            _slots([*(each.suspect_range for each in own), *(each.suspect_range for each in points)])
+        )
         answers |= {member.id: member for member in _members(store, places[repository.id], points)}
     return [_group(places[repository.id], regression, answers) for repository, regression in found]
 
 
-def _slots(places: Iterable[Place]) -> list[int]:
+def _slots(places: Iterable[SuspectRange]) -> list[int]:
     return [slot for place in places for slot in (place.slot, place.previous)]
 
 
@@ -279,8 +281,8 @@ def _group(places: _Places, regression: Regression, answers: Mapping[int, Member
     return GroupAnswer(
         id=regression.id,
         repository=regression.repository,
-        place=places.place(regression.place),
-        commit=places.commit(regression.place),
+        place=places.place(regression.suspect_range),
+        commit=places.commit(regression.suspect_range),
         history=regression.history,
         hazard=regression.extreme,
         lead=points[0].id,
@@ -311,23 +313,23 @@ def history_answer(store: Store, repository: Repository) -> HistoryAnswer:
 def member_answers(store: Store, repository: Repository, points: Sequence[ChangePoint]) -> list[MemberAnswer]:
     """Shape change points of one repository, with values to draw."""
     places = _Places(store, repository)
-    places.load(_slots(point.place for point in points))
+    places.load(_slots(point.suspect_range for point in points))
     return _members(store, places, points)
 
 
 def _members(store: Store, places: _Places, points: Sequence[ChangePoint]) -> list[MemberAnswer]:
     traces = {trace.id: trace for trace in store.traces.get([point.trace_id for point in points])}
     drawn: dict[int, SparklineAnswer] = {}
-    for name in {point.place.line for point in points}:
-        own = [point for point in points if point.place.line == name]
+    for name in {point.suspect_range.line for point in points}:
+        own = [point for point in points if point.suspect_range.line == name]
         drawn |= sparklines(store, places.lines.line(name), own)
     return [
         MemberAnswer(
             id=point.id,
             regression=point.regression_id,
             trace=trace_answer(traces[point.trace_id], places.repository.name),
-            place=places.place(point.place),
-            commit=places.commit(point.place),
+            place=places.place(point.suspect_range),
+            commit=places.commit(point.suspect_range),
             movement=Movement.UP if (point.size or point.movement) > 0 else Movement.DOWN,
             direction=point.direction,
             before_level=point.before_level,

@@ -31,7 +31,7 @@ def sparklines(store: Store, line: Line, points: Sequence[ChangePoint]) -> dict[
     Points that are not on ``line`` are left out.
     """
     found: dict[int, SparklineAnswer] = {}
-    open_points = [point for point in points if point.place.slot in line.positions]
+    open_points = [point for point in points if point.suspect_range.slot in line.positions]
     for reach in _REACH:
         if not open_points:
             break
@@ -48,7 +48,7 @@ def _is_short(drawn: SparklineAnswer) -> bool:
 def _draw(store: Store, line: Line, points: Sequence[ChangePoint], reach: int) -> dict[int, SparklineAnswer]:
     found: dict[int, SparklineAnswer] = {}
     for near in _neighbours(line, points, reach):
-        places = [line.positions[point.place.slot] for point in near]
+        places = [line.positions[point.suspect_range.slot] for point in near]
         first = max(0, places[0] - reach)
         last = min(places[-1] + reach, len(line.slots)) - 1
         ids = sorted({point.trace_id for point in near})
@@ -68,8 +68,8 @@ def _neighbours(line: Line, points: Sequence[ChangePoint], reach: int) -> Iterat
     """Part ``points`` by place, so that those whose surroundings overlap are read at once."""
     near: list[ChangePoint] = []
     before = 0
-    for point in sorted(points, key=lambda point: line.positions[point.place.slot]):
-        place = line.positions[point.place.slot]
+    for point in sorted(points, key=lambda point: line.positions[point.suspect_range.slot]):
+        place = line.positions[point.suspect_range.slot]
         if near and place - before > reach:
             yield near
             near = []
