@@ -14,7 +14,7 @@ from tests.server.story import add_failure, add_machines, make_instance
 from knickpoint.instance import Instance, open_instance
 from knickpoint.server import serving
 from knickpoint.server.dashboard import STATIC
-from knickpoint.watch.triage import Targets, undo
+from knickpoint.watch.triage.decisions import Targets, undo
 
 _ARGUMENTS = [
     "--no-sandbox",

@@ -13,7 +13,7 @@ import pytest
 from knickpoint.cli.program import main
 from knickpoint.ingest import import_files
 from knickpoint.instance import create_instance
-from knickpoint.watch.run import run_alerts
+from knickpoint.watch.alert_run.run import run_alerts
 
 
 @dataclass(frozen=True)

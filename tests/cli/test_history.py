@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from knickpoint.instance import open_instance
-from knickpoint.watch.run import EVENT
+from knickpoint.watch.alert_run.run import EVENT
 
 from .conftest import EXAMPLE, Knick
 

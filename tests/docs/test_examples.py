@@ -19,8 +19,8 @@ from tests.repositories import GitRepository
 from knickpoint.cli.program import knick
 from knickpoint.ingest import import_files
 from knickpoint.instance import Config, create_instance, read_config
-from knickpoint.watch.alerts import compare_alerts
-from knickpoint.watch.run import run_alerts
+from knickpoint.watch.alert_config.applied_alerts import compare_alerts
+from knickpoint.watch.alert_run.run import run_alerts
 
 _TOP = Path(__file__).parent.parent.parent
 _PAGES = [_TOP / "README.md", _TOP / "docs" / "quick-start.md", *sorted(_TOP.glob("docs/guide/**/*.md"))]

@@ -17,7 +17,7 @@ from tests.repositories import GitRepository
 from knickpoint.ingest import CommitOrder, ImportState, Sidecar, import_data, import_files
 from knickpoint.instance import create_instance
 from knickpoint.model.commit import Commit
-from knickpoint.watch.run import run_alerts
+from knickpoint.watch.alert_run.run import run_alerts
 
 A, B, C = (letter * 40 for letter in "abc")
 EARLY, LATE = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)

@@ -14,8 +14,8 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.regression import ChangePoint, Condition, Status
 from knickpoint.store import unpack_ids
 from knickpoint.store.findings import Ticket
-from knickpoint.watch.run import RunSummary, run_alerts
-from knickpoint.watch.triage import Targets, decide, undo
+from knickpoint.watch.alert_run.run import RunSummary, run_alerts
+from knickpoint.watch.triage.decisions import Targets, decide, undo
 
 _ALERTS = (Alert("quick", method="threshold"),)
 

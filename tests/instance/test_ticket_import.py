@@ -13,7 +13,7 @@ from knickpoint.model.commit import Commit
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.store import Store, create_store
-from knickpoint.watch.run import default_alert, run_alerts
+from knickpoint.watch.alert_run.run import default_alert, run_alerts
 
 
 @pytest.fixture

@@ -225,7 +225,7 @@ def test_events_outlive_a_store_that_is_busy(instance: Instance, monkeypatch: py
         raise BusyError("somebody else is writing")
 
     with monkeypatch.context() as patch:
-        patch.setattr("knickpoint.watch.run.run_alerts", busy)
+        patch.setattr("knickpoint.watch.alert_run.run.run_alerts", busy)
         clock = Clock()
         worker = Worker(instance, clock=clock)
         for _ in range(9):

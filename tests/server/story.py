@@ -11,7 +11,7 @@ from pathlib import Path
 from knickpoint.ingest.importing import import_data
 from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import Instance, create_instance, open_instance
-from knickpoint.watch.run import run_alerts
+from knickpoint.watch.alert_run.run import run_alerts
 
 COMMITS = 60
 SLOWER = 30

@@ -14,7 +14,7 @@ from knickpoint.instance import Instance, open_instance
 from knickpoint.model.regression import PointUpdate, Transition
 from knickpoint.server import create_app
 from knickpoint.store.findings import Ticket
-from knickpoint.watch.tickets import put_tickets
+from knickpoint.watch.triage.tickets import put_tickets
 
 URL = "/api/v1/regressions"
 

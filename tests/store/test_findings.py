@@ -28,9 +28,9 @@ from knickpoint.model.unit import Better
 from knickpoint.store import Store
 from knickpoint.store.finding_rows import moment, step_values
 from knickpoint.store.findings import AlertRun, Membership, Selection, Sort, Ticket
-from knickpoint.watch.run import run_alerts
-from knickpoint.watch.tickets import put_tickets
-from knickpoint.watch.triage import Targets, decide, merge, split, undo
+from knickpoint.watch.alert_run.run import run_alerts
+from knickpoint.watch.triage.decisions import Targets, decide, merge, split, undo
+from knickpoint.watch.triage.tickets import put_tickets
 
 REGION = StableRegion(0, 9, 10, 1.0, 3.0, 2.0, 2.0, 0.25)
 TRACE = Trace(7, ",name=a%25b,", "ms", "time", Better.LOWER)

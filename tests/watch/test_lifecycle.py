@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 )
 
 from knickpoint.model.regression import ChangePoint, Condition, Status
-from knickpoint.watch.triage import Targets, decide, undo
+from knickpoint.watch.triage.decisions import Targets, decide, undo
 
 from .conftest import World, copied
 

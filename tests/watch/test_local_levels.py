@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from knickpoint.detect.steps import build_steps
-from knickpoint.watch.local_levels import NEAR, LocalChange, local_changes
+from knickpoint.watch.detection.local_levels import NEAR, LocalChange, local_changes
 
 WAVE = np.tile([0.0, 1.0, 0.0, -1.0], 10)
 

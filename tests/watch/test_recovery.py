@@ -4,8 +4,8 @@ import numpy as np
 
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.regression import Condition
-from knickpoint.watch.local_levels import local_changes
-from knickpoint.watch.recovery import conditions
+from knickpoint.watch.detection.local_levels import local_changes
+from knickpoint.watch.detection.recovery import conditions
 
 PRESENT, RECOVERED = Condition.PRESENT, Condition.RECOVERED
 

@@ -9,9 +9,9 @@ import pytest
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.alert import AlertDirection
 from knickpoint.model.regression import Direction, Sighting, Status
+from knickpoint.watch.detection.sightings import refusal, sightings_of
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.seeing import refusal, sightings_of
-from knickpoint.watch.triage import Targets, decide
+from knickpoint.watch.triage.decisions import Targets, decide
 
 from .conftest import QUICK, World, levels
 

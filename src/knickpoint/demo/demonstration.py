@@ -17,7 +17,7 @@ from knickpoint.ingest import import_files
 from knickpoint.instance import Instance, create_instance
 from knickpoint.model.errors import ConfigError, KnickpointError
 from knickpoint.model.params import decode_key
-from knickpoint.watch.run import run_alerts
+from knickpoint.watch.alert_run.run import run_alerts
 
 __all__ = ["Story", "tell"]
 

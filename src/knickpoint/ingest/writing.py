@@ -26,7 +26,7 @@ from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.params import decode_key
 from knickpoint.model.report import Problem, Report, RunReport, Severity
 from knickpoint.store import FileState, Put, Receipt, RunItem, Store
-from knickpoint.watch.boundary import drop_boundary
+from knickpoint.watch.triage.history_boundary import drop_boundary
 
 __all__ = ["Writer", "give_up", "keep_refused"]
 

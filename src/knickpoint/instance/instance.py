@@ -71,7 +71,7 @@ class Instance:
     @property
     def alerts(self) -> tuple[Alert, ...]:
         """The alerts of the configuration, or the one that watches everything where it names none."""
-        from knickpoint.watch.run import default_alert
+        from knickpoint.watch.alert_run.run import default_alert
 
         return tuple(self.config.alerts.values()) or (default_alert(),)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from knickpoint.instance.instance import Instance
     from knickpoint.model.commit import Repository
-    from knickpoint.watch.missing import MissingTrace
+    from knickpoint.watch.absence.missing_traces import MissingTrace
 
 __all__ = ["Notice", "NoticeKind", "notices_of"]
 
@@ -103,7 +103,7 @@ def _canaries(instance: Instance, repository: Repository) -> Iterator[Notice]:
 
 def _silences(instance: Instance, repository: Repository) -> Iterator[Notice]:
     """Yield a notice where everything stopped, and one for all traces that stopped at one commit: they are one job."""
-    from knickpoint.watch.missing import absences
+    from knickpoint.watch.absence.missing_traces import absences
 
     query = instance.config.missing.query
     found = absences(instance.store, repository, query, newer=_newer(instance, repository))

@@ -139,7 +139,7 @@ def put_rows(store: Store, rows: Sequence[TicketRow], *, repository: str = "", r
         InputError: a commit is unknown, or no repository is named and there are several; names the row.
     """
     from knickpoint.store.findings import Ticket
-    from knickpoint.watch.tickets import match_tickets, put_tickets
+    from knickpoint.watch.triage.tickets import match_tickets, put_tickets
 
     known = {own.name: own for own in store.commits.repositories()}
     only = next(iter(known)) if len(known) == 1 else ""

@@ -281,7 +281,7 @@ class Worker:
         return False
 
     def _run_alerts(self, traces: NDArray[np.int64] | None, progress: Callable[[int, int], None] | None) -> bool:
-        from knickpoint.watch.run import run_alerts
+        from knickpoint.watch.alert_run.run import run_alerts
 
         summary = run_alerts(
             self.instance.store,

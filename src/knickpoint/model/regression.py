@@ -141,7 +141,7 @@ class ChangePoint:
 
     ``id`` never changes while the point lives on under the identity rule (trace, direction, place).
     ``alerts`` are the names of those that found it, sorted. The numbers are those of the :class:`Sighting` of one of
-    them, chosen by the rule of :mod:`knickpoint.watch.reconcile`. ``matched_ticket`` is a ticket that covers this
+    them, chosen by the rule of :mod:`knickpoint.watch.identity.reconciliation`. ``matched_ticket`` is a ticket that covers this
     trace and place without a decision of a person. ``history`` says that its regression lies at or before the
     history boundary of its repository.
     """

@@ -60,7 +60,7 @@ class Findings:
     """Read and write the findings of a store.
 
     Alerts write through :mod:`knickpoint.watch`, which knows the rules of identity and of grouping; people
-    decide through :mod:`knickpoint.watch.triage`.
+    decide through :mod:`knickpoint.watch.triage.decisions`.
     """
 
     def __init__(self, database: Database) -> None:

@@ -11,8 +11,8 @@ from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
 
 if TYPE_CHECKING:
-    from knickpoint.watch.alerts import Difference
-    from knickpoint.watch.losses import Losses
+    from knickpoint.watch.alert_config.applied_alerts import Difference
+    from knickpoint.watch.alert_config.finding_losses import Losses
 
 __all__ = ["command"]
 
@@ -53,7 +53,7 @@ def command() -> None:
 @format_option
 def list_(instance: str | None, output: OutputFormat) -> None:
     """List the alerts of the configuration, whether they are applied, and why one cannot run."""
-    from knickpoint.watch.alerts import compare_alerts
+    from knickpoint.watch.alert_config.applied_alerts import compare_alerts
 
     with open_chosen_instance(instance) as opened:
         known = {one.name: one for one in compare_alerts(opened.store, opened.alerts)}
@@ -85,8 +85,8 @@ def apply(*, dry_run: bool, instance: str | None, output: OutputFormat) -> None:
     status or a ticket, and how many it sees no more but stay because another alert sees them. Those of a changed alert
     go at the next run. What an alert would find in addition is not counted.
     """
-    from knickpoint.watch.alerts import AlertChange, apply_alerts, compare_alerts
-    from knickpoint.watch.losses import losses_of
+    from knickpoint.watch.alert_config.applied_alerts import AlertChange, apply_alerts, compare_alerts
+    from knickpoint.watch.alert_config.finding_losses import losses_of
 
     with open_chosen_instance(instance) as opened:
         differences = compare_alerts(opened.store, opened.alerts)
@@ -98,7 +98,7 @@ def apply(*, dry_run: bool, instance: str | None, output: OutputFormat) -> None:
 
 
 def _rows(differences: Sequence[Difference], losses: Mapping[str, Losses]) -> list[dict[str, Any]]:
-    from knickpoint.watch.losses import Losses
+    from knickpoint.watch.alert_config.finding_losses import Losses
 
     rows = []
     for one in differences:

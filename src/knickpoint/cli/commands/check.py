@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from knickpoint.ingest.base import Base
     from knickpoint.instance import CanarySettings, Instance
     from knickpoint.model.commit import Repository
-    from knickpoint.watch.check import CheckedTrace, CheckReport
+    from knickpoint.watch.results_check import CheckedTrace, CheckReport
 
 __all__ = ["command"]
 
@@ -178,7 +178,7 @@ def command(
     """
     from knickpoint.ingest.base import find_base
     from knickpoint.ingest.reading import read_results
-    from knickpoint.watch.check import check_results
+    from knickpoint.watch.results_check import check_results
 
     with open_chosen_instance(instance) as opened:
         read = read_results(

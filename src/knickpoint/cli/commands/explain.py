@@ -16,7 +16,7 @@ from knickpoint.model.errors import InputError
 if TYPE_CHECKING:
     from knickpoint.model.commit import SlottedCommit
     from knickpoint.store import Store
-    from knickpoint.watch.explain import AlertExplanation, ExplainedStep, Explanation
+    from knickpoint.watch.explanation import AlertExplanation, ExplainedStep, Explanation
 
 __all__ = ["command"]
 
@@ -107,7 +107,7 @@ def command(trace: str, at: str | None, output: str, instance: str | None) -> No
 
     TRACE is a trace key, or a query that matches one trace, such as benchmark=parse.
     """
-    from knickpoint.watch.explain import explain_trace
+    from knickpoint.watch.explanation import explain_trace
 
     with open_chosen_instance(instance) as opened:
         explanation = explain_trace(opened.store, _the_trace(opened.store, trace), opened.alerts, at=at)

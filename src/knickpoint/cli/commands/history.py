@@ -76,7 +76,7 @@ def list_boundaries(instance: str | None, output: OutputFormat) -> None:
 @format_option
 def take(name: str, since: str, who: str, instance: str | None, output: OutputFormat) -> None:
     """Take history into work: the boundary moves back, and what is newer than it is to be triaged."""
-    from knickpoint.watch.boundary import take as take_history
+    from knickpoint.watch.triage.history_boundary import take as take_history
 
     with open_chosen_instance(instance) as opened:
         store = opened.store
@@ -97,7 +97,7 @@ def take(name: str, since: str, who: str, instance: str | None, output: OutputFo
 @format_option
 def set_until(name: str, until: str, who: str, instance: str | None, output: OutputFormat) -> None:
     """Declare everything up to a commit or date history, and everything newer work."""
-    from knickpoint.watch.boundary import set_boundary
+    from knickpoint.watch.triage.history_boundary import set_boundary
 
     with open_chosen_instance(instance) as opened:
         store = opened.store
@@ -121,7 +121,7 @@ def _chosen(store: Store, name: str, at: str) -> list[Repository]:
         InputError: there is no repository that has the commit.
         HistoryError: there is no repository of the name.
     """
-    from knickpoint.watch.boundary import is_date
+    from knickpoint.watch.triage.history_boundary import is_date
 
     if name:
         return [store.commits.repository(name)]
@@ -151,7 +151,7 @@ def _show(store: Store, repositories: Sequence[Repository], output: OutputFormat
 
 
 def _row(store: Store, repository: Repository) -> dict[str, Any]:
-    from knickpoint.watch.boundary import read_extent
+    from knickpoint.watch.triage.history_boundary import read_extent
 
     extent = read_extent(store, repository)
     commit, boundary, sides = extent.commit, extent.boundary, extent.sides

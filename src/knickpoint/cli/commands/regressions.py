@@ -217,7 +217,7 @@ def _list(opened: Instance, wish: _Wish, order: str, limit: int | None) -> tuple
     from dataclasses import replace
 
     from knickpoint.store.findings import Sort
-    from knickpoint.watch.one_order import in_one_order
+    from knickpoint.watch.regressions.merged_list import in_one_order
 
     sort, descending = Sort("commit" if order == "date" else order), order in _FALLING
     findings = opened.store.findings

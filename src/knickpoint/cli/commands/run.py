@@ -12,7 +12,7 @@ from knickpoint.cli.program import FAILED
 from knickpoint.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from knickpoint.watch.run import RunSummary
+    from knickpoint.watch.alert_run.run import RunSummary
 
 __all__ = ["command", "summary_lines"]
 
@@ -57,7 +57,7 @@ def command(*, names: tuple[str, ...], afresh: bool, instance: str | None, outpu
     The exit code is 0, with findings or without, and 2 when an alert could not run; the others run all the same.
     """
     from knickpoint.instance import forget_events
-    from knickpoint.watch.run import run_alerts
+    from knickpoint.watch.alert_run.run import run_alerts
 
     with open_chosen_instance(instance) as opened, Progress("Looking at traces") as progress:
         summary = run_alerts(

@@ -80,7 +80,7 @@ def put(file: str, *, repository: str, replace: bool, instance: str | None) -> N
 @instance_option
 def remove(names: tuple[str, ...], instance: str | None) -> None:
     """Forget tickets; what only they covered is unprocessed again."""
-    from knickpoint.watch.tickets import match_tickets
+    from knickpoint.watch.triage.tickets import match_tickets
 
     with open_chosen_instance(instance) as opened:
         store = opened.store

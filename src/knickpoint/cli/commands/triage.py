@@ -121,7 +121,7 @@ def command(
     ID is R12 (or 12) for a whole regression, P34 for the finding in one of its traces. Deciding about a regression
     decides about those of its findings that nobody has decided about.
     """
-    from knickpoint.watch import triage
+    from knickpoint.watch.triage import decisions as triage
 
     action = _chosen_action(status, split=split, merge=merge, undo=undo)
     with open_chosen_instance(instance) as opened:

@@ -15,7 +15,7 @@ from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.answers.traces import find_trace, repository_of, trace_answer
 from knickpoint.server.schemas.explanations import CandidateAnswer, CheckAnswer, ExplanationAnswer
 from knickpoint.server.schemas.finite import finite
-from knickpoint.watch.explain import AlertExplanation, ExplainedCandidate, ExplainedStep, explain_trace
+from knickpoint.watch.explanation import AlertExplanation, ExplainedCandidate, ExplainedStep, explain_trace
 
 __all__ = ["explain"]
 

@@ -10,7 +10,7 @@ from typing import Final
 from knickpoint.instance import Instance, notices_of
 from knickpoint.server.schemas.health import AlertAnswer, HealthAnswer, NoticeAnswer, WorkerAnswer
 from knickpoint.store.findings import AlertRun, Selection
-from knickpoint.watch.checking import reason_against
+from knickpoint.watch.alert_validation import reason_against
 
 __all__ = [
     "list_alerts",

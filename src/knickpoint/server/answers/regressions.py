@@ -27,9 +27,9 @@ from knickpoint.server.schemas.regressions import (
 from knickpoint.server.schemas.triage import ListFilter, MembersAnswer
 from knickpoint.store import Store
 from knickpoint.store.findings import Selection, Sort, Tally
-from knickpoint.watch.boundary import read_extent
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.one_order import in_one_order
+from knickpoint.watch.regressions.merged_list import in_one_order
+from knickpoint.watch.triage.history_boundary import read_extent
 
 __all__ = [
     "FEW_MEMBERS",

@@ -17,8 +17,8 @@ from knickpoint.server.schemas.triage import (
     UndoRequest,
 )
 from knickpoint.store import Store
-from knickpoint.watch import triage as watch
-from knickpoint.watch.triage import Targets, Triaged
+from knickpoint.watch.triage import decisions as watch
+from knickpoint.watch.triage.decisions import Targets, Triaged
 
 __all__ = ["list_decisions", "merge", "split", "triage", "undo"]
 

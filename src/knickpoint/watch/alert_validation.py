@@ -1,0 +1,117 @@
+"""Check alerts before they run: a query that can be read, a method that there is, and settings that can find something."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.detect import METHODS, cluster, find_steps, parameters_of, presets_of
+from knickpoint.model.alert import CLUSTER, Alert
+from knickpoint.model.errors import ConfigError, InputError
+from knickpoint.model.query import parse_query
+from knickpoint.watch.detection.clusters import narrowest
+
+__all__ = ["check_alert", "reason_against"]
+
+_BOUNDS: Final = (("minimum_effect", 0), ("minimum_traces", 1), ("window", 0))
+_LENGTH: Final = 60
+"""Values of the series that a method has to bear."""
+
+
+def check_alert(alert: Alert) -> None:
+    """Raise ``ConfigError`` when ``alert`` could not run: its query, method, parameters or bounds.
+
+    A ``window`` in which its method does not even see a step without noise, in the middle, is refused as well: such
+    an alert would never find anything, and never say so.
+    """
+    where = f"alert {alert.name!r}"
+    try:
+        parse_query(alert.query)
+    except InputError as error:
+        raise ConfigError(f"the query cannot be read: {error.message}", where=where, remedy=error.remedy) from error
+    method = alert.method.replace("-", "_")
+    if method not in {*METHODS, CLUSTER}:
+        raise ConfigError(
+            f"there is no method {alert.method!r}",
+            where=where,
+            remedy=f"The methods are: {', '.join(sorted({*METHODS, CLUSTER}))}.",
+        )
+    if method != CLUSTER:
+        known = {*parameters_of(alert.method), *(["preset"] if presets_of(alert.method) else [])}
+        strange = sorted(set(alert.parameters) - known)
+        if strange:
+            raise ConfigError(
+                f"the method {alert.method} has no parameter {strange[0]!r}",
+                where=where,
+                remedy=f"Its parameters are: {', '.join(sorted(known))}.",
+            )
+    for name, least in _BOUNDS:
+        if not getattr(alert, name) >= least:
+            raise ConfigError(f"{name} is {getattr(alert, name)}", where=where, remedy=f"Give {least} or more.")
+    if alert.minimum_effect == float("inf"):
+        raise ConfigError("minimum_effect is inf", where=where, remedy="Give a share of the mean: 0.02 is 2 %.")
+    reason, remedy = _probe(method, json.dumps(dict(alert.parameters), sort_keys=True), alert.window)
+    if reason:
+        raise ConfigError(reason, where=where, remedy=remedy)
+
+
+def reason_against(alert: Alert, repositories: Collection[str]) -> str:
+    """Say why ``alert`` cannot run in an instance that has results of ``repositories``, "" where it can."""
+    try:
+        check_alert(alert)
+    except ConfigError as error:
+        return f"{error.message.rstrip('.')}. {error.remedy}".strip()
+    if alert.repository and repositories and alert.repository not in repositories:
+        return f"there is no repository {alert.repository!r}. Correct the name, or import results of it first."
+    return ""
+
+
+@lru_cache(maxsize=1024)
+def _probe(method: str, parameters: str, window: int) -> tuple[str, str]:
+    """Return what is wrong with the parameters or the window, and the remedy; two empty texts for nothing."""
+    try:
+        if method == CLUSTER:
+            given = json.loads(parameters)
+            width = narrowest(given)
+            return _probe_together(given, min(window, width) if window else width)
+        return _probe_alone(method, json.loads(parameters), window)
+    except InputError as error:
+        return error.message, error.remedy
+
+
+def _level(length: int, step: int) -> NDArray[np.float64]:
+    return np.where(np.arange(length) < step, 10.0, 20.0)
+
+
+def _probe_alone(method: str, parameters: Mapping[str, Any], window: int) -> tuple[str, str]:
+    if not 0 < window <= _LENGTH:
+        find_steps(_level(_LENGTH, _LENGTH // 2), method=method, **parameters)
+        return "", ""
+    # An alert looks at as many values before its window as in it; probe the first step that it may report, which is
+    # followed by most values, and one in the middle of the window.
+    probes = (_level(2 * window, step) for step in (window + 1, window + window // 2))
+    if any(find_steps(probe, method=method, **parameters) for probe in probes):
+        return "", ""
+    return (
+        f"in a window of {window} measured commits the method {method} finds nothing, however large the step",
+        "Give a larger window, or none to look at everything.",
+    )
+
+
+def _probe_together(parameters: Mapping[str, Any], width: int) -> tuple[str, str]:
+    """Probe both ends of the part of a window in which a step counts: the rest is left to other windows."""
+    rows = max(4, int(parameters.get("minimum_members", 1)))
+    keys = [f",probe={row}," for row in range(rows)]
+    for step in (width // 4, width - width // 4 - 1):
+        clusters = cluster(np.tile(_level(width, step), (rows, 1)), keys, **parameters)
+        if not any(one.step is not None and one.interesting for one in clusters):
+            return (
+                f"in windows of {width} measured commits the method cluster misses steps, however large",
+                "Give a larger window, or a smaller edge: a quarter of the window, or less.",
+            )
+    return "", ""

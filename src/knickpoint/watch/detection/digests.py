@@ -1,0 +1,170 @@
+"""Tell what an alert has judged already: a digest of everything that its judgement of a trace depends on.
+
+Where the digest is the one of the alert's last look, judging again would see the same, and is left out. The record
+is ``docs/decisions/0056-what-did-not-change-is-not-judged-again.md``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from enum import Enum
+from hashlib import blake2b
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint import __version__
+from knickpoint.model.alert import CLUSTER, Alert
+from knickpoint.model.commit import Line
+from knickpoint.model.frame import Frame, Trace
+from knickpoint.store import Store
+from knickpoint.watch.detection.alert_window import known_columns, spans_of
+from knickpoint.watch.detection.sightings import group_key
+from knickpoint.watch.lines import Lines
+
+__all__ = ["Digester", "counts_together", "definition_of", "fold", "unjudged"]
+
+_BYTES: Final = 8
+_BLOCK_BYTES: Final = 64 * 2**20
+
+
+def definition_of(alert: Alert) -> dict[str, Any]:
+    """Return the settings of ``alert`` but for its name, as plain values."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Enum):
+            return value.value
+        return list(value) if isinstance(value, tuple) else value
+
+    return {name: plain(value) for name, value in asdict(alert).items() if name != "name"}
+
+
+def counts_together(alert: Alert) -> bool:
+    """Say whether what ``alert`` reports of a trace depends on the other traces of its group."""
+    return alert.minimum_traces > 1 or alert.method == CLUSTER
+
+
+def _number(digest: bytes) -> int:
+    return int.from_bytes(digest, "little") or 1
+
+
+class Digester:
+    """Make digests for one alert on one line.
+
+    They depend on the version of the program, the settings of the alert, the part of the line that it shares with
+    other lines, and on a trace's commits with values, in order, its values, which direction is better, and where an
+    alert with a window begins to look.
+    """
+
+    def __init__(self, alert: Alert, line: Line, lines: Lines) -> None:
+        seed = blake2b(digest_size=32)
+        seed.update(json.dumps([__version__, definition_of(alert), line.name], sort_keys=True).encode())
+        while line.base:
+            base = lines.line(line.base)
+            for shared in (line, base):
+                seed.update(np.array(shared.slots[: line.merge_base + 1], dtype="<i8").tobytes())
+            seed.update(f"{base.name}:{line.merge_base}".encode())
+            if base.name == line.name:
+                break
+            line = base
+        self._seed = seed.digest()
+
+    def rows(
+        self,
+        traces: Sequence[Trace],
+        slots: NDArray[np.int64],
+        values: NDArray[np.floating[Any]],
+        anchors: NDArray[np.int64] | None = None,
+    ) -> NDArray[np.uint64]:
+        """Return the digests of ``values`` (traces x slots), never 0.
+
+        ``anchors`` are the columns of the known change points that an alert with a window looks back to, -1 for none.
+        """
+        found = np.empty(len(traces), dtype=np.uint64)
+        held = ~np.isnan(values)
+        for row, trace in enumerate(traces):
+            mask = held[row]
+            digest = blake2b(trace.better.value.encode(), digest_size=_BYTES, key=self._seed)
+            digest.update(slots[mask].tobytes())
+            digest.update(values[row][mask].astype(np.float64).tobytes())
+            if anchors is not None and anchors[row] >= 0:
+                digest.update(f"from {slots[anchors[row]]}".encode())
+            found[row] = _number(digest.digest())
+        return found
+
+
+def fold(
+    alert: Alert,
+    traces: Sequence[Trace],
+    digests: NDArray[np.uint64],
+    anchors: Mapping[tuple[str, ...], int] | None = None,
+) -> NDArray[np.uint64]:
+    """Return for each trace one digest of its whole group.
+
+    ``anchors`` has, by group, the column of the known change point that an alert with a window looks back to.
+    """
+    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for row in sorted(range(len(traces)), key=lambda row: traces[row].id):
+        groups[group_key(alert, traces[row])].append(row)
+    found = np.empty(len(traces), dtype=np.uint64)
+    for key, rows in groups.items():
+        own = np.array([(traces[row].id, digests[row]) for row in rows], dtype=np.uint64)
+        digest = blake2b(own.tobytes(), digest_size=_BYTES)
+        if anchors and anchors.get(key, -1) >= 0:
+            digest.update(f"from {anchors[key]}".encode())
+        found[rows] = _number(digest.digest())
+    return found
+
+
+class _Groups:
+    """Gather, block by block, where groups that are judged together begin to be looked at."""
+
+    def __init__(self, alert: Alert) -> None:
+        self._alert = alert
+        self._held: dict[tuple[str, ...], NDArray[np.bool_]] = {}
+        self._known: dict[tuple[str, ...], set[int]] = defaultdict(set)
+
+    def add(self, frame: Frame, known: Mapping[int, Sequence[int]]) -> None:
+        held = ~np.isnan(frame.values)
+        for row, trace in enumerate(frame.traces):
+            key = group_key(self._alert, trace)
+            self._held[key] = held[row] | self._held.get(key, False)
+            self._known[key].update(known.get(trace.id, ()))
+
+    def anchors(self) -> dict[tuple[str, ...], int]:
+        return {
+            key: int(spans_of(held[None, :], self._alert.window, [sorted(self._known[key])]).anchor[0])
+            for key, held in self._held.items()
+        }
+
+
+def unjudged(
+    store: Store, alert: Alert, line: Line, *, ids: NDArray[np.int64], known: NDArray[np.uint64], lines: Lines
+) -> NDArray[np.int64]:
+    """Return those of ``ids`` whose digest is not the one in ``known``."""
+    if not known.any():
+        return ids
+    digester = Digester(alert, line, lines)
+    groups = _Groups(alert) if alert.method == CLUSTER and alert.window else None
+    digests: list[NDArray[np.uint64]] = []
+    traces: list[Trace] = []
+    for frame in store.frames.blocks(line, ids, memory=_BLOCK_BYTES):
+        seen = known_columns(store, alert, line, [trace.id for trace in frame.traces], first=frame.first)
+        anchors = None
+        if groups:
+            groups.add(frame, seen)
+        elif alert.window:
+            rows = [seen.get(trace.id, ()) for trace in frame.traces]
+            anchors = spans_of(~np.isnan(frame.values), alert.window, rows).anchor
+        digests.append(digester.rows(frame.traces, frame.slots, frame.values, anchors))
+        if counts_together(alert):
+            traces += frame.traces
+    own = np.concatenate(digests)
+    if counts_together(alert):
+        own = fold(alert, traces, own, groups.anchors() if groups else None)
+    changed: NDArray[np.int64] = ids[own != known]
+    return changed

@@ -1,0 +1,49 @@
+"""Say whether a level that was left came back later."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from knickpoint.model.regression import Condition
+from knickpoint.watch.detection.local_levels import LocalChange, LocalLevel
+
+__all__ = ["NEARER", "NOISE", "conditions", "returned"]
+
+NOISE: Final = 2.0
+"""Standard deviations of single values within which two levels are the same."""
+
+NEARER: Final = 3.0
+"""The level before lies so many times nearer than what the step changed it by."""
+
+_ROUNDING: Final = 1e-9
+
+
+def returned(before: LocalLevel, left: LocalLevel, later: LocalLevel) -> bool:
+    """Say whether ``later`` is the level ``before`` again, after the level ``left`` in between.
+
+    ``before`` and ``later`` differ by no more than :data:`NOISE` deviations, and by less than a third (one over
+    :data:`NEARER`) of what ``before`` and ``left`` differ by.
+    """
+    distance = abs(later.median - before.median)
+    spread = math.hypot(before.deviation, later.deviation) / math.sqrt(2)
+    tolerance = NOISE * spread + _ROUNDING * abs(before.median)
+    return distance <= tolerance and NEARER * distance < abs(left.median - before.median)
+
+
+def conditions(changes: Sequence[LocalChange]) -> list[Condition]:
+    """Return the condition of each of the steps of one series, given what each changed, in their order.
+
+    A step has RECOVERED when a later step moves the other way and the level after that one is, by
+    :func:`returned`, the level before the step; otherwise it is PRESENT.
+    """
+    return [
+        Condition.RECOVERED
+        if any(
+            later.size * change.size < 0 and returned(change.before, change.after, later.after)
+            for later in changes[place + 1 :]
+        )
+        else Condition.PRESENT
+        for place, change in enumerate(changes)
+    ]

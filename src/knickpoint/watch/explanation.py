@@ -1,0 +1,261 @@
+"""Say why there is, or is not, a finding in a trace: every candidate, every check, every filter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.detect import explain
+from knickpoint.model.alert import CLUSTER, Alert
+from knickpoint.model.commit import Repository, SlottedCommit
+from knickpoint.model.errors import AbsentError, HistoryError, InputError
+from knickpoint.model.frame import Frame, Trace
+from knickpoint.model.params import decode_key
+from knickpoint.model.query import parse_query
+from knickpoint.model.regression import ChangePoint, Sighting
+from knickpoint.model.step import Candidate, Detection
+from knickpoint.store import Store
+from knickpoint.watch.alert_validation import reason_against
+from knickpoint.watch.detection.alert_window import known_columns, spans_of, within
+from knickpoint.watch.detection.sightings import refusal, sightings_of
+from knickpoint.watch.identity.point_matching import REACH
+from knickpoint.watch.lines import Lines
+
+__all__ = ["AlertExplanation", "ExplainedCandidate", "ExplainedStep", "Explanation", "explain_trace"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedCandidate:
+    """A place that the method looked at: ``commit`` is the first one of the new level."""
+
+    commit: SlottedCommit
+    candidate: Candidate
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedStep:
+    """A step that the method accepted, and what became of it.
+
+    ``reason`` says why the alert did not report it, "" where it did. ``point`` is the change point that it
+    is known as, None where it is not (refused, or the alert has not run since the data changed).
+    """
+
+    sighting: Sighting
+    commit: SlottedCommit
+    reason: str
+    point: ChangePoint | None
+
+
+@dataclass(frozen=True, slots=True)
+class AlertExplanation:
+    """What one alert makes of the trace.
+
+    ``reason`` says why it does not look at it, "" where it does; without a look ``detection`` is None and
+    there are no candidates and no steps. ``omitted`` counts the candidates left out because they are not near
+    the commit that was asked for.
+    """
+
+    alert: Alert
+    line: str
+    reason: str
+    detection: Detection | None = None
+    candidates: tuple[ExplainedCandidate, ...] = ()
+    steps: tuple[ExplainedStep, ...] = ()
+    omitted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Everything that was decided about one trace.
+
+    ``measured`` counts its values on the line. ``at`` is the commit that was asked for. ``points`` are its
+    change points near there, those that are gone included.
+    """
+
+    trace: Trace
+    repository: str
+    measured: int
+    at: SlottedCommit | None
+    alerts: tuple[AlertExplanation, ...]
+    points: tuple[ChangePoint, ...]
+
+
+def _find(store: Store, trace: int | str) -> tuple[Repository, Trace]:
+    key = trace
+    if isinstance(trace, int):
+        try:
+            key = store.traces.get([trace])[0].key
+        except AbsentError:
+            key = ""
+    for repository in store.commits.repositories():
+        for found in store.traces.find(repository, str(key)):
+            if trace in {found.id, found.key}:
+                return repository, found
+    raise InputError(
+        f"there is no trace {trace!r}",
+        remedy="Give a trace key, as in ,benchmark=parse,os=linux, or the id of a trace.",
+    )
+
+
+def _not_watched(alert: Alert, repository: Repository, trace: Trace) -> str:
+    failure = reason_against(alert, ())
+    if failure:
+        return f"the alert cannot run: {failure}"
+    if alert.repository not in {"", repository.name}:
+        return f"the alert watches the repository {alert.repository!r}"
+    if not parse_query(alert.query).matches(decode_key(trace.key)):
+        return f"the query {alert.query!r} does not match the trace"
+    if alert.method == CLUSTER:
+        return f"the method {alert.method} judges traces together; this one has no verdict of its own"
+    return ""
+
+
+def _near(measured: NDArray[np.int64], at: int | None, previous: int, position: int) -> bool:
+    """Say whether the place (previous, position] is what was asked for: it holds ``at`` or is near to it."""
+    if at is None or previous < at <= position:
+        return True
+    ranks = np.searchsorted(measured, [at, position])
+    return bool(abs(int(ranks[0]) - int(ranks[1])) <= REACH)
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """The trace that is asked about, with what is known of it."""
+
+    store: Store
+    lines: Lines
+    trace: Trace
+    points: tuple[ChangePoint, ...]
+    at: int | None
+
+    def commits(self, slots: Sequence[int]) -> dict[int, SlottedCommit]:
+        wanted = sorted(set(slots))
+        return {found.slot: found for found in self.store.commits.get(self.lines.repository, wanted)}
+
+    def explain(self, alert: Alert) -> AlertExplanation:
+        reason = _not_watched(alert, self.lines.repository, self.trace)
+        line = self.lines.line(alert.line)
+        if reason:
+            return AlertExplanation(alert, line.name, reason)
+        frame = self.store.frames.read(line, [self.trace.id])
+        known = known_columns(self.store, alert, line, [self.trace.id], first=frame.first)
+        spans = spans_of(~np.isnan(frame.values), alert.window, [known.get(self.trace.id, ())])
+        values = np.asarray(within(frame.values, spans)[0], dtype=np.float64)
+        detection = explain(values, method=alert.method, **alert.parameters)
+        measured = np.flatnonzero(~np.isnan(frame.values[0]))
+        at = None if self.at is None else line.positions.get(self.at, -1)
+        near = [one for one in detection.candidates if _near(measured, at, one.index, one.index)]
+        commits = self.commits([int(frame.slots[one.index]) for one in near])
+        candidates = [
+            ExplainedCandidate(commits[int(frame.slots[one.index])], one)
+            for one in near
+            if int(frame.slots[one.index]) in commits
+        ]
+        return AlertExplanation(
+            alert,
+            line.name,
+            "",
+            detection,
+            tuple(candidates),
+            self._steps(alert, frame, detection, measured, at, reported=int(spans.reported[0])),
+            len(detection.candidates) - len(candidates),
+        )
+
+    def _steps(
+        self,
+        alert: Alert,
+        frame: Frame,
+        detection: Detection,
+        measured: NDArray[np.int64],
+        at: int | None,
+        *,
+        reported: int,
+    ) -> tuple[ExplainedStep, ...]:
+        older = {int(frame.slots[step.index]) for step in detection.steps if alert.window and step.index <= reported}
+        steps = [step for step in detection.steps if _near(measured, at, step.previous, step.index)]
+        chosen = {step.index for step in steps}
+        sightings = [
+            sighting
+            for step, sighting in zip(
+                detection.steps,
+                sightings_of(alert.name, frame, 0, detection.steps, self.lines),
+                strict=True,
+            )
+            if step.index in chosen
+        ]
+        commits = self.commits([sighting.suspect_range.slot for sighting in sightings])
+        return tuple(
+            ExplainedStep(
+                sighting,
+                commits[sighting.suspect_range.slot],
+                *self._fate(alert, sighting, older=sighting.suspect_range.slot in older),
+            )
+            for sighting in sightings
+        )
+
+    def _fate(self, alert: Alert, sighting: Sighting, *, older: bool) -> tuple[str, ChangePoint | None]:
+        reason = refusal(alert, sighting)
+        if reason:
+            return reason, None
+        for point in self.points:
+            here = (point.suspect_range.slot, point.movement) == (sighting.suspect_range.slot, sighting.movement)
+            if here and alert.name in point.alerts:
+                return "", point
+        if older:
+            return f"it lies before the alert's window of the last {alert.window:,} values", None
+        if alert.minimum_traces > 1:
+            return f"fewer than {alert.minimum_traces} traces of its group moved here", None
+        return "the alert has not run since these results came in", None
+
+
+def explain_trace(
+    store: Store, trace: int | str, alerts: Sequence[Alert], *, at: str | int | None = None
+) -> Explanation:
+    """Replay what ``alerts`` do with ``trace`` (its id or its key), without writing anything.
+
+    ``at`` keeps what is near one commit, given as a revision or as a slot: candidates and steps within
+    :data:`~knickpoint.watch.identity.point_matching.REACH` measured commits of it, and those whose suspect range holds it.
+
+    Raises:
+        InputError: there is no such trace, or an alert cannot be used.
+        HistoryError: there is no such commit.
+    """
+    repository, found = _find(store, trace)
+    lines = Lines(store, repository)
+    commit = _commit(store, repository, at)
+    points = tuple(store.findings.change_points(found.id, gone=True))
+    frame = store.frames.read(lines.default, [found.id])
+    measured = np.flatnonzero(~np.isnan(frame.values[0]))
+    slot = commit.slot if commit else None
+    subject = _Subject(store, lines, found, points, slot)
+    told = tuple(subject.explain(alert) for alert in sorted(alerts, key=lambda alert: alert.name))
+    position = None if slot is None else lines.default.positions.get(slot, -1)
+    near = tuple(
+        point
+        for point in points
+        if _near(
+            measured,
+            position,
+            lines.line(point.suspect_range.line).positions.get(point.suspect_range.previous, -1),
+            lines.line(point.suspect_range.line).positions.get(point.suspect_range.slot, -1),
+        )
+    )
+    return Explanation(found, repository.name, int(measured.size), commit, told, near)
+
+
+def _commit(store: Store, repository: Repository, at: str | int | None) -> SlottedCommit | None:
+    if at is None:
+        return None
+    found = (
+        store.commits.find(repository, at)
+        if isinstance(at, str)
+        else next(iter(store.commits.get(repository, [at])), None)
+    )
+    if found is None:
+        raise HistoryError(
+            f"there is no commit {at!r}", where=repository.name, remedy="Give a full hash, its beginning, or a number."
+        )
+    return found

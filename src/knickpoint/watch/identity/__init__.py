@@ -1,0 +1,1 @@
+"""Decide which findings are new, moved, unchanged, gone or back."""

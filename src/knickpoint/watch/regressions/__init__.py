@@ -1,0 +1,1 @@
+"""Group the change points of many traces into regressions."""

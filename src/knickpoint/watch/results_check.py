@@ -1,0 +1,348 @@
+"""Judge new results against history: the verdict on a commit, a patch or a pull request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.detect import judge
+from knickpoint.model.commit import Line, Repository
+from knickpoint.model.errors import HistoryError
+from knickpoint.model.frame import Trace
+from knickpoint.model.judgement import Judgement
+from knickpoint.model.params import decode_key
+from knickpoint.model.report import Outcome, RunReport
+from knickpoint.model.step import Verdict
+from knickpoint.model.unit import Better, convert, read_unit
+from knickpoint.store import Store
+from knickpoint.watch.absence.vanished_traces import Vanished, failed_positions, find_vanished
+
+__all__ = ["CheckReport", "CheckedTrace", "check_results"]
+
+_LONGEST_MESSAGE: Final = 200
+"""Characters that a reason takes over of what a failed benchmark printed."""
+
+_BENCHMARK: Final = "benchmark"
+_SUBJECT: Final = frozenset({_BENCHMARK, "metric", "stat"})
+"""Params that say what was measured; the others say where and how."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTrace:
+    """The verdict on one trace.
+
+    ``values`` has one value a run, in ``unit``, the unit of the history where there is one; none where the benchmark
+    failed, was skipped or vanished. ``trace`` is None where the history does not know the key. ``failed`` holds what
+    failed runs said.
+    """
+
+    key: str
+    trace: Trace | None
+    unit: str
+    values: tuple[float, ...]
+    judgement: Judgement
+    failed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """The verdicts on all traces of the new results, and on those that vanished, by key.
+
+    ``base`` is the slot of the last commit that counted as history, None where there is no history at all. ``measured``
+    counts the commits of that history at which a benchmark of the new results was measured, and ``newest`` is the slot
+    of the last one, None without any. ``left_out`` counts the traces of other benchmarks that the base has: where the
+    new results hold a single benchmark they are not missed, since it may have been measured alone on purpose.
+    """
+
+    line: str
+    base: int | None
+    traces: tuple[CheckedTrace, ...]
+    counts: Mapping[Verdict, int] = field(default_factory=dict)
+    measured: int = 0
+    newest: int | None = None
+    left_out: int = 0
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the whole: regressed if any trace is, no data if none could be judged."""
+        worst = (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.UNCHANGED, Verdict.UNSTABLE)
+        return next((verdict for verdict in worst if self.counts.get(verdict)), Verdict.NO_DATA)
+
+
+@dataclass(slots=True)
+class _Given:
+    """What the new results say about one key: by dimension, a value and its unit for each run."""
+
+    measured: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
+    better: Better = Better.UNKNOWN
+    failed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+    @property
+    def runs(self) -> int:
+        """The number of runs that measured it, or failed."""
+        return max((len(values) for values in self.measured.values()), default=0) + len(self.failed)
+
+
+@dataclass(frozen=True)
+class _History:
+    """What the store has of some keys on a line up to and including a position.
+
+    ``traces`` are those of the keys, sorted by id, and ``values`` their traces x positions.
+    """
+
+    store: Store
+    line: Line
+    last: int
+    traces: tuple[Trace, ...]
+    values: NDArray[np.float64]
+
+    @classmethod
+    def read(cls, store: Store, line: Line, last: int, keys: Iterable[str]) -> _History:
+        ids = sorted(number for found in store.traces.find_ids(line.repository, keys).values() for number in found)
+        values = np.empty((len(ids), 0))
+        if ids and last >= 0:
+            values = np.asarray(store.frames.values(line, ids, last=last), dtype=np.float64)
+        return cls(store, line, last, tuple(store.traces.get(ids)), values)
+
+    @cached_property
+    def measured(self) -> NDArray[np.int64]:
+        """The positions at which any of the traces was measured."""
+        return np.flatnonzero((~np.isnan(self.values)).any(axis=0))
+
+    @cached_property
+    def newest(self) -> list[int]:
+        """The last position at which each trace was measured, -1 for never."""
+        return [int(np.flatnonzero(~np.isnan(row)).max(initial=-1)) for row in self.values]
+
+    @cached_property
+    def rows(self) -> dict[str, list[int]]:
+        """Key → rows of its traces, one for each dimension."""
+        found: dict[str, list[int]] = {}
+        for row, trace in enumerate(self.traces):
+            found.setdefault(trace.key, []).append(row)
+        return found
+
+    @cached_property
+    def failures(self) -> Mapping[str, int]:
+        """Key → the newest position at which it failed."""
+        return failed_positions(self.store, self.line, self.last) if self.last >= 0 else {}
+
+    def of(self, key: str) -> dict[str, int]:
+        """Return dimension → row of the traces of a key that were measured, the last measured one first."""
+        rows = [row for row in self.rows.get(key, []) if self.newest[row] >= 0]
+        rows.sort(key=lambda row: -self.newest[row])
+        return {self.traces[row].dimension: row for row in rows}
+
+    def name(self, position: int) -> str:
+        """Return the short hash of the commit at a position."""
+        return self.name_of(self.line.slots[position])
+
+    def name_of(self, slot: int) -> str:
+        """Return the short hash of the commit at a slot."""
+        return self.store.commits.get(self.line.repository, [slot])[0].commit.hash[:12]
+
+
+def check_results(
+    store: Store,
+    repository: Repository | None,
+    runs: Sequence[RunReport],
+    *,
+    base: int | None = None,
+    line: str = "",
+    partial: bool = False,
+    alpha: float = 0.01,
+    minimum_effect: float = 0.0,
+) -> CheckReport:
+    """Judge the results of ``runs`` against the history of ``line`` up to and including ``base`` (a slot).
+
+    Several runs of one benchmark are several samples; the samples within a run are one value, their median,
+    because that is what the history consists of. Without a ``repository`` or a ``base`` there is no history. Nothing is
+    written. Beside what :func:`knickpoint.detect.judge` finds, these are *regressed*, with the reason:
+
+    - what failed, in any of the runs, unless it failed at the base, too: then there are no data;
+    - what vanished, unless ``partial``: the base has it (:func:`knickpoint.watch.absence.vanished_traces.find_vanished`) with the
+      params that all new results share, and the new results lack it;
+    - what has another unit now, into which that of the history does not convert.
+
+    Raises:
+        HistoryError: no such line, or the base is not on it.
+        InputError: ``alpha`` or ``minimum_effect`` cannot be.
+    """
+    given = _collect(runs)
+    history = None
+    if repository is not None:
+        chosen = store.commits.line(repository, line)
+        history = _History.read(store, chosen, _position(chosen, base), given)
+    checked: list[CheckedTrace] = []
+    for key, results in given.items():
+        checked += _checked(key, results, history, alpha, minimum_effect)
+    left_out = 0
+    if history is not None and history.last >= 0 and given and not partial:
+        shared, judged = _shared(given), {row.trace.id for row in checked if row.trace}
+        missed = _vanished(history, given, shared, judged)
+        checked += missed
+        if _BENCHMARK in shared:
+            setting = {name: value for name, value in shared.items() if name not in _SUBJECT}
+            left_out = len(_lacking(history, given, setting, judged)) - len(missed)
+    checked.sort(key=lambda row: (row.key, row.unit))
+    counts = Counter(row.judgement.verdict for row in checked)
+    if history is None:
+        return CheckReport(line, None, tuple(checked), counts)
+    measured = history.measured
+    newest = history.line.slots[int(measured[-1])] if measured.size else None
+    return CheckReport(history.line.name, base, tuple(checked), counts, int(measured.size), newest, left_out)
+
+
+def _collect(runs: Sequence[RunReport]) -> dict[str, _Given]:
+    """Gather one value a run and key: the median of the run's samples, as a point of the history is."""
+    found: dict[str, _Given] = {}
+    for run in runs:
+        samples: dict[tuple[str, str], list[float]] = {}
+        for number, result in enumerate(run.results):
+            given = found.setdefault(run.results.keys[number], _Given())
+            if result.outcome is Outcome.FAILED:
+                given.failed.append(result.message)
+            if result.outcome is Outcome.SKIPPED:
+                given.skipped.append(result.message)
+            if result.samples:
+                samples.setdefault((run.results.keys[number], result.unit), []).extend(result.samples)
+                given.better = result.better if given.better is Better.UNKNOWN else given.better
+        for (key, unit), listed in samples.items():
+            values = found[key].measured.setdefault(read_unit(unit).dimension, [])
+            values.append((float(np.median(listed)), unit))
+    return found
+
+
+def _position(line: Line, base: int | None) -> int:
+    """Return the position of the base on the line, -1 for none."""
+    if base is None:
+        return -1
+    if base not in line.positions:
+        raise HistoryError(
+            f"the base commit (slot {base}) is not on the line {line.name!r}",
+            where=line.repository.name,
+            remedy="Name a commit of that line, such as the merge base.",
+        )
+    return line.positions[base]
+
+
+def _checked(
+    key: str, given: _Given, history: _History | None, alpha: float, minimum_effect: float
+) -> list[CheckedTrace]:
+    """Return the verdicts on what the new results say about one key: one, or one for each dimension."""
+    rows = history.of(key) if history else {}
+    if given.failed or not given.measured:
+        verdict, reason = _without_value(key, given, history, next(iter(rows.values()), None))
+        judgement = Judgement.without_numbers(verdict, reason)
+        trace = next((history.traces[row] for row in history.rows.get(key, [])), None) if history else None
+        return [CheckedTrace(key, trace, trace.unit if trace else "", (), judgement, tuple(given.failed))]
+    found = []
+    for dimension, measured in given.measured.items():
+        row = rows.get(dimension)
+        # The unit changed where another one was measured later, and is measured no more.
+        gone = next((other for name, other in rows.items() if name not in given.measured), None)
+        if history and gone is not None and (row is None or history.newest[gone] > history.newest[row]):
+            found.append(_of_another_unit(key, measured, history.traces[gone]))
+            continue
+        trace = history.traces[row] if history and row is not None else None
+        past = history.values[row] if history and row is not None else np.empty(0)
+        better = _better(history, trace) or given.better
+        unit = trace.unit if trace else measured[0][1]
+        values = tuple(convert(value, read_unit(source), read_unit(unit)) for value, source in measured)
+        judgement = judge(past, values, better=better, alpha=alpha, minimum_effect=minimum_effect)
+        found.append(CheckedTrace(key, trace, unit, values, judgement))
+    return found
+
+
+def _better(history: _History | None, trace: Trace | None) -> Better | None:
+    """Return the direction that the history has of ``trace``, None where the new results may say it."""
+    if history is None or trace is None:
+        return None
+    decided = trace.better is not Better.UNKNOWN or history.store.traces.has_configured_direction(trace)
+    return trace.better if decided else None
+
+
+def _of_another_unit(key: str, measured: Sequence[tuple[float, str]], trace: Trace) -> CheckedTrace:
+    """Return the verdict on values whose unit does not convert into that of ``trace``, the history of the key."""
+    unit = measured[0][1]
+    reason = f"the unit changed from {trace.unit or 'none'} to {unit or 'none'}"
+    judgement = Judgement.without_numbers(Verdict.REGRESSED, reason, samples=len(measured))
+    values = tuple(convert(value, read_unit(source), read_unit(unit)) for value, source in measured)
+    return CheckedTrace(key, trace, unit, values, judgement)
+
+
+def _without_value(key: str, given: _Given, history: _History | None, row: int | None) -> tuple[Verdict, str]:
+    """Return verdict and reason of a benchmark that failed or was skipped; ``row`` is its trace measured last."""
+    if not given.failed:
+        return Verdict.NO_DATA, _with_message("skipped", given.skipped)
+    some = f"failed in {len(given.failed)} of {given.runs} runs" if given.measured else "failed"
+    reason = _with_message(some, given.failed)
+    newest = history.newest[row] if history and row is not None else -1
+    broken = history.failures.get(key, -1) if history else -1
+    if history and broken > newest:
+        return Verdict.NO_DATA, f"{reason}; it failed at {history.name(broken)}, too"
+    return Verdict.REGRESSED, reason if newest >= 0 else f"{reason}; it was never measured before"
+
+
+def _with_message(what: str, messages: Sequence[str]) -> str:
+    """Return what happened with the first line of the first message that says anything."""
+    lines = (line.strip() for message in messages for line in message.splitlines())
+    first = next((line for line in lines if line), "")
+    return f"{what}: {first[:_LONGEST_MESSAGE]}" if first else what
+
+
+def _vanished(
+    history: _History, given: Mapping[str, _Given], shared: Mapping[str, str], judged: Collection[int]
+) -> list[CheckedTrace]:
+    """Return a row for each trace that the base has with the shared params, and that the new results lack."""
+    found = _lacking(history, given, shared, judged)
+    names = {slot: history.name_of(slot) for slot in {vanished.slot for vanished in found}}
+    return [
+        CheckedTrace(
+            vanished.trace.key,
+            vanished.trace,
+            vanished.trace.unit,
+            (),
+            Judgement.without_numbers(Verdict.REGRESSED, f"vanished: last measured at {names[vanished.slot]}"),
+        )
+        for vanished in found
+    ]
+
+
+def _lacking(
+    history: _History, given: Mapping[str, _Given], shared: Mapping[str, str], judged: Collection[int]
+) -> list[Vanished]:
+    """Return what the base has with the params of ``shared``, and the new results lack.
+
+    ``judged`` are the ids of traces that have a row already. A benchmark that failed or was skipped has one for all of
+    its traces.
+    """
+    whole = {key for key, results in given.items() if results.failed or not results.measured}
+    accounted = {trace.id for trace in history.traces if trace.key in whole}
+    return find_vanished(
+        history.store,
+        history.line,
+        history.last,
+        shared=shared,
+        submitted={*judged, *accounted},
+        measured=history.measured,
+    )
+
+
+def _shared(keys: Iterable[str]) -> dict[str, str]:
+    """Return the params that all keys have with the same value."""
+    rest = iter(keys)
+    shared = dict(decode_key(next(rest)))
+    for key in rest:
+        params = decode_key(key)
+        shared = {name: value for name, value in shared.items() if params.get(name) == value}
+        if not shared:
+            break
+    return shared

@@ -1,0 +1,1 @@
+"""Record what people decide about findings, the history boundary and tickets."""

@@ -1,0 +1,194 @@
+"""Decide about findings: acknowledge, hide, link, split, merge, and take it back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from knickpoint.model.errors import InputError
+from knickpoint.model.regression import Action, Decision, Status
+from knickpoint.store import Store
+from knickpoint.watch.alert_run.run import EVENT
+from knickpoint.watch.regressions.membership import Moves, Regrouped, regroup
+
+__all__ = ["Targets", "Triaged", "decide", "merge", "read_targets", "split", "undo"]
+
+_TARGET: Final = re.compile(r"([RrPp]?)([0-9]{1,18})")
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What a decision is about: whole regressions, single members (change points), or both, by id."""
+
+    regressions: tuple[int, ...] = ()
+    points: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Triaged:
+    """The entries that were added to the log, and the regressions that are new or other than before."""
+
+    decisions: tuple[Decision, ...]
+    regrouped: Regrouped
+
+
+def read_targets(texts: Sequence[str]) -> Targets:
+    """Read ids as people write them: ``12`` or ``R12`` is a regression, ``P34`` one member.
+
+    Raises:
+        InputError: a text is neither.
+    """
+    regressions: list[int] = []
+    points: list[int] = []
+    for text in texts:
+        found = _TARGET.fullmatch(text.strip())
+        if not found:
+            raise InputError(
+                f"{text!r} is not the id of a finding", remedy="Write 12 or R12 for a regression, P34 for one member."
+            )
+        (points if found[1] in {"P", "p"} else regressions).append(int(found[2]))
+    return Targets(tuple(regressions), tuple(points))
+
+
+def _members(store: Store, targets: Targets, *, all_members: bool) -> list[int]:
+    """Return the change points that ``targets`` mean.
+
+    Of a regression these are the members that nobody has dealt with, or all of them where there are none
+    or ``all_members`` says so.
+    """
+    ids = set(targets.points)
+    for key in targets.regressions:
+        members = store.findings.live_members(key)
+        if not members:
+            store.findings.regression(key)
+            raise InputError(
+                f"regression {key} has no members any more",
+                remedy="The data no longer show it; there is nothing to decide.",
+            )
+        open_ones = [member.id for member in members if not member.processed]
+        ids.update([member.id for member in members] if all_members or not open_ones else open_ones)
+    if not ids:
+        raise InputError("nothing to decide about", remedy="Name a finding, as in knick triage 12 --as hidden.")
+    return sorted(ids)
+
+
+def _announce(store: Store, ids: Sequence[int], decisions: Sequence[Decision]) -> None:
+    for repository in store.findings.repositories_of(ids):
+        payload = {"repository": repository.name, "decided": len(decisions), "regressions": _held(store, ids)}
+        store.outbox.publish(EVENT, payload)
+
+
+def _held(store: Store, ids: Sequence[int]) -> list[int]:
+    return store.findings.regressions_of(ids)[:1000]
+
+
+def _regrouped(store: Store, ids: Collection[int], claims: Mapping[int, int] | None = None) -> Regrouped:
+    moves = Moves(frozenset(ids), frozenset(point.suspect_range for point in store.findings.points(ids)))
+    parts = [
+        regroup(store, repository, touched=ids, moves=moves, claims=claims or {})
+        for repository in store.findings.repositories_of(ids)
+    ]
+    return Regrouped(
+        tuple(key for part in parts for key in part.new),
+        tuple(key for part in parts for key in part.changed),
+        tuple(key for part in parts for key in part.emptied),
+        {point: key for part in parts for point, key in part.former.items()},
+    )
+
+
+def _keep_bystanders(store: Store, decisions: Sequence[Decision], regrouped: Regrouped) -> None:
+    """Keep where the findings were that a split or merge moved without being about them; an undo needs it."""
+    decided = {entry.change_point_id for entry in decisions}
+    former = {point: key for point, key in regrouped.former.items() if point not in decided}
+    if decisions:
+        store.findings.keep_bystanders(decisions[0].id, former)
+
+
+def decide(
+    store: Store,
+    targets: Targets,
+    *,
+    who: str,
+    status: Status | None = None,
+    note: str | None = None,
+    ticket: str | None = None,
+    assignee: str | None = None,
+    all_members: bool = False,
+) -> Triaged:
+    """Set status, note, ticket or assignee of what ``targets`` mean; None leaves as it is.
+
+    A ticket without a status links it: the status becomes TICKET.
+
+    Raises:
+        InputError: no such finding, nothing to change, nobody signs, or the status ticket without a ticket.
+    """
+    if status is None and ticket:
+        status = Status.TICKET
+    if (status, note, ticket, assignee) == (None, None, None, None):
+        raise InputError(
+            "the decision changes nothing", remedy="Give a status, a note, a ticket or somebody to assign it to."
+        )
+    with store.transaction():
+        ids = _members(store, targets, all_members=all_members)
+        decisions = store.findings.decide(ids, status, who, note, ticket=ticket, assignee=assignee)
+        _announce(store, ids, decisions)
+    return Triaged(tuple(decisions), Regrouped())
+
+
+def split(store: Store, targets: Targets, *, who: str, note: str | None = None) -> Triaged:
+    """Set members apart: they make regressions of their own, now and whenever the data change.
+
+    Raises:
+        InputError: no such member, or nobody signs.
+    """
+    with store.transaction():
+        ids = _members(store, targets, all_members=True)
+        decisions = store.findings.decide(ids, None, who, note, action=Action.SPLIT)
+        regrouped = _regrouped(store, ids)
+        _keep_bystanders(store, decisions, regrouped)
+        _announce(store, ids, decisions)
+    return Triaged(tuple(decisions), regrouped)
+
+
+def merge(store: Store, targets: Targets, *, who: str, note: str | None = None) -> Triaged:
+    """Make one regression of several, and keep it so; what appears at their places joins it.
+
+    Raises:
+        InputError: no such finding, members of several repositories, or nobody signs.
+    """
+    with store.transaction():
+        ids = _members(store, targets, all_members=True)
+        if len(store.findings.repositories_of(ids)) > 1:
+            raise InputError(
+                "findings of different repositories cannot be merged", remedy="Link them to one ticket instead."
+            )
+        decisions = store.findings.decide(ids, None, who, note, action=Action.MERGE)
+        regrouped = _regrouped(store, ids)
+        _keep_bystanders(store, decisions, regrouped)
+        _announce(store, ids, decisions)
+    return Triaged(tuple(decisions), regrouped)
+
+
+def undo(store: Store, targets: Targets, *, who: str) -> Triaged:
+    """Take back the last decision about each member of ``targets``; undo again to go further back.
+
+    A regression that a merge had taken in comes back under its id.
+
+    Raises:
+        InputError: no such finding, or nobody signs.
+    """
+    with store.transaction():
+        ids = _members(store, targets, all_members=True)
+        before = store.findings.splits_and_merges(ids)
+        decisions = store.findings.undo(ids, who)
+        after = store.findings.splits_and_merges(ids)
+        moved = {key for key in ids if after[key] != before[key]}
+        acts = {number for key in moved for number in before[key]} - {0}
+        claims = store.findings.former_regressions(acts)
+        claims |= {entry.change_point_id: entry.regression_id for entry in decisions if entry.regression_id}
+        # Groups depend on places, splits and merges alone: without a change of these, all points stay where they are.
+        regrouped = _regrouped(store, moved, claims) if moved else Regrouped()
+        _announce(store, ids, decisions)
+    return Triaged(tuple(decisions), regrouped)

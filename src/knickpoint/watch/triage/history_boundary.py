@@ -1,0 +1,181 @@
+"""Move the boundary of a repository's history: take findings into work, or declare them history."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import numpy as np
+
+from knickpoint.model.boundary import Boundary
+from knickpoint.model.commit import Commit, Line, Repository
+from knickpoint.model.errors import InputError
+from knickpoint.store import Store
+from knickpoint.store.boundaries import Sides
+from knickpoint.watch.alert_run.run import EVENT
+
+__all__ = ["Extent", "Moved", "drop_boundary", "is_date", "read_extent", "set_boundary", "take"]
+
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}([T ].+)?")
+_LISTED: Final = 1000
+
+Mark = Callable[[Line, int], int]
+"""Returns the last position of a line that is to be history, from the line and the one that is now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The regressions of a repository that became work, and those that became history, by id."""
+
+    repository: Repository
+    work: tuple[int, ...]
+    history: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How far the history of a repository reaches on its default line, and what lies on either side.
+
+    ``commit`` is the last one that is history, at ``position`` of the line; None and -1 where nothing is.
+    ``boundary`` is None before the first run.
+    """
+
+    line: str
+    position: int
+    commit: Commit | None
+    boundary: Boundary | None
+    sides: Sides
+
+
+def read_extent(store: Store, repository: Repository) -> Extent:
+    """Return how far the history of ``repository`` reaches."""
+    line = store.commits.line(repository)
+    boundary = store.boundaries.get(repository)
+    position = boundary.position(line) if boundary else -1
+    commit = store.commits.get(repository, [line.slots[position]])[0].commit if position >= 0 else None
+    return Extent(line.name, position, commit, boundary, store.boundaries.sides(repository))
+
+
+def take(store: Store, repository: Repository, since: str = "", *, who: str = "") -> Moved:
+    """Take history of ``repository`` into work: all of it, or what is newer than ``since``.
+
+    ``since`` is a commit, which itself stays history, or a date, whose day is work already. The boundary moves back
+    only: what is work stays so.
+
+    Raises:
+        InputError: ``since`` is neither a date nor a commit of the default line.
+    """
+    if not since:
+        return _move(store, repository, lambda _line, _end: -1, who)
+    mark = _mark(store, repository, since, days=0)
+    return _move(store, repository, lambda line, end: min(end, mark(line, end)), who)
+
+
+def set_boundary(store: Store, repository: Repository, until: str, *, who: str = "") -> Moved:
+    """Declare that everything of ``repository`` up to ``until`` is history, and what is newer is work.
+
+    ``until`` is a commit or a date, both included.
+
+    Raises:
+        InputError: ``until`` is neither a date nor a commit of the default line.
+    """
+    return _move(store, repository, _mark(store, repository, until, days=1), who)
+
+
+def drop_boundary(store: Store, repository: Repository) -> Moved:
+    """Make everything of ``repository`` work: what is there, and what its first run will find.
+
+    Unlike :func:`take`, it works before the repository has a line, and leaves alone a boundary with nothing before it.
+    """
+    known = store.boundaries.get(repository)
+    if known is not None and not known.slots:
+        return Moved(repository, (), ())
+    return _put(store, repository, set(), "")
+
+
+def is_date(text: str) -> bool:
+    """Say whether ``text`` is written as a date, not as a commit."""
+    return _DATE.fullmatch(text) is not None
+
+
+def _moment(text: str, days: int) -> datetime | None:
+    """Return the moment that ``text`` names, for a date the end of ``days`` of it; None where it is no date."""
+    if not is_date(text):
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InputError(
+            f"{text!r} is not a date: {error}", remedy="Write it as in 2026-05-31 or 2026-05-31T12:00+02:00."
+        ) from None
+    whole_days = timedelta(days=days) if len(text) == len("2026-05-31") else timedelta(0)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) + whole_days
+
+
+def _mark(store: Store, repository: Repository, text: str, *, days: int) -> Mark:
+    """Return what finds the last position of history on each line."""
+    moment = _moment(text, days)
+    if moment is not None:
+        return _before(store, repository, moment)
+    commit = store.commits.find(repository, text)
+    default = store.commits.line(repository)
+    if commit is None or commit.slot not in default.positions:
+        what = "there is no such commit" if commit is None else f"the commit is not on the line {default.name}"
+        raise InputError(
+            what,
+            where=f"{repository.name}, {text!r}",
+            remedy="Name a commit of the default line by its hash, or a date as in 2026-05-31.",
+        )
+    place = default.positions[commit.slot]
+
+    def mark(line: Line, end: int) -> int:
+        # A branch that left the default line later than the commit is newer; one that left before stays as it is.
+        if line.name == default.name:
+            return place
+        return end if line.merge_base <= place else -1
+
+    return mark
+
+
+def _before(store: Store, repository: Repository, moment: datetime) -> Mark:
+    """Return what finds the last commit of a line that is older than ``moment``."""
+
+    def mark(line: Line, _end: int) -> int:
+        older = np.flatnonzero(store.commits.times(repository, line.slots) < moment.timestamp())
+        return int(older[-1]) if older.size else -1
+
+    return mark
+
+
+def _move(store: Store, repository: Repository, mark: Mark, who: str) -> Moved:
+    """Set the boundary to what ``mark`` says of every line, in one transaction."""
+    with store.transaction():
+        known = store.boundaries.get(repository)
+        slots: set[int] = set()
+        for name in store.commits.lines(repository) or ("",):
+            line = store.commits.line(repository, name)
+            end = mark(line, known.position(line) if known else len(line.slots) - 1)
+            # Up to its merge base a branch is its base line.
+            if end > line.merge_base:
+                slots.add(line.slots[end])
+        return _put(store, repository, slots, who)
+
+
+def _put(store: Store, repository: Repository, slots: Collection[int], who: str) -> Moved:
+    """Set the boundary to ``slots`` and announce the regressions that changed sides, in one transaction."""
+    with store.transaction():
+        changed = store.boundaries.put(repository, slots, who=who)
+        history = store.boundaries.history_among(changed)
+        work = tuple(key for key in changed if key not in history)
+        if changed:
+            payload = {
+                "repository": repository.name,
+                "changed_regressions": list(work[:_LISTED]),
+                "history_regressions": len(history),
+                "truncated": len(work) > _LISTED,
+            }
+            store.outbox.publish(EVENT, payload)
+    return Moved(repository, work, tuple(sorted(history)))

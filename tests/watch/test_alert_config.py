@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from knickpoint.detect import METHODS
+from knickpoint.model.alert import Alert
+from knickpoint.model.commit import Commit
+from knickpoint.model.errors import ConfigError
+from knickpoint.model.regression import Condition, Status
+from knickpoint.watch.alert_config.applied_alerts import (
+    AlertChange,
+    apply_alerts,
+    check_alert,
+    compare_alerts,
+    health_of_alerts,
+)
+from knickpoint.watch.alert_run.run import run_alerts
+from knickpoint.watch.triage.decisions import Targets, decide
+
+from .conftest import QUICK, World, levels
+
+SLOW = Alert("slow", query="benchmark=read", minimum_effect=0.1)
+
+
+def changes(world: World, *alerts: Alert) -> list[tuple[str, AlertChange]]:
+    return [(one.name, one.change) for one in compare_alerts(world.store, alerts)]
+
+
+def test_what_was_never_applied_is_added(world: World) -> None:
+    assert changes(world, QUICK, SLOW) == [("quick", AlertChange.ADDED), ("slow", AlertChange.ADDED)]
+
+
+def test_applying_twice_changes_nothing(world: World) -> None:
+    apply_alerts(world.store, [QUICK, SLOW])
+    assert changes(world, QUICK, SLOW) == [("quick", AlertChange.UNCHANGED), ("slow", AlertChange.UNCHANGED)]
+
+
+def test_a_changed_setting_is_told_with_both_values(world: World) -> None:
+    apply_alerts(world.store, [SLOW])
+    (difference,) = compare_alerts(world.store, [replace(SLOW, minimum_effect=0.2)])
+    assert (difference.change, difference.settings) == (AlertChange.CHANGED, {"minimum_effect": (0.1, 0.2)})
+
+
+def test_comparing_applies_nothing(world: World) -> None:
+    compare_alerts(world.store, [QUICK])
+    assert world.store.findings.alerts.stored() == {}
+
+
+def test_what_only_a_removed_alert_saw_is_gone_and_its_decision_stays_in_the_log(world: World) -> None:
+    world.measure({"parse": levels((10, 20.0), (10, 25.0))})
+    apply_alerts(world.store, [QUICK, SLOW])
+    world.run(QUICK, SLOW)
+    decide(world.store, Targets(points=(world.points("parse")[0].id,)), who="Ada", status=Status.HIDDEN)
+    apply_alerts(world.store, [SLOW])
+    assert changes(world, SLOW) == [("slow", AlertChange.UNCHANGED)]
+    assert [point.condition for point in world.points("parse", gone=True)] == [Condition.GONE]
+    assert world.store.findings.regressions(world.repository) == []
+    assert len(world.store.findings.log()) == 1
+
+
+def test_an_alert_that_is_removed_and_comes_back_finds_again_what_it_found(world: World) -> None:
+    world.measure({"parse": levels((10, 20.0), (10, 25.0))})
+    world.run(QUICK, SLOW)
+    apply_alerts(world.store, [SLOW])
+    apply_alerts(world.store, [QUICK, SLOW])
+    world.run(QUICK, SLOW)
+    assert [point.condition for point in world.points("parse")] == [Condition.PRESENT]
+
+
+def test_what_another_alert_sees_too_outlives_a_removed_one(world: World) -> None:
+    world.measure({"parse": levels((15, 20.0), (15, 25.0))})
+    world.run(QUICK, Alert("all"))
+    apply_alerts(world.store, [QUICK])
+    assert [point.alerts for point in world.points("parse")] == [("quick",)]
+
+
+@pytest.mark.parametrize(
+    ("alert", "message"),
+    [
+        (Alert("a", query="x=~("), "the query cannot be read"),
+        (Alert("a", method="guess"), "there is no method 'guess'"),
+        (Alert("a", method="t_test", parameters={"for": 3}), "has no parameter 'for'"),
+        (Alert("a", minimum_traces=0), "minimum_traces is 0"),
+        (Alert("a", minimum_effect=-0.1), "minimum_effect is -0.1"),
+        (Alert("a", window=-1), "window is -1"),
+        (Alert("a", minimum_effect=float("nan")), "minimum_effect is nan"),
+        (Alert("a", minimum_effect=float("inf")), "minimum_effect is inf"),
+        (Alert("a", method="e_divisive", parameters={"significance": "often"}), "significance"),
+        (Alert("a", method="default", parameters={"preset": "magic"}), "preset"),
+        (Alert("a", method="cluster", parameters={"edges": 3}), "edges"),
+        *((Alert("a", method="cluster", window=width), f"in windows of {width} measured") for width in (2, 7, 19)),
+        (Alert("a", method="cluster", window=50, parameters={"edge": 20}), "in windows of 50 measured"),
+        (Alert("a", method="t_test", window=10), "in a window of 10 measured commits the method t_test finds nothing"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_an_alert_that_could_not_run_is_refused_by_name(alert: Alert, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        check_alert(alert)
+    assert caught.value.where == "alert 'a'"
+
+
+def test_a_bad_alert_keeps_all_from_being_applied(world: World) -> None:
+    with pytest.raises(ConfigError):
+        apply_alerts(world.store, [QUICK, Alert("a", method="guess")])
+    assert world.store.findings.alerts.stored() == {}
+
+
+@pytest.mark.parametrize("method", [*METHODS, "cluster"])
+@pytest.mark.parametrize("window", [0, 50, 200])
+def test_usual_windows_are_good_for_every_method(method: str, window: int) -> None:
+    check_alert(Alert("a", method=method, window=window))
+
+
+def test_an_alert_that_cannot_run_is_compared_with_its_reason(world: World) -> None:
+    (told, good) = compare_alerts(world.store, [Alert("a", method="guess"), QUICK])
+    assert told.failure.startswith("there is no method 'guess'")
+    assert good.failure == ""
+
+
+def test_an_alert_with_very_many_events_has_run_nevertheless(world: World) -> None:
+    world.measure({"parse": levels((10, 20.0), (10, 25.0))})
+    world.run()
+    for _ in range(60):
+        run_alerts(world.store, [QUICK], traces=[world.trace("parse")])
+    (health,) = health_of_alerts(world.store, [QUICK])
+    assert health.runs == 1
+
+
+def test_an_alert_that_cannot_run_is_not_well(world: World) -> None:
+    world.measure({"parse": levels((10, 20.0), (10, 25.0))})
+    alerts = [Alert("a", query="x=~("), QUICK]
+    world.run(*alerts)
+    sick, well = health_of_alerts(world.store, alerts)
+    assert sick.problems == (f"cannot run: {sick.failure}",)
+    assert well.problems == ()
+
+
+def test_two_alerts_of_one_name_are_refused(world: World) -> None:
+    with pytest.raises(ConfigError, match="two alerts are called 'quick'"):
+        compare_alerts(world.store, [QUICK, QUICK])
+
+
+def test_an_alert_whose_query_matches_nothing_is_reported(world: World) -> None:
+    world.measure({"parse": levels((10, 20.0), (10, 25.0))})
+    (health,) = health_of_alerts(world.store, [SLOW])
+    assert health.problems == ("its query matches no trace",)
+    assert math.isnan(health.steadiness)
+
+
+def test_an_alert_that_sees_something_else_in_every_run_is_unsteady(world: World) -> None:
+    for slot in range(30):
+        world.put(slot, {"parse": 20.0})
+    for slot in range(5, 25, 5):
+        world.put(slot, {"parse": 30.0})
+        world.run()
+        world.put(slot, {"parse": 20.0})
+    (health,) = health_of_alerts(world.store, [QUICK])
+    assert health.steadiness < 0.5
+    assert health.problems[0].startswith("runs see only")
+
+
+def test_findings_that_come_with_new_results_make_no_alert_unsteady(world: World) -> None:
+    for number in range(6):
+        world.measure({f"b{number}": levels((10, 20.0), (10, 25.0))})
+        world.run()
+    (health,) = health_of_alerts(world.store, [QUICK])
+    assert (health.steadiness, health.problems) == (1.0, ())
+
+
+def test_runs_over_different_repositories_are_not_compared(world: World) -> None:
+    for name in ("first", "second"):
+        other = World(world.store, world.store.commits.add_repository(name))
+        world.store.commits.add(
+            other.repository, [Commit(f"{k:040x}", "", "", datetime(2026, 1, 1, k, tzinfo=UTC), "") for k in range(20)]
+        )
+        world.store.commits.set_line(other.repository, "main", range(20))
+        other.measure({f"b{number}": levels((10, 20.0), (10, 25.0)) for number in range(6)})
+        world.run()
+    (health,) = health_of_alerts(world.store, [QUICK])
+    assert health.problems == ()
+
+
+def test_an_alert_that_found_nothing_yet_has_no_problem(world: World) -> None:
+    world.measure({"parse": levels((20, 20.0))})
+    world.run()
+    (health,) = health_of_alerts(world.store, [QUICK])
+    assert (health.findings, health.problems) == (0, ())
+
+
+def test_an_alert_whose_findings_are_hidden_is_noisy(world: World) -> None:
+    world.measure({f"b{k}": levels((10, 20.0), (10, 25.0)) for k in range(12)})
+    world.run()
+    (regression,) = world.store.findings.regressions(world.repository)
+    decide(world.store, Targets((regression.id,)), who="Ada", status=Status.HIDDEN)
+    (health,) = health_of_alerts(world.store, [QUICK])
+    assert (health.findings, health.hidden, health.wasted) == (12, 12, 1.0)
+    assert health.problems == ("100% of its findings were hidden or went away again",)
+
+
+def test_an_alert_that_works_has_no_problems(world: World) -> None:
+    world.measure({"parse": levels((10, 20.0), (10, 25.0))})
+    world.run()
+    world.run()
+    (health,) = health_of_alerts(world.store, [QUICK])
+    assert (health.runs, health.findings, health.steadiness, health.problems) == (2, 1, 1.0, ())

@@ -1,0 +1,95 @@
+"""Grouping what is near to a change comes to the same as grouping everything."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from knickpoint.watch.regressions.membership import Regrouped, regroup, stretches
+from knickpoint.watch.alert_run.run import run_alerts
+from knickpoint.watch.triage.decisions import Targets, merge, split, undo
+
+from .conftest import World, copied, levels
+
+NAMES = ("pack", "parse", "print", "read")
+COMMITS = 14
+
+ranges = st.tuples(st.integers(0, 30), st.integers(1, 6)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+
+steps = st.one_of(
+    st.tuples(st.just("put"), st.sampled_from(NAMES), st.integers(0, COMMITS - 1), st.sampled_from([10, 10, 20, 40])),
+    st.tuples(st.sampled_from(["split", "merge", "undo"]), st.just(""), st.integers(0, 9), st.integers(0, 9)),
+)
+
+
+@given(st.lists(ranges, max_size=12))
+def test_stretches_adjoin_nothing_and_cover_every_range(given_ranges: list[tuple[int, int]]) -> None:
+    found = stretches(given_ranges)
+    covered = {place for begin, end in found for place in range(begin + 1, end + 1)}
+    assert covered == {place for begin, end in given_ranges for place in range(begin + 1, end + 1)}
+    assert sum(end - begin for begin, end in found) == len(covered)
+    for begin, end in given_ranges:
+        assert sum(low <= begin and end <= high for low, high in found) == 1
+
+
+def take(world: World, what: str, name: str, number: int, value: int) -> None:
+    if what == "put":
+        world.put(number, {name: float(value)})
+        run_alerts(world.store, world.alerts, traces=[world.trace(name)])
+        return
+    points = [
+        point.id
+        for one in world.store.findings.regressions(world.repository)
+        for point in sorted(one.members, key=lambda member: member.id)
+    ]
+    if not points:
+        return
+    chosen = Targets(points=tuple({points[number % len(points)], points[value % len(points)]}))
+    if what == "split":
+        split(world.store, chosen, who="Ada")
+    elif what == "merge":
+        merge(world.store, chosen, who="Ada")
+    else:
+        undo(world.store, chosen, who="Ada")
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(sequence=st.lists(steps, min_size=5, max_size=30))
+def test_after_each_event_nothing_is_left_to_regroup(
+    empty_world: Path, sequence: list[tuple[str, str, int, int]]
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="regroup") as place:
+        world = copied(empty_world, Path(place) / "store.db")
+        values = {
+            name: levels((5 + 2 * number, 10.0), (COMMITS - 5 - 2 * number, 20.0)) for number, name in enumerate(NAMES)
+        }
+        values["read"] = [value if slot in {0, 4, 11} else float("nan") for slot, value in enumerate(values["read"])]
+        world.measure(values)
+        world.run()
+        for step in sequence:
+            take(world, *step)
+            before = world.store.findings.regressions(world.repository)
+            assert regroup(world.store, world.repository) == Regrouped()
+            assert world.store.findings.regressions(world.repository) == before
+        world.store.close()
+
+
+def test_an_event_far_from_other_findings_reads_none_of_them(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.measure({"parse": levels((10, 20.0), (50, 25.0)), "read": levels((60, 5.0))})
+    world.run()
+    read: list[int] = []
+    members = world.store.findings.members
+
+    def watched(*arguments: object, **keywords: object) -> object:
+        rows = members(*arguments, **keywords)  # type: ignore[arg-type]
+        read.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(world.store.findings, "members", watched)
+    world.measure({"read": levels((5, 9.0))}, first=60)
+    assert run_alerts(world.store, world.alerts, traces=[world.trace("read")]).new == 1
+    assert read == [1]
