@@ -18,7 +18,7 @@ from knickpoint.model.regression import Action, Direction, PointUpdate, Sighting
 from knickpoint.model.report import ResultTable, RunReport
 from knickpoint.model.step import StableRegion
 from knickpoint.store import Store
-from knickpoint.store.findings import Membership
+from knickpoint.store.findings.point_updates import Membership
 
 __all__ = ["COMMITS", "LARGEST", "REGRESSIONS", "TRACES", "make_instance"]
 

@@ -13,7 +13,7 @@ from knickpoint.ingest import retry_waiting
 from knickpoint.model.alert import Alert
 from knickpoint.model.regression import ChangePoint, Condition, Status
 from knickpoint.store import unpack_ids
-from knickpoint.store.findings import Ticket
+from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.alert_run.run import RunSummary, run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide, undo
 

@@ -13,7 +13,7 @@ from tests.server.story import COMMITS, FASTER, SLOWER, commit_hash, make_instan
 from knickpoint.instance import Instance, open_instance
 from knickpoint.model.regression import PointUpdate, Transition
 from knickpoint.server import create_app
-from knickpoint.store.findings import Ticket
+from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.triage.tickets import put_tickets
 
 URL = "/api/v1/regressions"

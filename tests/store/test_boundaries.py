@@ -7,7 +7,7 @@ import pytest
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
-from knickpoint.store.findings import Membership
+from knickpoint.store.findings.point_updates import Membership
 
 from .conftest import Bench
 

@@ -16,7 +16,8 @@ from knickpoint.model.errors import ParamsError
 from knickpoint.model.params import decode_key, encode_key
 from knickpoint.model.query import Query, parse_query
 from knickpoint.model.report import Result, ResultTable, RunReport
-from knickpoint.store import Store, catalogue, open_store, pack_ids, unpack_ids
+from knickpoint.store import Store, open_store, pack_ids, unpack_ids
+from knickpoint.store.traces import catalogue
 
 QUERIES = [
     "", "os=a", "os=a|b", "os!=a", "os~[ab]", "os!~a", "os=*", "!os", "os=a test=t1", "os=z", "none=x", "!none",

@@ -12,8 +12,8 @@ from knickpoint.model.query import Query, parse_query
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.model.unit import Better
 from knickpoint.store import Store, open_store
-from knickpoint.store.asked import BETTERS
-from knickpoint.store.packing import pack, unpack
+from knickpoint.store.array_codec import pack, unpack
+from knickpoint.store.traces.asked import BETTERS
 
 from .conftest import Bench
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from knickpoint.store.environments import environment_changes
+from knickpoint.store.points.environments import environment_changes
 
 from .conftest import Bench
 

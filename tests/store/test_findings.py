@@ -26,8 +26,13 @@ from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.model.step import StableRegion
 from knickpoint.model.unit import Better
 from knickpoint.store import Store
-from knickpoint.store.finding_rows import moment, step_values
-from knickpoint.store.findings import AlertRun, Membership, Selection, Sort, Ticket
+from knickpoint.store.findings.alerts import AlertRun
+from knickpoint.store.findings.point_updates import Membership
+from knickpoint.store.findings.regression_list import Sort
+from knickpoint.store.findings.rows import step_values
+from knickpoint.store.findings.selection import Selection
+from knickpoint.store.findings.tickets import Ticket
+from knickpoint.store.timestamps import moment
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide, merge, split, undo
 from knickpoint.watch.triage.tickets import put_tickets
@@ -244,8 +249,8 @@ def test_alerts_are_stored_as_given(store: Store) -> None:
 def test_runs_over_events_are_forgotten_sooner_than_runs_over_everything(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("knickpoint.store.alert_book._EVENTS_KEPT", 3)
-    monkeypatch.setattr("knickpoint.store.alert_book._RUNS_KEPT", 8)
+    monkeypatch.setattr("knickpoint.store.findings.alerts._EVENTS_KEPT", 3)
+    monkeypatch.setattr("knickpoint.store.findings.alerts._RUNS_KEPT", 8)
     run = AlertRun("a", moment(1e9), 0.5, complete=True, traces=3, kept=1, added=2, lost=0)
     for number in range(12):
         store.findings.alerts.record([replace(run, complete=number % 6 == 0)])

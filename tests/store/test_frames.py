@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from knickpoint.store import points as points_module
+from knickpoint.store.points import points as points_module
 
 from .conftest import Bench
 

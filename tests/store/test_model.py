@@ -23,8 +23,8 @@ from hypothesis.stateful import (
 from knickpoint.model.commit import Commit
 from knickpoint.model.frame import Trace
 from knickpoint.store import Put, create_store, open_store
-from knickpoint.store import layouts as layouts_module
-from knickpoint.store import points as points_module
+from knickpoint.store.points import layouts as layouts_module
+from knickpoint.store.points import points as points_module
 
 from .conftest import MOMENT, Bench
 

@@ -6,7 +6,7 @@ from tests.store.test_findings import new, put, sighting
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.regression import Status
 from knickpoint.store import Store, unpack_ids
-from knickpoint.store.findings import Ticket
+from knickpoint.store.findings.tickets import Ticket
 
 
 def places(store: Store, repository: Repository) -> list[tuple[int, int]]:

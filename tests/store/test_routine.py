@@ -10,10 +10,10 @@ import pytest
 
 from knickpoint.model.errors import InputError
 from knickpoint.store import Put, open_store, unpack_ids
-from knickpoint.store import layouts as layouts_module
-from knickpoint.store import points as points_module
-from knickpoint.store.layouts import Layouts
-from knickpoint.store.tiles import listed_ids, segment_of
+from knickpoint.store.points import layouts as layouts_module
+from knickpoint.store.points import points as points_module
+from knickpoint.store.points.layouts import Layouts
+from knickpoint.store.points.tiles import listed_ids, segment_of
 
 from .conftest import Bench
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from knickpoint.store import points as points_module
-from knickpoint.store import seal as seal_module
+from knickpoint.store.points import points as points_module
+from knickpoint.store.points import seal as seal_module
 
 from .conftest import Bench
 

@@ -13,8 +13,8 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Condition, Direction, Status
 from knickpoint.model.step import Step
 from knickpoint.store import open_store
-from knickpoint.watch.detection.trace_detection import Shard, detect_shard
 from knickpoint.watch.alert_run.run import EVENT, default_alert, run_alerts
+from knickpoint.watch.detection.trace_detection import Shard, detect_shard
 from knickpoint.work import Processes
 
 from .conftest import QUICK, World, levels

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knickpoint.model.alert import Alert
-from knickpoint.watch.explanation import explain_trace
 from knickpoint.watch.detection.alert_window import spans_of, within
+from knickpoint.watch.explanation import explain_trace
 
 from .conftest import QUICK, World, levels
 

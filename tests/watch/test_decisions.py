@@ -11,10 +11,12 @@ from sqlalchemy import Engine, event
 
 from knickpoint.model.errors import InputError, QueryError
 from knickpoint.model.regression import Action, Condition, Direction, Regression, Status
-from knickpoint.store.findings import Selection, Sort, Ticket
+from knickpoint.store.findings.regression_list import Sort
+from knickpoint.store.findings.selection import Selection
+from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.alert_run.run import EVENT
-from knickpoint.watch.triage.tickets import put_tickets
 from knickpoint.watch.triage.decisions import Targets, decide, merge, read_targets, split, undo
+from knickpoint.watch.triage.tickets import put_tickets
 
 from .conftest import World, copied, levels
 

@@ -6,8 +6,8 @@ import pytest
 
 from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.errors import HistoryError, InputError
-from knickpoint.watch.explanation import explain_trace
 from knickpoint.watch.alert_run.run import default_alert
+from knickpoint.watch.explanation import explain_trace
 
 from .conftest import QUICK, World, levels
 

@@ -11,10 +11,10 @@ import pytest
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Status
 from knickpoint.store import open_store, restore
-from knickpoint.store.findings import Selection
-from knickpoint.watch.triage.history_boundary import drop_boundary, set_boundary, take
+from knickpoint.store.findings.selection import Selection
 from knickpoint.watch.alert_run.run import EVENT, run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide, merge, read_targets, undo
+from knickpoint.watch.triage.history_boundary import drop_boundary, set_boundary, take
 
 from .conftest import World, levels
 

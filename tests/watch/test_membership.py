@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from knickpoint.watch.regressions.membership import Regrouped, regroup, stretches
 from knickpoint.watch.alert_run.run import run_alerts
+from knickpoint.watch.regressions.membership import Regrouped, regroup, stretches
 from knickpoint.watch.triage.decisions import Targets, merge, split, undo
 
 from .conftest import World, copied, levels

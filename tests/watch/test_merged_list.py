@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from knickpoint.model.commit import Commit
-from knickpoint.store.findings import Sort
+from knickpoint.store.findings.regression_list import Sort
 from knickpoint.watch.regressions.merged_list import Found, in_one_order
 
 from .conftest import World, levels

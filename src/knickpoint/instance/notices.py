@@ -67,7 +67,7 @@ def _hashes(instance: Instance, repository: Repository, slots: set[int]) -> dict
 
 
 def _canaries(instance: Instance, repository: Repository) -> Iterator[Notice]:
-    from knickpoint.store.findings import Selection
+    from knickpoint.store.findings.selection import Selection
     from knickpoint.watch.canaries import canary_warnings, in_doubt
 
     store = instance.store

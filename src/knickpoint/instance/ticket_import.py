@@ -138,7 +138,7 @@ def put_rows(store: Store, rows: Sequence[TicketRow], *, repository: str = "", r
         HistoryError: there is no such repository.
         InputError: a commit is unknown, or no repository is named and there are several; names the row.
     """
-    from knickpoint.store.findings import Ticket
+    from knickpoint.store.findings.tickets import Ticket
     from knickpoint.watch.triage.tickets import match_tickets, put_tickets
 
     known = {own.name: own for own in store.commits.repositories()}

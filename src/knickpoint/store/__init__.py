@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from knickpoint.store.ledger import FileEntry, FileState, Ledger, Quarantined, Waiting
-from knickpoint.store.many import RunItem
-from knickpoint.store.outbox import Event, Outbox, pack_ids, unpack_ids
-from knickpoint.store.retention import Forgotten
-from knickpoint.store.run_records import Changes, Put, Receipt, Run, RunPoint
-from knickpoint.store.runs import Runs
+from knickpoint.store.events.outbox import Event, Outbox, pack_ids, unpack_ids
+from knickpoint.store.points.file_ledger import FileEntry, FileState, Ledger, Quarantined, Waiting
+from knickpoint.store.points.many import RunItem
+from knickpoint.store.points.retention import Forgotten
+from knickpoint.store.points.run_records import Changes, Put, Receipt, Run, RunPoint
+from knickpoint.store.points.runs import Runs
 from knickpoint.store.store import Store, create_store, open_store, restore
 
 __all__ = [

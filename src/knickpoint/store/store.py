@@ -15,20 +15,20 @@ from knickpoint.model.errors import StoreError
 from knickpoint.store import schema
 from knickpoint.store.backup import backup
 from knickpoint.store.backup import restore as restore_backup
-from knickpoint.store.boundaries import Boundaries
-from knickpoint.store.commits import Commits
+from knickpoint.store.commits.commits import Commits
 from knickpoint.store.database import Database
-from knickpoint.store.findings import Findings
-from knickpoint.store.frames import Frames
-from knickpoint.store.ledger import Ledger
-from knickpoint.store.outbox import Outbox
-from knickpoint.store.retention import Forgotten, retain
-from knickpoint.store.rewrites import Rewrites
-from knickpoint.store.runs import Runs
-from knickpoint.store.seal import Sealed, Sealer
-from knickpoint.store.shortcuts import Shortcuts
-from knickpoint.store.traces import Traces
-from knickpoint.store.worker_book import WorkerBook
+from knickpoint.store.events.outbox import Outbox
+from knickpoint.store.events.workers import WorkerTable
+from knickpoint.store.findings.boundaries import Boundaries
+from knickpoint.store.findings.findings import Findings
+from knickpoint.store.findings.rewrites import Rewrites
+from knickpoint.store.points.file_ledger import Ledger
+from knickpoint.store.points.frames import Frames
+from knickpoint.store.points.retention import Forgotten, retain
+from knickpoint.store.points.runs import Runs
+from knickpoint.store.points.seal import Sealed, Sealer
+from knickpoint.store.traces.shortcuts import Shortcuts
+from knickpoint.store.traces.traces import Traces
 
 __all__ = ["Store", "create_store", "open_store", "restore"]
 
@@ -62,7 +62,7 @@ class Store:
         self.findings = Findings(database)
         self.boundaries = Boundaries(database)
         self.rewrites = Rewrites(database, self.outbox)
-        self.workers = WorkerBook(database)
+        self.workers = WorkerTable(database)
 
     @property
     def location(self) -> str:

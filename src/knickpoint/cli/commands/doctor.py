@@ -81,7 +81,7 @@ def _awaited(instance: Instance) -> dict[tuple[str, str], int]:
     Announcements of findings are there for programs that take them through the library, and for NATS. Where no worker is
     at work, a run over everything does what the traces that changed before it ask for.
     """
-    from knickpoint.store.outbox import MAIN
+    from knickpoint.store.events.outbox import MAIN
 
     store = instance.store
     runs = [run for alert in instance.alerts for run in store.findings.alerts.runs(alert.name, last=1, complete=True)]

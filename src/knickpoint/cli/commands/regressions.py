@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
     from knickpoint.model.regression import ChangePoint, Regression, SuspectRange
     from knickpoint.store import Store
-    from knickpoint.store.findings import Selection
+    from knickpoint.store.findings.selection import Selection
 
 __all__ = ["command"]
 
@@ -216,7 +216,7 @@ def _list(opened: Instance, wish: _Wish, order: str, limit: int | None) -> tuple
     """
     from dataclasses import replace
 
-    from knickpoint.store.findings import Sort
+    from knickpoint.store.findings.regression_list import Sort
     from knickpoint.watch.regressions.merged_list import in_one_order
 
     sort, descending = Sort("commit" if order == "date" else order), order in _FALLING
@@ -317,7 +317,7 @@ def command(
     `knick triage` takes both ids: R for a whole regression, P for the finding in one of its traces.
     """
     from knickpoint.model.regression import Condition, Direction
-    from knickpoint.store.findings import Selection
+    from knickpoint.store.findings.selection import Selection
 
     conditions = frozenset(Condition) if gone else frozenset({Condition.PRESENT, Condition.RECOVERED})
     selection = Selection(

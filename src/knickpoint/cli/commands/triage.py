@@ -36,7 +36,7 @@ def _at_commit(store: Store, revision: str) -> list[str]:
     Raises:
         InputError: no repository has the commit, or nothing was found at it.
     """
-    from knickpoint.store.findings import Selection
+    from knickpoint.store.findings.selection import Selection
 
     found = []
     known = False

@@ -6,7 +6,7 @@ from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.answers.traces import find_trace, repository_of
 from knickpoint.server.schemas.runs import EnvironmentAnswer, FactAnswer
 from knickpoint.store import Store
-from knickpoint.store.environments import environment_changes
+from knickpoint.store.points.environments import environment_changes
 
 __all__ = ["list_environments"]
 

@@ -9,7 +9,8 @@ from typing import Final
 
 from knickpoint.instance import Instance, notices_of
 from knickpoint.server.schemas.health import AlertAnswer, HealthAnswer, NoticeAnswer, WorkerAnswer
-from knickpoint.store.findings import AlertRun, Selection
+from knickpoint.store.findings.alerts import AlertRun
+from knickpoint.store.findings.selection import Selection
 from knickpoint.watch.alert_validation import reason_against
 
 __all__ = [

@@ -26,7 +26,8 @@ from knickpoint.server.schemas.regressions import (
 )
 from knickpoint.server.schemas.triage import ListFilter, MembersAnswer
 from knickpoint.store import Store
-from knickpoint.store.findings import Selection, Sort, Tally
+from knickpoint.store.findings.regression_list import Sort, Tally
+from knickpoint.store.findings.selection import Selection
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.regressions.merged_list import in_one_order
 from knickpoint.watch.triage.history_boundary import read_extent

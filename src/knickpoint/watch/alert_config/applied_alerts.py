@@ -15,7 +15,7 @@ from knickpoint.model.errors import ConfigError
 from knickpoint.model.query import parse_query
 from knickpoint.model.regression import Condition, Status
 from knickpoint.store import Store
-from knickpoint.store.findings import AlertRun
+from knickpoint.store.findings.alerts import AlertRun
 from knickpoint.watch.alert_run.persistence import Fresh, settle
 from knickpoint.watch.alert_validation import check_alert, reason_against
 from knickpoint.watch.detection.digests import definition_of

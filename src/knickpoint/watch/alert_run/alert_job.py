@@ -18,7 +18,7 @@ from knickpoint.model.commit import Line
 from knickpoint.model.errors import KnickpointError, StoreError
 from knickpoint.model.query import parse_query
 from knickpoint.store import Store
-from knickpoint.store.findings import AlertRun
+from knickpoint.store.findings.alerts import AlertRun
 from knickpoint.watch.detection.digests import counts_together, unjudged
 from knickpoint.watch.detection.sightings import group_key
 from knickpoint.watch.lines import Lines

@@ -13,7 +13,7 @@ from knickpoint.model.alert import CLUSTER, Alert
 from knickpoint.model.commit import Line
 from knickpoint.model.regression import Sighting
 from knickpoint.store import Store
-from knickpoint.store.finding_rows import step_values
+from knickpoint.store.findings.rows import step_values
 from knickpoint.watch.alert_run.alert_job import Job, whole_groups
 from knickpoint.watch.alert_run.persistence import Fresh
 from knickpoint.watch.detection.digests import fold

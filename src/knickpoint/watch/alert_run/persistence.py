@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from knickpoint.model.frame import Trace
 from knickpoint.model.regression import KnownPoint, PointUpdate, Sighting, Transition
 from knickpoint.store import Store
-from knickpoint.store.finding_rows import step_values
+from knickpoint.store.findings.rows import step_values
 from knickpoint.watch.identity.point_matching import Ruler
 from knickpoint.watch.identity.reconciliation import reconcile
 from knickpoint.watch.lines import Lines

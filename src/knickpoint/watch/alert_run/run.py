@@ -15,7 +15,7 @@ from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import SuspectRange, Transition
 from knickpoint.store import Store
-from knickpoint.store.findings import AlertRun
+from knickpoint.store.findings.alerts import AlertRun
 from knickpoint.watch.alert_run.alert_job import Job, plan
 from knickpoint.watch.alert_run.comparison import compare, look_again, looked, retire, take_back
 from knickpoint.watch.alert_run.persistence import Fresh, Settled, settle

@@ -11,7 +11,7 @@ from typing import Any
 from knickpoint.model.commit import Repository
 from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
-from knickpoint.store.findings import Membership
+from knickpoint.store.findings.point_updates import Membership
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.regressions.groups import Group, Member, assign_ids, group_members
 

@@ -9,7 +9,7 @@ from typing import Any
 from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.regression import Regression
 from knickpoint.store import Store
-from knickpoint.store.findings import Sort
+from knickpoint.store.findings.regression_list import Sort
 
 __all__ = ["Found", "in_one_order"]
 

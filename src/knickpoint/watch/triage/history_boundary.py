@@ -14,7 +14,7 @@ from knickpoint.model.boundary import Boundary
 from knickpoint.model.commit import Commit, Line, Repository
 from knickpoint.model.errors import InputError
 from knickpoint.store import Store
-from knickpoint.store.boundaries import Sides
+from knickpoint.store.findings.boundaries import Sides
 from knickpoint.watch.alert_run.run import EVENT
 
 __all__ = ["Extent", "Moved", "drop_boundary", "is_date", "read_extent", "set_boundary", "take"]

@@ -9,7 +9,7 @@ from knickpoint.model.commit import Repository
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import Query, parse_query
 from knickpoint.store import Store
-from knickpoint.store.findings import Ticket
+from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.lines import Lines
 
 __all__ = ["match_tickets", "put_tickets"]

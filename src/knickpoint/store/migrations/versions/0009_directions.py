@@ -18,8 +18,8 @@ from alembic import op
 from knickpoint.model.params import decode_key
 from knickpoint.model.unit import Better, better_of, read_unit
 from knickpoint.model.unit_in_name import unit_in_name
-from knickpoint.store.keys import digest_each
-from knickpoint.store.packing import pack, unpack
+from knickpoint.store.array_codec import pack, unpack
+from knickpoint.store.traces.key_digests import digest_each
 
 revision = "0009"
 down_revision = "0008"

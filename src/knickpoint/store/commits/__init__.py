@@ -1,0 +1,1 @@
+"""Repositories, their commits by slot, and the lines that order slots."""

@@ -1,0 +1,1 @@
+"""Events for workers, and the workers that take them."""

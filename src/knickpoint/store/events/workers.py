@@ -1,0 +1,80 @@
+"""Keep which workers an instance has, when they were last seen, and what failed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import select
+
+from knickpoint.store.database import Database
+from knickpoint.store.tables.workers import worker as table
+from knickpoint.store.timestamps import moment
+
+__all__ = ["WorkerState", "WorkerTable"]
+
+_KEPT_SECONDS: Final = 86_400.0
+"""How long a worker that is not seen any more is remembered."""
+
+_LONGEST_REASON: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerState:
+    """How one worker does.
+
+    ``failures`` counts the rounds in a row that failed, 0 when the last one did not; ``reason`` is what the
+    last failure said, and ``failed`` when, None where there was none.
+    """
+
+    name: str
+    started: datetime
+    seen: datetime
+    failures: int = 0
+    failed: datetime | None = None
+    reason: str = ""
+
+
+class WorkerTable:
+    """Hold the workers area of a store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def saw(self, name: str, *, started: float, failures: int = 0, reason: str = "") -> None:
+        """Note that the worker ``name`` is at work; ``failures`` in a row, the last of which said ``reason``.
+
+        Times are seconds since 1970. Without failures, what the last one said is kept. Workers that nobody saw
+        for a day are forgotten.
+        """
+        now = time.time()
+        changing: dict[str, object] = {"seen": now, "failures": failures}
+        if failures:
+            changing |= {"failed": now, "reason": reason[:_LONGEST_REASON]}
+        row = {"name": name, "started": started, "failed": 0.0, "reason": "", **changing}
+        with self._database.transaction(alone=False) as connection:
+            insert = self._database.insert(table).values(row)
+            connection.execute(insert.on_conflict_do_update(index_elements=["name"], set_=changing))
+            connection.execute(table.delete().where(table.c.seen < now - _KEPT_SECONDS))
+
+    def left(self, name: str) -> None:
+        """Note that the worker ``name`` ended as it should."""
+        with self._database.transaction(alone=False) as connection:
+            connection.execute(table.delete().where(table.c.name == name))
+
+    def all(self) -> list[WorkerState]:
+        """Return the workers by name."""
+        with self._database.reading() as connection:
+            return [
+                WorkerState(
+                    name=row.name,
+                    started=moment(row.started),
+                    seen=moment(row.seen),
+                    failures=row.failures,
+                    failed=moment(row.failed) if row.failed else None,
+                    reason=row.reason,
+                )
+                for row in connection.execute(select(table).order_by(table.c.name))
+            ]

@@ -1,0 +1,1 @@
+"""Change points, the regressions that they form, and what people and alerts decided about them."""

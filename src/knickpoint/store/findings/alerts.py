@@ -1,0 +1,133 @@
+"""Keep the alerts that were applied, and what each of their runs did."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import delete, func, select
+
+from knickpoint.store.database import Database
+from knickpoint.store.tables.findings import alert as alert_table
+from knickpoint.store.tables.findings import alert_run
+from knickpoint.store.timestamps import moment
+
+__all__ = ["AlertRun", "AlertTable"]
+
+_EVENTS_KEPT: Final = 1_000
+"""Runs back to which those over the traces of an event are kept: there may be one a second."""
+
+_RUNS_KEPT: Final = 100_000
+"""Runs back to which those over everything are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertRun:
+    """What one alert did in one run.
+
+    ``complete`` is false where only the traces of an event were looked at. ``kept``, ``added`` and ``lost``
+    count sightings: those of the run before that it saw again, new ones, and those it saw no more. ``failure``
+    says why the alert could not run to its end, "" where it could.
+    """
+
+    alert: str
+    started: datetime
+    seconds: float
+    complete: bool
+    traces: int
+    kept: int
+    added: int
+    lost: int
+    run: int = 0
+    failure: str = ""
+
+
+class AlertTable:
+    """Hold the alerts area of a store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def stored(self) -> dict[str, str]:
+        """Return the applied alerts: name to definition, by name."""
+        query = select(alert_table.c.name, alert_table.c.definition).order_by(alert_table.c.name)
+        with self._database.reading() as connection:
+            return {row.name: row.definition for row in connection.execute(query)}
+
+    def replace(self, definitions: Mapping[str, str]) -> None:
+        """Store exactly ``definitions``, name to text; the time of those that stay as they are is kept."""
+        now = time.time()
+        with self._database.transaction() as connection:
+            known = self.stored()
+            for name in known:
+                if definitions.get(name) != known[name]:
+                    connection.execute(alert_table.delete().where(alert_table.c.name == name))
+            fresh = [
+                {"name": name, "definition": text, "applied": now}
+                for name, text in definitions.items()
+                if known.get(name) != text
+            ]
+            if fresh:
+                connection.execute(alert_table.insert(), fresh)
+
+    def record(self, runs: Sequence[AlertRun]) -> int:
+        """Write what the alerts of one run did and return the number of the run."""
+        with self._database.transaction() as connection:
+            query = select(func.coalesce(func.max(alert_run.c.id), 0), func.coalesce(func.max(alert_run.c.run), 0))
+            last, before = connection.execute(query).one()
+            rows = [
+                {
+                    "id": number,
+                    "run": before + 1,
+                    "alert": run.alert,
+                    "complete": int(run.complete),
+                    "started": run.started.timestamp(),
+                    "seconds": run.seconds,
+                    "traces": run.traces,
+                    "kept": run.kept,
+                    "added": run.added,
+                    "lost": run.lost,
+                    "failure": run.failure,
+                }
+                for number, run in enumerate(runs, last + 1)
+            ]
+            if rows:
+                connection.execute(alert_run.insert(), rows)
+            for kept, old in ((_EVENTS_KEPT, alert_run.c.complete == 0), (_RUNS_KEPT, alert_run.c.complete == 1)):
+                connection.execute(delete(alert_run).where(old, alert_run.c.run <= int(before) + 1 - kept))
+            return int(before) + 1
+
+    def last(self) -> int:
+        """Return the number of the newest run that was recorded, 0 before the first."""
+        with self._database.reading() as connection:
+            return int(connection.execute(select(func.coalesce(func.max(alert_run.c.run), 0))).scalar_one())
+
+    def runs(self, alert: str = "", *, last: int = 100, complete: bool = False) -> list[AlertRun]:
+        """Return what ``alert`` (all of them for "") did in its ``last`` runs, newest first.
+
+        ``complete`` leaves out runs over the traces of an event, and those that failed.
+        """
+        query = select(alert_run).order_by(alert_run.c.id.desc()).limit(last)
+        if complete:
+            query = query.where(alert_run.c.complete == 1)
+        if alert:
+            query = query.where(alert_run.c.alert == alert)
+        with self._database.reading() as connection:
+            return [
+                AlertRun(
+                    alert=row.alert,
+                    started=moment(row.started),
+                    seconds=row.seconds,
+                    complete=bool(row.complete),
+                    traces=row.traces,
+                    kept=row.kept,
+                    added=row.added,
+                    lost=row.lost,
+                    run=row.run,
+                    failure=row.failure,
+                )
+                for row in connection.execute(query)
+            ]

@@ -1,0 +1,323 @@
+"""List regressions: filtered, sorted and paged in the database, with the members that were asked for."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, and_, case, func, or_, select
+
+from knickpoint.model.errors import InputError
+from knickpoint.model.regression import ChangePoint, Condition, Direction, Regression, Status, SuspectRange
+from knickpoint.store.database import Database
+from knickpoint.store.findings.rows import change_point_of
+from knickpoint.store.findings.selection import Selection, effective_status, is_live, is_unprocessed, joined, selected
+from knickpoint.store.tables import commits as commit_tables
+from knickpoint.store.tables.findings import change_point, regression
+from knickpoint.store.timestamps import moment
+
+__all__ = [
+    "Sort",
+    "Tally",
+    "count_findings",
+    "count_regressions",
+    "list_regressions",
+    "matching_ids",
+    "members_after",
+    "members_of",
+    "tally_regressions",
+]
+
+
+class Sort(Enum):
+    """What a list of regressions is sorted by; CHANGE is the severity of the lead."""
+
+    CHANGE = "change"
+    HAZARD = "hazard"
+    COMMIT = "commit"
+    TRACES = "traces"
+    FOUND = "found"
+    AUTHOR = "author"
+    SUBJECT = "subject"
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many regressions have a member that is unprocessed work or history, processed, or gone.
+
+    One may count for several.
+    """
+
+    unprocessed: int = 0
+    history: int = 0
+    processed: int = 0
+    gone: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.unprocessed + other.unprocessed,
+            self.history + other.history,
+            self.processed + other.processed,
+            self.gone + other.gone,
+        )
+
+
+def _number(condition: Any) -> Any:
+    """Count the rows of a group that fit."""
+    return func.sum(case((condition, 1), else_=0))
+
+
+def _lead_severity() -> Any:
+    """Return the severity of the lead among the members that match: what is gone or processed leads only alone."""
+    severity = change_point.c.severity
+    return func.coalesce(
+        func.max(case((is_live() & is_unprocessed(), severity))),
+        func.max(case((is_live(), severity))),
+        func.max(severity),
+    )
+
+
+def _matching(database: Database, repository_id: int, selection: Selection) -> Select[Any]:
+    commit = commit_tables.commit.c
+    return (
+        select(
+            regression.c.id,
+            _lead_severity().label("severity"),
+            func.max(func.abs(change_point.c.hazard)).label("strength"),
+            func.count().label("traces"),
+            func.max(change_point.c.hazard).label("highest"),
+            func.min(change_point.c.hazard).label("lowest"),
+            *(_number(change_point.c.direction == one.value).label(one.value) for one in Direction),
+            func.max(regression.c.found).label("found"),
+            func.max(regression.c.line).label("line"),
+            func.max(regression.c.slot).label("slot"),
+            func.max(commit.author).label("author"),
+            func.max(commit.subject).label("subject"),
+        )
+        .select_from(joined())
+        .where(*selected(database, repository_id, selection))
+        .group_by(regression.c.id)
+    )
+
+
+def count_findings(database: Database, connection: Connection, repository_id: int, selection: Selection) -> int:
+    """Count the members of ``selection``, in whatever regression."""
+    query = select(func.count()).select_from(joined()).where(*selected(database, repository_id, selection))
+    return int(connection.execute(query).scalar_one())
+
+
+def count_regressions(database: Database, connection: Connection, repository_id: int, selection: Selection) -> int:
+    """Count the regressions that have a member of ``selection``."""
+    listed = _matching(database, repository_id, selection).subquery()
+    return int(connection.execute(select(func.count()).select_from(listed)).scalar_one())
+
+
+def tally_regressions(database: Database, connection: Connection, repository_id: int, selection: Selection) -> Tally:
+    """Count the regressions that have a member of ``selection``, by what became of it, in one pass.
+
+    What ``selection`` says of processing and conditions does not count.
+    """
+    everything = replace(selection, processed=None, history=None, conditions=frozenset(Condition))
+    live, history = is_live(), regression.c.history == 1
+    kinds = {
+        "unprocessed": live & is_unprocessed() & ~history,
+        "history": live & is_unprocessed() & history,
+        "processed": live & ~is_unprocessed(),
+        "gone": ~live,
+    }
+    each = (
+        select(*(_number(kind).label(name) for name, kind in kinds.items()))
+        .select_from(joined())
+        .where(*selected(database, repository_id, everything))
+        .group_by(regression.c.id)
+        .subquery()
+    )
+    query = select(*(func.coalesce(_number(each.c[name] > 0), 0).label(name) for name in kinds))
+    return Tally(**connection.execute(query).mappings().one())
+
+
+def matching_ids(
+    database: Database, connection: Connection, repository_id: int, selection: Selection, ids: Sequence[int]
+) -> list[int]:
+    """Return the ids of the members of ``selection`` of the regressions ``ids``, ascending."""
+    numbers = database.among(change_point.c.regression_id, "ids")
+    query = (
+        select(change_point.c.id).select_from(joined()).where(*selected(database, repository_id, selection), numbers)
+    )
+    return list(connection.execute(query.order_by(change_point.c.id), {"ids": database.listed(ids)}).scalars())
+
+
+def members_after(
+    database: Database,
+    connection: Connection,
+    repository_id: int,
+    selection: Selection,
+    key: int,
+    *,
+    after: int | None,
+    limit: int,
+) -> list[ChangePoint]:
+    """Return ``limit`` members of ``selection`` of the regression ``key``, by falling severity, trace key and id.
+
+    That is the order of :attr:`ChangePoint.rank` among members that are all unprocessed, all processed or all gone.
+    ``after`` is the member to begin behind, also if it has left the selection; None begins with the first.
+    """
+    point = change_point.c
+    order = (point.severity.desc(), point.trace_key, point.id)
+    query = select(change_point, regression.c.history).select_from(joined())
+    query = query.where(*selected(database, repository_id, selection), point.regression_id == key)
+    if after is not None:
+        last = connection.execute(select(point.severity, point.trace_key).where(point.id == after)).first()
+        if last is None:
+            raise InputError(f"there is no finding {after}", where="after", remedy="Begin with the first page.")
+        same = point.severity == last.severity
+        further = or_(point.trace_key > last.trace_key, and_(point.trace_key == last.trace_key, point.id > after))
+        query = query.where(or_(point.severity < last.severity, and_(same, further)))
+    rows = connection.execute(query.order_by(*order).limit(limit)).mappings()
+    return [change_point_of(row) for row in rows]
+
+
+def _sorted(
+    rows: Sequence[Row[Any]], sort: Sort, position: Callable[[str, int], int], *, descending: bool
+) -> list[Row[Any]]:
+    keys: Mapping[Sort, Callable[[Row[Any]], Any]] = {
+        Sort.CHANGE: lambda row: row.severity,
+        Sort.HAZARD: lambda row: row.strength or 0.0,
+        Sort.COMMIT: lambda row: position(row.line, row.slot),
+        Sort.TRACES: lambda row: row.traces,
+        Sort.FOUND: lambda row: row.found,
+        Sort.AUTHOR: lambda row: (row.author or "").lower(),
+        Sort.SUBJECT: lambda row: (row.subject or "").lower(),
+    }
+    newest_first = sorted(rows, key=lambda row: (-position(row.line, row.slot), row.id))
+    return sorted(newest_first, key=keys[sort], reverse=descending)
+
+
+def members_of(
+    database: Database,
+    connection: Connection,
+    repository_id: int,
+    selection: Selection,
+    ids: Sequence[int],
+    *,
+    at_most: int | None = None,
+) -> dict[int, list[ChangePoint]]:
+    """Return the members of ``selection`` of the regressions ``ids``, in the order of :attr:`ChangePoint.rank`."""
+    numbers = database.numbers("ids")
+    point = change_point.c
+    last = case((is_live() & is_unprocessed(), 0), (is_live(), 1), else_=2)
+    order = (last, point.severity.desc(), point.trace_key, point.id)
+    rank = func.row_number().over(partition_by=point.regression_id, order_by=order)
+    wanted = (
+        select(change_point, regression.c.history, rank.label("rank"))
+        .select_from(joined())
+        .where(*selected(database, repository_id, selection), change_point.c.regression_id.in_(select(numbers.c.value)))
+        .subquery()
+    )
+    query = select(wanted).order_by(wanted.c.regression_id, wanted.c.rank)
+    if at_most is not None:
+        query = query.where(wanted.c.rank <= at_most)
+    members: dict[int, list[ChangePoint]] = defaultdict(list)
+    for row in connection.execute(query, {"ids": database.listed(ids)}).mappings():
+        members[row["regression_id"]].append(change_point_of(row))
+    return members
+
+
+def _extreme(row: Row[Any]) -> float | None:
+    """Return the hazard level of largest magnitude in a row of :func:`_matching`, None where there is none."""
+    return None if row.highest is None else max(row.highest, row.lowest, key=abs)
+
+
+def _counts(
+    database: Database, connection: Connection, ids: Sequence[int]
+) -> dict[int, Counter[tuple[Condition, Status]]]:
+    numbers = database.numbers("ids")
+    point = change_point.c
+    status = effective_status().label("effective")
+    query = (
+        select(point.regression_id, status, point.condition, func.count().label("number"))
+        .where(point.regression_id.in_(select(numbers.c.value)))
+        .group_by(point.regression_id, "effective", point.condition)
+    )
+    found: dict[int, Counter[tuple[Condition, Status]]] = defaultdict(Counter)
+    for row in connection.execute(query, {"ids": database.listed(ids)}):
+        found[row.regression_id][Condition(row.condition), Status(row.effective)] += row.number
+    return found
+
+
+def _by_status(counted: Mapping[tuple[Condition, Status], int], *, gone: bool) -> Counter[Status]:
+    found: Counter[Status] = Counter()
+    for (condition, status), number in counted.items():
+        if (condition is Condition.GONE) is gone:
+            found[status] += number
+    return found
+
+
+def _by_condition(counted: Mapping[tuple[Condition, Status], int]) -> Counter[Condition]:
+    found: Counter[Condition] = Counter()
+    for (condition, _), number in counted.items():
+        found[condition] += number
+    return found
+
+
+def list_regressions(
+    database: Database,
+    connection: Connection,
+    repository_id: int,
+    selection: Selection,
+    *,
+    sort: Sort,
+    descending: bool,
+    position: Callable[[str, int], int],
+    offset: int = 0,
+    limit: int | None = None,
+    members: int | None = None,
+    only: Sequence[int] | None = None,
+) -> list[Regression]:
+    """Return one page of regressions. ``position`` gives the place of a slot on a line, for the order.
+
+    ``members`` is how many of them to return of each regression; ``only`` restricts to these ids.
+    """
+    query = _matching(database, repository_id, selection)
+    parameters: dict[str, Any] = {}
+    if only is not None:
+        numbers = database.numbers("only")
+        query = query.where(regression.c.id.in_(select(numbers.c.value)))
+        parameters["only"] = database.listed(only)
+    rows = _sorted(connection.execute(query, parameters).all(), sort, position, descending=descending)
+    listed = {row.id: row for row in rows[offset : None if limit is None else offset + limit]}
+    page = list(listed)
+    if not page:
+        return []
+    found = members_of(database, connection, repository_id, selection, page, at_most=members)
+    counted = _counts(database, connection, page)
+    own = database.numbers("ids")
+    names = select(regression, commit_tables.repository.c.name.label("repository")).join(
+        commit_tables.repository, commit_tables.repository.c.id == regression.c.repository_id
+    )
+    facts = {
+        row.id: row
+        for row in connection.execute(
+            names.where(regression.c.id.in_(select(own.c.value))), {"ids": database.listed(page)}
+        )
+    }
+    return [
+        Regression(
+            id=key,
+            repository=facts[key].repository,
+            suspect_range=SuspectRange(facts[key].line, facts[key].previous, facts[key].slot),
+            members=tuple(found[key]),
+            counts=_by_status(counted[key], gone=False),
+            conditions=_by_condition(counted[key]),
+            unprocessed=facts[key].unprocessed,
+            found=moment(facts[key].found),
+            history=bool(facts[key].history),
+            matching={one: number for one in Direction if (number := getattr(listed[key], one.value))},
+            gone=_by_status(counted[key], gone=True),
+            extreme=_extreme(listed[key]),
+        )
+        for key in page
+    ]

@@ -1,0 +1,63 @@
+"""Keep what is known of tickets in an issue tracker: which traces and which commit they are about."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+
+from knickpoint.model.commit import Repository
+from knickpoint.store.database import Database
+from knickpoint.store.tables.findings import ticket as table
+
+__all__ = ["Ticket", "TicketTable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """A ticket about the traces that ``query`` matches, at the commit ``slot``."""
+
+    name: str
+    query: str
+    slot: int
+    url: str = ""
+    open: bool = True
+
+
+class TicketTable:
+    """Hold the tickets area of a store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, repository: Repository, tickets: Sequence[Ticket]) -> None:
+        """Write tickets; one of the same name, query and commit is replaced."""
+        now = time.time()
+        keys = ("repository_id", "name", "slot", "query")
+        with self._database.transaction() as connection:
+            following = int(connection.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one()) + 1
+            for number, ticket in enumerate(tickets, following):
+                changing = {"url": ticket.url, "open": int(ticket.open), "changed": now}
+                values = {
+                    "id": number,
+                    "repository_id": repository.id,
+                    "name": ticket.name,
+                    "query": ticket.query,
+                    "slot": ticket.slot,
+                    **changing,
+                }
+                insert = self._database.insert(table).values(values)
+                connection.execute(insert.on_conflict_do_update(index_elements=list(keys), set_=changing))
+
+    def remove(self, repository: Repository, name: str) -> None:
+        """Forget everything about the ticket ``name``."""
+        with self._database.transaction() as connection:
+            connection.execute(table.delete().where(table.c.repository_id == repository.id, table.c.name == name))
+
+    def all(self, repository: Repository) -> list[Ticket]:
+        """Return the tickets of ``repository`` in the order in which they came."""
+        query = select(table).where(table.c.repository_id == repository.id).order_by(table.c.id)
+        with self._database.reading() as connection:
+            return [Ticket(row.name, row.query, row.slot, row.url, bool(row.open)) for row in connection.execute(query)]

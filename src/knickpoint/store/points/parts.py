@@ -1,0 +1,126 @@
+"""Hold what one run gave to one chunk: traces, samples, units, failures and skips."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.store.array_codec import pack, unpack
+
+__all__ = ["Part", "converted", "medians"]
+
+
+_COLUMNS: Final = ("places", "counts", "units", "factors", "failed", "skipped")
+
+
+def medians(samples: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the median of each group of ``samples``; group i has ``counts[i] >= 1`` neighbouring samples."""
+    if len(samples) == len(counts):
+        return samples
+    group = np.repeat(np.arange(len(counts)), counts)
+    ordered = samples[np.lexsort((samples, group))]
+    starts = np.cumsum(counts) - counts
+    low, high = ordered[starts + (counts - 1) // 2], ordered[starts + counts // 2]
+    with np.errstate(over="ignore"):
+        middle = (low + high) / 2
+    middle = np.where(np.isfinite(middle), middle, low / 2 + high / 2)
+    return np.asarray(np.where(low == high, low, middle))
+
+
+def converted(values: NDArray[np.float64], factors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``values`` times ``factors``; where a factor is 1 over a whole number, divided by it, which rounds less.
+
+    A factor of 1 leaves a value as it is, and too large a product is infinite.
+    """
+    if bool((factors == 1).all()):
+        return values
+    parts = np.maximum(np.rint(1 / factors), 1)
+    with np.errstate(over="ignore"):
+        return np.where((factors < 1) & (1 / parts == factors), values / parts, values * factors)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The results of one run for one chunk, by place (trace id minus the chunk's first id), sorted.
+
+    Attributes:
+        places: of measured traces, sorted, each once.
+        counts: number of samples of each.
+        units: number of the unit that the samples came in.
+        factors: turns a sample into the trace's unit.
+        samples: all samples in a row; None where each trace has one, which is the stored point.
+        failed: places of traces that failed.
+        skipped: places of traces that were skipped.
+        messages: what failed and skipped ones said, by place.
+    """
+
+    places: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    units: NDArray[np.int64]
+    factors: NDArray[np.float64]
+    samples: NDArray[np.float64] | None
+    failed: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    skipped: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    messages: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def single(self) -> bool:
+        """Whether each trace has one sample in its own unit, so that the point can stand for it."""
+        return len(self.places) > 0 and bool((self.counts == 1).all()) and bool((self.factors == 1).all())
+
+    @property
+    def implicit(self) -> bool:
+        """Whether the samples are to be read from the stored points."""
+        return self.samples is None
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """The run's values in the traces' units; not of an implicit part."""
+        assert self.samples is not None
+        return converted(medians(self.samples, self.counts), self.factors)
+
+    def told(self, points: NDArray[np.float64]) -> Part:
+        """Return an implicit part with its samples, read from ``points``, one for each place."""
+        return replace(self, samples=points) if self.implicit else self
+
+    def says_the_same(self, other: Part) -> bool:
+        """Whether two implicit parts are equal."""
+        pairs = ((getattr(self, name), getattr(other, name)) for name in _COLUMNS)
+        alike = all(some is others or np.array_equal(some, others) for some, others in pairs)
+        return self.implicit and other.implicit and alike and self.messages == other.messages
+
+    def hidden(self) -> Part:
+        """Return the part without its samples, which the stored points will tell."""
+        return replace(self, samples=None) if self.single else self
+
+    def pack(self) -> bytes:
+        """Return the part as bytes."""
+        said = (
+            json.dumps({str(place): text for place, text in self.messages.items()}).encode() if self.messages else b""
+        )
+        implicit = np.array([self.samples is None], dtype=np.int64)
+        samples = self.samples if self.samples is not None else np.empty(0)
+        texts = np.frombuffer(said, dtype=np.uint8)
+        return pack(
+            implicit, self.places, self.counts, self.units, self.factors, samples, self.failed, self.skipped, texts
+        )
+
+    @staticmethod
+    def unpack_places(data: bytes) -> NDArray[np.int64]:
+        """Read only the places of bytes that :meth:`pack` made."""
+        return np.asarray(unpack(data, 2)[1], dtype=np.int64)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Part:
+        """Read bytes that :meth:`pack` made."""
+        implicit, places, counts, units, factors, samples, failed, skipped, texts = unpack(data, 9)
+        said = json.loads(texts.astype(np.uint8).tobytes()) if len(texts) else {}
+        messages = {int(place): text for place, text in said.items()}
+        held = None if implicit[0] else samples.astype(np.float64, copy=False)
+        return cls(places, counts, units, factors.astype(np.float64), held, failed, skipped, messages)

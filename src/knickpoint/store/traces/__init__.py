@@ -1,0 +1,1 @@
+"""What traces are called: keys, params, units, and queries over them."""

@@ -1,0 +1,64 @@
+"""Chunks of the catalogue: 1,024 neighbouring traces in the blobs of one row."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.store.array_codec import pack, unpack
+
+__all__ = ["StoredChunk", "extended"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """The traces of a chunk: their repository by id, and keys, units by number and directions by code."""
+
+    repository: int
+    keys: list[str]
+    units: list[int]
+    betters: list[int]
+
+    @classmethod
+    def of(cls, row: Any) -> StoredChunk:
+        """Read a row of the table."""
+        unit, _, better = unpack(row.facts, 3)
+        keys = zlib.decompress(row.keys).decode().split("\n")
+        return cls(row.repository_id, keys, unit.tolist(), better.tolist())
+
+
+def extended(
+    old: Any, names: Sequence[str], facts: NDArray[np.int64], columns: Mapping[int, NDArray[np.int64]]
+) -> dict[str, object]:
+    """Return the blobs of a chunk with more traces at its end."""
+    before = 0
+    texts = "\n".join(names)
+    whole = dict(columns)
+    if old is not None:
+        before = old.count
+        texts = zlib.decompress(old.keys).decode() + "\n" + texts
+        facts = np.concatenate([np.stack(unpack(old.facts, 3), axis=1), facts])
+        known = _unpack_codes(old.codes)
+        for name in known.keys() | columns.keys():
+            head = known.get(name, np.zeros(before, dtype=np.int64))
+            tail = columns.get(name, np.zeros(len(names), dtype=np.int64))
+            whole[name] = np.concatenate([head, tail])
+    ordered = sorted(name for name, column in whole.items() if column.any())
+    return {
+        "count": before + len(names),
+        "facts": pack(facts[:, 0], facts[:, 1], facts[:, 2]),
+        "codes": pack(np.array(ordered, dtype=np.int64), *(whole[name] for name in ordered)),
+        "keys": zlib.compress(texts.encode(), 1),
+    }
+
+
+def _unpack_codes(data: bytes) -> dict[int, NDArray[np.int64]]:
+    """Return name id → code of each trace of a chunk."""
+    (names,) = unpack(data, 1)
+    columns = unpack(data, 1 + len(names))[1:]
+    return dict(zip(names.tolist(), columns, strict=True))
