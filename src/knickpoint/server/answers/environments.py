@@ -20,7 +20,7 @@ def list_environments(store: Store, key: int, line_name: str) -> list[Environmen
     """
     repository = repository_of(store, [find_trace(store, key)])
     line = store.commits.line(repository, line_name)
-    changes = environment_changes(store, line, key)
+    changes = environment_changes(store.frames, store.runs, line, key)
     commits = {own.slot: own.commit for own in store.commits.get(repository, [change.slot for change in changes])}
     return [
         EnvironmentAnswer(

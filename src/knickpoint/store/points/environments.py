@@ -1,25 +1,28 @@
-"""Tell where on a trace the environment changed: another machine, compiler or runner."""
+"""Find where the environment of a trace changed: another machine, compiler or runner.
+
+A run states facts about its environment, such as ``compiler`` and ``cpu``. Where a fact of a trace differs between two
+measured commits next to each other, a step there may come from the environment and not from the code.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from knickpoint.model.commit import Line
-
-if TYPE_CHECKING:
-    from knickpoint.store.store import Store
+from knickpoint.store.points.frames import Frames
+from knickpoint.store.points.runs import Runs
 
 __all__ = ["EnvironmentChange", "environment_changes"]
 
 _OFTEN: Final = 4
 _SHARE: Final = 3
-"""A fact that changed at least four times, and more often than at every third commit, tells of the execution
-and not of the machine (the name of a hosted runner, a time of boot): it makes no events."""
+"""A fact that changed at least four times, and more often than at every third commit, describes the execution and
+not the machine (the name of a hosted runner, the time of boot). Its changes are left out."""
 
 _SEVERAL: Final = " | "
 
@@ -37,45 +40,51 @@ class EnvironmentChange:
     facts: Mapping[str, tuple[str, str]]
 
 
-def environment_changes(store: Store, line: Line, trace_id: int) -> list[EnvironmentChange]:
+def environment_changes(frames: Frames, runs: Runs, line: Line, trace_id: int) -> list[EnvironmentChange]:
     """Return where the environment of a trace changed, in the order of ``line``.
 
-    Where several runs measured a commit in different environments, their values stand beside each other in one
-    text. A fact that a run does not tell is taken to be as before.
+    Where runs measured a commit in different environments, the text of a fact joins their values. A fact that a run
+    does not state is taken to be as before.
     """
-    values = store.frames.values(line, [trace_id])[0]
+    values = frames.values(line, [trace_id])[0]
     slots = [line.slots[position] for position in np.flatnonzero(~np.isnan(values)).tolist()]
-    facts = _facts(store, line, trace_id, slots)
-    told: dict[str, list[tuple[int, str]]] = {}
+    facts = _facts(runs, line, trace_id, slots)
+
+    # Each fact by itself: the measured commits that state it, in the order of the line
+    stated: dict[str, list[tuple[int, str]]] = {}
     for slot in slots:
         for name, value in facts.get(slot, {}).items():
-            told.setdefault(name, []).append((slot, value))
-    place = {slot: number for number, slot in enumerate(slots)}
+            stated.setdefault(name, []).append((slot, value))
+
+    # Its changes, unless it changes all the time; changes of several facts at one commit are one change
     changes: dict[int, dict[str, tuple[str, str]]] = {}
-    for name, each in sorted(told.items()):
-        steps = [(slot, (before, after)) for (_, before), (slot, after) in pairwise(each) if before != after]
-        if len(steps) >= _OFTEN and len(steps) * _SHARE > len(each):
+    for name, values_of_fact in sorted(stated.items()):
+        steps = [(slot, (before, after)) for (_, before), (slot, after) in pairwise(values_of_fact) if before != after]
+        if len(steps) >= _OFTEN and len(steps) * _SHARE > len(values_of_fact):
             continue
         for slot, step in steps:
             changes.setdefault(slot, {})[name] = step
+
+    order = {slot: number for number, slot in enumerate(slots)}
     return [
-        EnvironmentChange(slots[place[slot] - 1], slot, changes[slot])
-        for slot in sorted(changes, key=place.__getitem__)
+        EnvironmentChange(slots[order[slot] - 1], slot, changes[slot])
+        for slot in sorted(changes, key=order.__getitem__)
     ]
 
 
-def _facts(store: Store, line: Line, trace_id: int, slots: list[int]) -> dict[int, dict[str, str]]:
+def _facts(runs: Runs, line: Line, trace_id: int, slots: Sequence[int]) -> dict[int, dict[str, str]]:
     """Return slot → the facts of the runs that gave the trace its point there."""
     environments: dict[int, list[Mapping[str, str]]] = {}
-    for run in store.runs.at(line.repository, slots):
+    for run in runs.at(line.repository, slots):
         known = environments.setdefault(run.slot, [])
         if run.environment not in known:
             known.append(run.environment)
     found: dict[int, dict[str, str]] = {}
-    for slot, each in environments.items():
-        own = each if len(each) == 1 else [point.run.environment for point in store.runs.points(trace_id, slot)]
+    for slot, known in environments.items():
+        # Only where the runs of a commit differ does it matter which of them measured this trace
+        measured = known if len(known) == 1 else [point.run.environment for point in runs.points(trace_id, slot)]
         joined: dict[str, set[str]] = {}
-        for facts in own:
+        for facts in measured:
             for name, value in facts.items():
                 joined.setdefault(name, set()).add(value)
         found[slot] = {name: _SEVERAL.join(sorted(values)) for name, values in joined.items()}

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.store.conftest import Bench
-from tests.store.test_findings import new, put, sighting
+from tests.store.findings.test_findings import new, put, sighting
 
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.regression import Status

@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from tests.store.conftest import MOMENT, Bench
 
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import InputError, StoreError
 from knickpoint.model.query import Query
 from knickpoint.model.report import Outcome, Result, ResultTable, RunReport
 from knickpoint.store import Put, RunItem, create_store, open_store, unpack_ids
-
-from .conftest import MOMENT, Bench
 
 report = Bench.report
 

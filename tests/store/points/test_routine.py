@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tests.store.conftest import Bench
 
 from knickpoint.model.errors import InputError
 from knickpoint.store import Put, open_store, unpack_ids
@@ -14,8 +15,6 @@ from knickpoint.store.points import layouts as layouts_module
 from knickpoint.store.points import points as points_module
 from knickpoint.store.points.layouts import Layouts
 from knickpoint.store.points.tiles import listed_ids, segment_of
-
-from .conftest import Bench
 
 NAMES = ["c", "a", "d", "b"]
 """Not in the order in which their traces are made."""

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.store.conftest import Bench
 
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import Outcome, Result, ResultTable, RunReport
 from knickpoint.store import Put
-
-from .conftest import Bench
 
 report = Bench.report
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.store.conftest import Bench
 
 from knickpoint.store.points import points as points_module
 from knickpoint.store.points import seal as seal_module
-
-from .conftest import Bench
 
 report = Bench.report
 

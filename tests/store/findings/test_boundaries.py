@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.store.conftest import Bench
 
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
 from knickpoint.store.findings.point_updates import Membership
-
-from .conftest import Bench
 
 
 @pytest.fixture

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.store.conftest import Bench
 
 from knickpoint.store.points import points as points_module
-
-from .conftest import Bench
 
 NAMES = [f"n{number}" for number in range(9)]
 

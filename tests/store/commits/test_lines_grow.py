@@ -3,10 +3,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.store.conftest import Bench
 
 from knickpoint.model.errors import HistoryError
-
-from .conftest import Bench
 
 
 def test_a_line_grows_at_its_end(bench: Bench) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sqlalchemy import text
+from tests.store.conftest import Bench
 
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.frame import Trace
@@ -14,8 +15,6 @@ from knickpoint.model.unit import Better
 from knickpoint.store import Store, open_store
 from knickpoint.store.array_codec import pack, unpack
 from knickpoint.store.traces.asked import BETTERS
-
-from .conftest import Bench
 
 
 def put(bench: Bench, slot: int, unit: str, better: Better = Better.UNKNOWN, **params: str) -> None:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from knickpoint.store.points.environments import environment_changes
+from tests.store.conftest import Bench
 
-from .conftest import Bench
+from knickpoint.store.points.environments import environment_changes
 
 
 def measure(bench: Bench, slot: int, identity: str, name: str = "a", **environment: str) -> None:
@@ -13,7 +13,7 @@ def measure(bench: Bench, slot: int, identity: str, name: str = "a", **environme
 
 
 def told(bench: Bench) -> list[tuple[int, int, dict[str, tuple[str, str]]]]:
-    changes = environment_changes(bench.store, bench.line, bench.id("a"))
+    changes = environment_changes(bench.store.frames, bench.store.runs, bench.line, bench.id("a"))
     return [(change.previous, change.slot, dict(change.facts)) for change in changes]
 
 

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
+from tests.store.conftest import Bench
 
 from knickpoint.store import Forgotten, Put
-
-from .conftest import Bench
 
 
 def fill(bench: Bench) -> None:

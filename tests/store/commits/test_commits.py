@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.store.conftest import MOMENT
 
 from knickpoint.model.commit import Commit, Repository
 from knickpoint.store import Store
-
-from .conftest import MOMENT
 
 
 def test_a_commit_is_found_by_a_unique_prefix(store: Store, repository: Repository) -> None:
