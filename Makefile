@@ -133,9 +133,10 @@ lock: setup-dev ## Resolve the dependencies anew and write requirements/
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --group build pyproject.toml -o requirements/runtime.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --all-extras --group build --group test --group lint pyproject.toml -o requirements/dev.txt
 
-format: $(STAMPS)/dev ## Format the Python code
+format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code and the dashboard
 	@$(BIN)/ruff format --quiet src tests benchmarks building docs setup.py
 	@$(BIN)/ruff check --quiet --fix src tests benchmarks building docs setup.py
+	@export PATH="$$(cat $(STAMPS)/node)$$PATH" && cd frontend && npm run --silent format
 
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
