@@ -5,7 +5,20 @@ const read = (text: string): Address => readAddress(new URL(text, "http://here")
 
 const ADDRESSES: readonly Address[] = [
   triage,
-  { ...triage, tab: "processed", repository: "owner/project", filter: "a&b = c", direction: "regression", status: "hidden", least: 5, sort: "date", page: 3, size: 200, open: ["c1", "c2"], at: "17" },
+  {
+    ...triage,
+    tab: "processed",
+    repository: "owner/project",
+    filter: "a&b = c",
+    direction: "regression",
+    status: "hidden",
+    least: 5,
+    sort: "date",
+    page: 3,
+    size: 200,
+    open: ["c1", "c2"],
+    at: "17",
+  },
   { ...triage, tab: "history" },
   { ...triage, tab: "gone" },
   traceAt(12, { line: "feature/x", first: 3, last: 40, scale: "log", commit: 0, gone: true, why: true }),
@@ -16,9 +29,12 @@ const ADDRESSES: readonly Address[] = [
   { view: "unknown", path: "/nowhere" },
 ];
 
-test.each(ADDRESSES.map((address) => [writeAddress(address), address] as const))("%s reads back as it was written", (text, address) => {
-  expect(read(text)).toEqual(address);
-});
+test.each(ADDRESSES.map((address) => [writeAddress(address), address] as const))(
+  "%s reads back as it was written",
+  (text, address) => {
+    expect(read(text)).toEqual(address);
+  },
+);
 
 test("what is at its default is not in the address", () => {
   expect(writeAddress(triage)).toBe("/triage");

@@ -1,8 +1,23 @@
 import { expect, test } from "vitest";
-import { areFarApart, axisName, axisOf, axisUnits, baseOf, boundsOf, canBeLogarithmic, type ChartLine } from "../src/parts/chart/model";
+import {
+  areFarApart,
+  axisName,
+  axisOf,
+  axisUnits,
+  baseOf,
+  boundsOf,
+  canBeLogarithmic,
+  type ChartLine,
+} from "../src/parts/chart/model";
 
 function line(unit: string, values: number[], first = 0): ChartLine {
-  return { id: 1, label: "a", unit, positions: Float64Array.from(values, (_, index) => first + index), values: Float64Array.from(values) };
+  return {
+    id: 1,
+    label: "a",
+    unit,
+    positions: Float64Array.from(values, (_, index) => first + index),
+    values: Float64Array.from(values),
+  };
 }
 
 test("each unit has an axis, the first one on the left", () => {
@@ -38,7 +53,11 @@ test("the plot reaches over all values, or over the range that was chosen", () =
 });
 
 test("an axis is logarithmic where all its values are positive", () => {
-  expect([canBeLogarithmic([line("ns", [1, 2])]), canBeLogarithmic([line("", [1, -2])]), canBeLogarithmic([line("", [])])]).toEqual([true, false, false]);
+  expect([
+    canBeLogarithmic([line("ns", [1, 2])]),
+    canBeLogarithmic([line("", [1, -2])]),
+    canBeLogarithmic([line("", [])]),
+  ]).toEqual([true, false, false]);
 });
 
 test("lines of one unit are far apart where the lower ones would look flat", () => {

@@ -6,7 +6,9 @@ const NOW = Date.parse("2026-03-01T12:00:00Z");
 const alert = (last_run: string | null): Alert => ({ name: "a", last_run }) as Alert;
 
 test("the newest run counts, whatever the order and the zone", () => {
-  expect(newestRun([alert("2026-03-01T11:00:00Z"), alert(null), alert("2026-03-01T12:30:00+02:00")])).toBe("2026-03-01T11:00:00Z");
+  expect(newestRun([alert("2026-03-01T11:00:00Z"), alert(null), alert("2026-03-01T12:30:00+02:00")])).toBe(
+    "2026-03-01T11:00:00Z",
+  );
   expect(newestRun([alert(null)])).toBeNull();
 });
 

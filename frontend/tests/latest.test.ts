@@ -27,7 +27,11 @@ test("an answer that comes after the next question has no effect, and is no fail
 test("a failure of the newest question is told, one of an older question is not", async () => {
   const latest = new Latest();
   const failures: string[] = [];
-  const fail = (message: string): Promise<void> => latest.run(() => Promise.reject(new Error(message)), (error) => void failures.push(error.message));
+  const fail = (message: string): Promise<void> =>
+    latest.run(
+      () => Promise.reject(new Error(message)),
+      (error) => void failures.push(error.message),
+    );
   await Promise.all([fail("old"), fail("new")]);
   expect(failures).toEqual(["new"]);
 });

@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { commonBeginning, commonParams, formulaText, headAndTail, pieces, traceName, traceText } from "../src/text/names";
+import {
+  commonBeginning,
+  commonParams,
+  formulaText,
+  headAndTail,
+  pieces,
+  traceName,
+  traceText,
+} from "../src/text/names";
 
 test("a trace is called by its benchmark, the other params follow", () => {
   expect(traceName({ arch: "arm", benchmark: "parse" })).toEqual({ name: "parse", rest: [["arch", "arm"]] });

@@ -30,7 +30,12 @@ test("a rate keeps its unit, however large", () => {
 });
 
 test("counts stay whole, measurements have four digits", () => {
-  expect([number(440), number(12.34567), number(0.00012345), number(1e-9)]).toEqual(["440", "12.35", "0.0001235", "1.000e-9"]);
+  expect([number(440), number(12.34567), number(0.00012345), number(1e-9)]).toEqual([
+    "440",
+    "12.35",
+    "0.0001235",
+    "1.000e-9",
+  ]);
 });
 
 test("near levels share a scale, levels far apart have their own", () => {

@@ -4,7 +4,12 @@ import { quote, toggleValue, wanted } from "../src/text/query";
 test("a value is added, joined by others, and taken out again", () => {
   const one = toggleValue("", "os", "linux");
   const two = toggleValue(one, "os", "mac");
-  expect([one, two, toggleValue(two, "os", "linux"), toggleValue(one, "os", "linux")]).toEqual(["os=linux", "os=linux|mac", "os=mac", ""]);
+  expect([one, two, toggleValue(two, "os", "linux"), toggleValue(one, "os", "linux")]).toEqual([
+    "os=linux",
+    "os=linux|mac",
+    "os=mac",
+    "",
+  ]);
 });
 
 test("other conditions stay as they were written", () => {

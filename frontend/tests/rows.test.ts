@@ -5,11 +5,17 @@ import { groupsOf, NOTHING, targetsOf, type Selection } from "../src/state/selec
 import { shownList } from "../src/state/undo";
 
 const member = (id: number): Member => ({ id }) as Member;
-const group = (id: number, ids: number[]): Group => ({ id, traces: ids.length, members: ids.map(member) }) as unknown as Group;
+const group = (id: number, ids: number[]): Group =>
+  ({ id, traces: ids.length, members: ids.map(member) }) as unknown as Group;
 const GROUPS = [group(1, [11, 12]), group(2, [21])];
 const rows = layRows(GROUPS, ["c1"]);
 /** Select rows by their names. */
-const picked = (...names: string[]): Selection => toggle(NOTHING, rows.filter((row) => names.includes(row.id)), true);
+const picked = (...names: string[]): Selection =>
+  toggle(
+    NOTHING,
+    rows.filter((row) => names.includes(row.id)),
+    true,
+  );
 const asked = (selection: Selection): unknown => {
   const { ids, regressions, without } = targetsOf(selection, shownList().filter);
   return { ids, regressions, without };
@@ -31,7 +37,11 @@ test("a row that has gone gives way to the first", () => {
 test("a group that is selected in part says so", () => {
   const [first] = rows;
   if (!first) throw new Error("no rows");
-  expect([tickedOf(first, NOTHING), tickedOf(first, picked("11")), tickedOf(first, picked("11", "12"))]).toEqual(["none", "some", "all"]);
+  expect([tickedOf(first, NOTHING), tickedOf(first, picked("11")), tickedOf(first, picked("11", "12"))]).toEqual([
+    "none",
+    "some",
+    "all",
+  ]);
 });
 
 test("a selection touches whole groups and parts of others", () => {

@@ -1,5 +1,18 @@
 import { describe, expect, test } from "vitest";
-import { changeInWords, comparison, count, decidedStatus, hazardNumber, hazardText, mixText, percent, sigmas, sigmaText, signedPercent, standingInWords } from "../src/text/words";
+import {
+  changeInWords,
+  comparison,
+  count,
+  decidedStatus,
+  hazardNumber,
+  hazardText,
+  mixText,
+  percent,
+  sigmas,
+  sigmaText,
+  signedPercent,
+  standingInWords,
+} from "../src/text/words";
 
 const change = (size: number, relative_size: number | null, dimension = "time") =>
   changeInWords({ size, relative_size, trace: { dimension } });
@@ -58,7 +71,11 @@ test("a hazard level keeps its sign", () => {
 });
 
 test("one finding, two findings", () => {
-  expect([count(1, "finding"), count(2, "finding"), count(1200, "match", "matches")]).toEqual(["1 finding", "2 findings", "1,200 matches"]);
+  expect([count(1, "finding"), count(2, "finding"), count(1200, "match", "matches")]).toEqual([
+    "1 finding",
+    "2 findings",
+    "1,200 matches",
+  ]);
 });
 
 test.each([
@@ -82,13 +99,27 @@ test("levels that do not vary are no number of deviations apart", () => {
 });
 
 test("deviations are told as closely as they matter", () => {
-  expect([sigmaText(6.42), sigmaText(31.4), sigmaText(5000), sigmaText(undefined)]).toEqual(["6.4 σ", "31 σ", ">100 σ", ""]);
+  expect([sigmaText(6.42), sigmaText(31.4), sigmaText(5000), sigmaText(undefined)]).toEqual([
+    "6.4 σ",
+    "31 σ",
+    ">100 σ",
+    "",
+  ]);
 });
 
 test("a comparison tells both levels, their difference and how it compares with the noise", () => {
-  const member = { before_level: 12.3, after_level: 15.1, size: 2.8, deviation: 0.4472, relative_size: 0.2276, trace: { unit: "ms" } };
+  const member = {
+    before_level: 12.3,
+    after_level: 15.1,
+    size: 2.8,
+    deviation: 0.4472,
+    relative_size: 0.2276,
+    trace: { unit: "ms" },
+  };
   expect(comparison(member)).toBe("12.3\u00a0ms → 15.1\u00a0ms, +22.8\u00a0%, 6.3\u00a0σ");
-  expect(comparison({ ...member, before_level: 0, after_level: 3, deviation: 0, relative_size: null })).toBe("0\u00a0ms → 3\u00a0ms");
+  expect(comparison({ ...member, before_level: 0, after_level: 3, deviation: 0, relative_size: null })).toBe(
+    "0\u00a0ms → 3\u00a0ms",
+  );
   expect(comparison({ ...member, relative_size: 1169 })).toContain(", 1,170×,");
 });
 

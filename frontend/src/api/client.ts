@@ -64,7 +64,12 @@ async function failure(response: Response): Promise<ApiError> {
     const body = (await response.json()) as Partial<Schemas["ErrorAnswer"]>;
     return new ApiError(body.error ?? response.statusText, body.where, body.remedy, response.status);
   } catch {
-    return new ApiError(`The server answered ${response.status} ${response.statusText}.`, path(response), "", response.status);
+    return new ApiError(
+      `The server answered ${response.status} ${response.statusText}.`,
+      path(response),
+      "",
+      response.status,
+    );
   }
 }
 
@@ -139,7 +144,8 @@ export const api = {
     read<Members>(address("members", { ...filter, regression, after, size }), signal),
   triage: (decided: Decided) => send<Triage>(address("triage"), decided),
   regroup: (how: "split" | "merge", what: Targets) => send<Triage>(address(`triage/${how}`), what),
-  undo: (what: { ids: number[] } | { entries: Entries }, filter: ListFilter) => send<Triage>(address("triage/undo"), { ...what, filter }),
+  undo: (what: { ids: number[] } | { entries: Entries }, filter: ListFilter) =>
+    send<Triage>(address("triage/undo"), { ...what, filter }),
   decisions: (finding: number, signal?: AbortSignal) => read<Decision[]>(address("triage", { finding }), signal),
   traces: (repository: string, query: string, limit: number, signal?: AbortSignal) =>
     read<Traces>(address("traces", { repository, query, limit }), signal),
@@ -151,12 +157,18 @@ export const api = {
     read<Shortcut>(address(`shortcuts/${encodeURIComponent(id)}`, { repository }), signal),
   keep: (keys: string[], formulas: string[]) => send<{ id: string }>(address("shortcuts"), { keys, formulas }),
   trace: (id: number, signal?: AbortSignal) => read<Trace>(address(`traces/${id}`), signal),
-  changes: (id: number, line: string, signal?: AbortSignal) => read<Changes>(address(`traces/${id}/changes`, { line }), signal),
-  explain: (id: number, line: string, signal?: AbortSignal) => read<Explanation>(address(`traces/${id}/explanation`, { line }), signal),
-  environments: (id: number, line: string, signal?: AbortSignal) => read<Environment[]>(address(`traces/${id}/environments`, { line }), signal),
-  withoutValue: (id: number, line: string, signal?: AbortSignal) => read<WithoutValue[]>(address(`traces/${id}/without-value`, { line }), signal),
-  neverMeasured: (repository: string, signal?: AbortSignal) => read<NeverMeasured[]>(address("never-measured", { repository }), signal),
-  runs: (id: number, commit: string, signal?: AbortSignal) => read<Run[]>(address(`traces/${id}/runs`, { commit }), signal),
+  changes: (id: number, line: string, signal?: AbortSignal) =>
+    read<Changes>(address(`traces/${id}/changes`, { line }), signal),
+  explain: (id: number, line: string, signal?: AbortSignal) =>
+    read<Explanation>(address(`traces/${id}/explanation`, { line }), signal),
+  environments: (id: number, line: string, signal?: AbortSignal) =>
+    read<Environment[]>(address(`traces/${id}/environments`, { line }), signal),
+  withoutValue: (id: number, line: string, signal?: AbortSignal) =>
+    read<WithoutValue[]>(address(`traces/${id}/without-value`, { line }), signal),
+  neverMeasured: (repository: string, signal?: AbortSignal) =>
+    read<NeverMeasured[]>(address("never-measured", { repository }), signal),
+  runs: (id: number, commit: string, signal?: AbortSignal) =>
+    read<Run[]>(address(`traces/${id}/runs`, { commit }), signal),
   commits: (repository: string, line: string, first: number, limit: number) =>
     read<Commits>(address("commits", { repository, line, first, limit })),
   async times(repository: string, line: string, signal?: AbortSignal): Promise<Float64Array> {

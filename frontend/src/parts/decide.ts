@@ -35,19 +35,36 @@ export class DecidePart extends Part {
     const { question } = this;
     const ticket = question?.kind === "ticket";
     return html`<dialog class="dialog narrow" aria-labelledby="decide-title" @close=${() => this.close(undefined)}>
-      ${question
-        ? html`<form method="dialog" @submit=${(event: SubmitEvent) => this.submit(event)}>
-            <h2 id="decide-title">${ticket ? "Link a ticket to" : "Note on"} ${count(question.findings, "finding")}</h2>
-            ${ticket
-              ? html`<label class="field">Key or address of the ticket<input name="ticket" required maxlength="500" autocomplete="off" /></label>`
-              : nothing}
-            <label class="field">Note${ticket ? " (may stay empty)" : ""}<textarea name="note" rows="3" maxlength="10000" ?required=${!ticket}></textarea></label>
-            <div class="dialog-actions">
-              <button type="button" class="button quiet" @click=${() => this.querySelector("dialog")?.close()}>Cancel</button>
-              <button class="button primary">${ticket ? "Link" : "Save"}</button>
-            </div>
-          </form>`
-        : nothing}
+      ${
+        question
+          ? html`<form method="dialog" @submit=${(event: SubmitEvent) => this.submit(event)}>
+              <h2 id="decide-title">
+                ${ticket ? "Link a ticket to" : "Note on"} ${count(question.findings, "finding")}
+              </h2>
+              ${
+                ticket
+                  ? html`<label class="field"
+                      >Key or address of the ticket<input name="ticket" required maxlength="500" autocomplete="off"
+                    /></label>`
+                  : nothing
+              }
+              <label class="field"
+                >Note${ticket ? " (may stay empty)" : ""}<textarea
+                  name="note"
+                  rows="3"
+                  maxlength="10000"
+                  ?required=${!ticket}
+                ></textarea>
+              </label>
+              <div class="dialog-actions">
+                <button type="button" class="button quiet" @click=${() => this.querySelector("dialog")?.close()}>
+                  Cancel
+                </button>
+                <button class="button primary">${ticket ? "Link" : "Save"}</button>
+              </div>
+            </form>`
+          : nothing
+      }
     </dialog>`;
   }
 

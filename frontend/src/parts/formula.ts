@@ -38,7 +38,8 @@ export class FormulaPart extends Part {
     const { error } = this;
     const column = error && columnOf(error);
     return html`<form class="formula" @submit=${(event: SubmitEvent) => this.submit(event)}>
-      <label class="search wide"><span class="sr-only">Formula</span>
+      <label class="search wide"
+        ><span class="sr-only">Formula</span>
         <input
           id="formula"
           type="text"
@@ -49,13 +50,24 @@ export class FormulaPart extends Part {
           aria-invalid=${error ? "true" : "false"}
           aria-describedby="formula-error"
           @keydown=${(event: KeyboardEvent) => event.key === "Escape" && this.input?.blur()}
-        /><kbd aria-hidden="true">f</kbd></label>
+        /><kbd aria-hidden="true">f</kbd></label
+      >
       <button class="button">Plot the formula</button>
       <div id="formula-error" class="formula-error" role="alert">
-        ${error
-          ? html`${column === undefined ? nothing : html`<pre aria-hidden="true">${this.formula}\n${" ".repeat(column - 1)}^</pre>`}
-              <p class="field-error">${error.message} ${error.remedy}${column === undefined ? "" : ` (column ${column})`}</p>`
-          : nothing}
+        ${
+          error
+            ? html`${
+                  column === undefined
+                    ? nothing
+                    : html`<pre aria-hidden="true">
+${this.formula}
+${" ".repeat(column - 1)}^</pre>`
+                }
+                <p class="field-error">
+                  ${error.message} ${error.remedy}${column === undefined ? "" : ` (column ${column})`}
+                </p>`
+            : nothing
+        }
       </div>
     </form>`;
   }

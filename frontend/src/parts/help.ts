@@ -15,20 +15,24 @@ export class HelpPart extends Part {
       <h2 id="help-title" tabindex="-1" autofocus>Keyboard</h2>
       <div class="help-columns">
         ${shortcuts().map(
-          (some) => html`<section>
-            <h3>${some.title}</h3>
-            <dl class="keys">
-              ${some.list.map(
-                (shortcut) => html`<div>
-                  <dt>${shortcut.keys.map((name) => html`<kbd>${keyName(name)}</kbd>`)}</dt>
-                  <dd>${shortcut.does}</dd>
-                </div>`,
-              )}
-            </dl>
-          </section>`,
+          (some) =>
+            html`<section>
+              <h3>${some.title}</h3>
+              <dl class="keys">
+                ${some.list.map(
+                  (shortcut) =>
+                    html`<div>
+                      <dt>${shortcut.keys.map((name) => html`<kbd>${keyName(name)}</kbd>`)}</dt>
+                      <dd>${shortcut.does}</dd>
+                    </div>`,
+                )}
+              </dl>
+            </section>`,
         )}
       </div>
-      <form method="dialog"><button class="button">Close <kbd>Esc</kbd></button></form>
+      <form method="dialog">
+        <button class="button">Close <kbd>Esc</kbd></button>
+      </form>
     </dialog>`;
   }
 }

@@ -9,10 +9,20 @@ import { moment } from "../text/numbers";
 import { Part } from "./element";
 import { failed, state, ticketLink, waiting } from "./pieces";
 
-const DONE: Record<Decision["action"], string> = { decide: "", split: "set apart,", merge: "merged,", undo: "undone, back to" };
+const DONE: Record<Decision["action"], string> = {
+  decide: "",
+  split: "set apart,",
+  merge: "merged,",
+  undo: "undone, back to",
+};
 
 export class LogPart extends Part {
-  static override properties = { finding: { type: Number }, opened: { state: true }, entries: { state: true }, error: { state: true } };
+  static override properties = {
+    finding: { type: Number },
+    opened: { state: true },
+    entries: { state: true },
+    error: { state: true },
+  };
   declare finding: number;
   declare opened: boolean;
   declare entries: readonly Decision[] | undefined;
@@ -79,12 +89,13 @@ export class LogPart extends Part {
     if (entries.length === 0) return html`<p class="faint">Nobody has decided anything yet.</p>`;
     return html`<ol>
         ${[...entries].reverse().map(
-          (own) => html`<li>
-            ${DONE[own.action]} ${state(own.status)}
-            <span class="second"><span>${own.who}</span><time datetime=${own.time}>${moment(own.time)}</time></span>
-            ${own.ticket ? html`<div class="second">${ticketLink(own.ticket)}</div>` : nothing}
-            ${own.note ? html`<div class="second wide-note">${own.note}</div>` : nothing}
-          </li>`,
+          (own) =>
+            html`<li>
+              ${DONE[own.action]} ${state(own.status)}
+              <span class="second"><span>${own.who}</span><time datetime=${own.time}>${moment(own.time)}</time></span>
+              ${own.ticket ? html`<div class="second">${ticketLink(own.ticket)}</div>` : nothing}
+              ${own.note ? html`<div class="second wide-note">${own.note}</div>` : nothing}
+            </li>`,
         )}
       </ol>
       <button class="link" @click=${() => void undoOne(this.finding)}>Undo the last</button>`;

@@ -66,14 +66,15 @@ export class NoticesPart extends Part {
     if (this.notices.length === 0) return html`<p class="faint">No canary moved, and no benchmark stopped.</p>`;
     return html`<ul>
       ${this.notices.map(
-        (own) => html`<li>
-          <span class="tag">${KINDS[own.kind]}</span> <span>${longName(own.text)}</span>
-          <span class="second">
-            <span>${own.repository}</span>
-            ${own.commit ? html`<a href=${writeAddress({ ...triage, repository: own.repository, filter: own.commit })}>findings at ${own.commit.slice(0, HASH)}</a>` : nothing}
-            ${own.regressions.length > 0 ? html`<span>puts ${count(own.regressions.length, "regression")} in doubt</span>` : nothing}
-          </span>
-        </li>`,
+        (own) =>
+          html`<li>
+            <span class="tag">${KINDS[own.kind]}</span> <span>${longName(own.text)}</span>
+            <span class="second">
+              <span>${own.repository}</span>
+              ${own.commit ? html`<a href=${writeAddress({ ...triage, repository: own.repository, filter: own.commit })}>findings at ${own.commit.slice(0, HASH)}</a>` : nothing}
+              ${own.regressions.length > 0 ? html`<span>puts ${count(own.regressions.length, "regression")} in doubt</span>` : nothing}
+            </span>
+          </li>`,
       )}
     </ul>`;
   }

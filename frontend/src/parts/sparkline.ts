@@ -21,9 +21,18 @@ export function sparkline(member: Member): TemplateResult {
   const middle = between(split);
   const level = (from: number, to: number, value: number) =>
     svg`<path class="level" d="M${from.toFixed(1)} ${y(value).toFixed(1)}H${to.toFixed(1)}"></path>`;
-  return html`<svg class="spark ${member.direction}" viewBox="0 0 ${WIDTH} ${HEIGHT}" width=${WIDTH} height=${HEIGHT} aria-hidden="true">
+  return html`<svg
+    class="spark ${member.direction}"
+    viewBox="0 0 ${WIDTH} ${HEIGHT}"
+    width=${WIDTH}
+    height=${HEIGHT}
+    aria-hidden="true"
+  >
     <path class="trail" d="M${line}"></path>
     ${level(between(begin), middle, member.before_level)} ${level(middle, between(end), member.after_level)}
-    <path class="knick" d="M${middle.toFixed(1)} ${y(member.before_level).toFixed(1)}V${y(member.after_level).toFixed(1)}"></path>
+    <path
+      class="knick"
+      d="M${middle.toFixed(1)} ${y(member.before_level).toFixed(1)}V${y(member.after_level).toFixed(1)}"
+    ></path>
   </svg>`;
 }

@@ -40,17 +40,23 @@ class ToastPart extends Part {
   override render() {
     const { message } = this;
     return html`<div class="toasts" role="status" aria-live="polite">
-      ${message
-        ? html`<div class="toast ${message.failure ? "failure" : ""}">
-            <span>${message.text}</span>
-            ${message.action
-              ? html`<button class="toast-action" @click=${() => this.act()}>
-                  ${message.action.label}${message.action.key ? html` <kbd>${message.action.key}</kbd>` : nothing}
-                </button>`
-              : nothing}
-            <button class="toast-close" aria-label="Close the message" @click=${() => (this.message = undefined)}>×</button>
-          </div>`
-        : nothing}
+      ${
+        message
+          ? html`<div class="toast ${message.failure ? "failure" : ""}">
+              <span>${message.text}</span>
+              ${
+                message.action
+                  ? html`<button class="toast-action" @click=${() => this.act()}>
+                      ${message.action.label}${message.action.key ? html` <kbd>${message.action.key}</kbd>` : nothing}
+                    </button>`
+                  : nothing
+              }
+              <button class="toast-close" aria-label="Close the message" @click=${() => (this.message = undefined)}>
+                ×
+              </button>
+            </div>`
+          : nothing
+      }
     </div>`;
   }
 

@@ -86,7 +86,18 @@ export const triage: TriageAddress = {
 
 /** The whole line of a trace, with nothing pinned. */
 export function traceAt(id: number, more: Partial<Omit<TraceAddress, "view" | "id">> = {}): TraceAddress {
-  return { view: "trace", id, line: "", first: undefined, last: undefined, scale: "auto", commit: undefined, gone: false, why: false, ...more };
+  return {
+    view: "trace",
+    id,
+    line: "",
+    first: undefined,
+    last: undefined,
+    scale: "auto",
+    commit: undefined,
+    gone: false,
+    why: false,
+    ...more,
+  };
 }
 
 export const explore: ExploreAddress = {
@@ -125,12 +136,31 @@ export function readAddress(url: URL): Address {
   const scale = scaleOf(url.searchParams.get("y"));
   const trace = /^\/trace\/(\d{1,15})\/?$/.exec(url.pathname);
   if (trace) {
-    return { view: "trace", id: Number(trace[1]), line: get("line"), ...window, scale, commit: whole(get("commit")), gone: get("gone") === "1", why: get("why") === "1" };
+    return {
+      view: "trace",
+      id: Number(trace[1]),
+      line: get("line"),
+      ...window,
+      scale,
+      commit: whole(get("commit")),
+      gone: get("gone") === "1",
+      why: get("why") === "1",
+    };
   }
   if (/^\/explore\/?$/.test(url.pathname)) {
     const traces = list(get("traces")).flatMap((text) => whole(text) ?? []);
     const listed = between(whole(get("list")), LISTED, MOST_LISTED);
-    return { view: "explore", repository: get("repository"), query: get("q"), traces, formulas: url.searchParams.getAll("f"), keys: get("keys"), listed, ...window, scale };
+    return {
+      view: "explore",
+      repository: get("repository"),
+      query: get("q"),
+      traces,
+      formulas: url.searchParams.getAll("f"),
+      keys: get("keys"),
+      listed,
+      ...window,
+      scale,
+    };
   }
   if (/^\/(triage\/?)?$/.test(url.pathname)) {
     return {
@@ -213,7 +243,8 @@ export function go(address: Address, how: "push" | "replace" = "push"): void {
 
 /** Let plain clicks on links to our own pages change the view without a reload. */
 export function followLink(event: MouseEvent): void {
-  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
+    return;
   const link = (event.target as Element | null)?.closest("a[href]");
   if (!(link instanceof HTMLAnchorElement) || link.target || link.hasAttribute("download")) return;
   const url = new URL(link.href);

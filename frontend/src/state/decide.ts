@@ -54,7 +54,11 @@ async function record({ findings, ...marks }: Wish, answered: () => void): Promi
     fail("Nothing was changed, and the list is as before.", shown(thrown));
     return false;
   }
-  done(answer, `${marks.status ? statusDone[marks.status] : "Wrote a note on"} ${count(answer.changed, "finding")}`, order);
+  done(
+    answer,
+    `${marks.status ? statusDone[marks.status] : "Wrote a note on"} ${count(answer.changed, "finding")}`,
+    order,
+  );
   announce({ answer, filter, order, marks: { findings, marks } });
   return true;
 }
@@ -108,7 +112,12 @@ export async function undoOne(finding: number): Promise<void> {
   const { filter, order } = shownList();
   try {
     const answer = await api.undo({ ids: [finding] }, filter);
-    toast({ text: answer.changed > 0 ? "Undone: the last decision about this finding." : "Nothing to undo: there is no decision about this finding." });
+    toast({
+      text:
+        answer.changed > 0
+          ? "Undone: the last decision about this finding."
+          : "Nothing to undo: there is no decision about this finding.",
+    });
     announce({ answer, filter, order });
   } catch (thrown) {
     fail("Nothing was undone.", shown(thrown));

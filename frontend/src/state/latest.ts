@@ -9,7 +9,10 @@ export class Latest {
   private controller: AbortController | undefined;
 
   /** Ask, and give up what was asked before. `work` passes each answer through `present` before it shows anything of it. */
-  async run(work: (signal: AbortSignal, present: Present) => Promise<void>, failed: (error: ApiError) => void): Promise<void> {
+  async run(
+    work: (signal: AbortSignal, present: Present) => Promise<void>,
+    failed: (error: ApiError) => void,
+  ): Promise<void> {
     this.stop();
     const { signal } = (this.controller = new AbortController());
     const present: Present = (answer) => {

@@ -1,6 +1,15 @@
 /** The list of findings as the page has it: read once, then changed by what decisions did to it. */
 
-import { api, type ApiError, type Direction, type Group, type ListFilter, type Member, type Regressions, type Status } from "../api/client";
+import {
+  api,
+  type ApiError,
+  type Direction,
+  type Group,
+  type ListFilter,
+  type Member,
+  type Regressions,
+  type Status,
+} from "../api/client";
 import { writeAddress, type Tab, type TriageAddress } from "./address";
 import { decide, type Outcome, type Wish } from "./decide";
 import { Latest } from "./latest";
@@ -77,7 +86,9 @@ export class FindingList {
     const { sort, page, size } = address;
     await this.reading.run(
       async (signal, present) => {
-        const found = present(await api.regressions({ ...filterOf(address), sort, page, size, members: FIRST_MEMBERS }, signal));
+        const found = present(
+          await api.regressions({ ...filterOf(address), sort, page, size, members: FIRST_MEMBERS }, signal),
+        );
         this.error = undefined;
         this.busy = false;
         this.answered = address;
@@ -111,7 +122,10 @@ export class FindingList {
 
   private show(known: Regressions | undefined): void {
     this.known = known;
-    this.data = known && { ...known, groups: [...this.leaving].reduce((left, gone) => withoutFindings(left, gone), known.groups) };
+    this.data = known && {
+      ...known,
+      groups: [...this.leaving].reduce((left, gone) => withoutFindings(left, gone), known.groups),
+    };
     this.changed();
   }
 
@@ -131,7 +145,8 @@ export class FindingList {
       return;
     }
     const before = marks ? marked(known.groups, marks.findings, marks.marks) : known.groups;
-    const staying = marks && leavesList(address.tab, marks.marks.status) ? withoutFindings(before, marks.findings) : before;
+    const staying =
+      marks && leavesList(address.tab, marks.marks.status) ? withoutFindings(before, marks.findings) : before;
     const now = patched({ ...known, groups: staying }, answer, address.tab, order);
     this.show({ ...now, pages: Math.max(1, Math.ceil(now.groups_total / address.size)) });
     const few = 2 * now.groups.length < Math.min(address.size, now.groups_total);
@@ -153,7 +168,9 @@ export class FindingList {
         const { members } = present(await api.members(id, after, MEMBERS_AT_ONCE, filter, signal));
         this.paging.delete(id);
         const groups = this.known?.groups ?? [];
-        const added = groups.map((group) => (group.id === id && last()?.id === after ? { ...group, members: [...group.members, ...members] } : group));
+        const added = groups.map((group) =>
+          group.id === id && last()?.id === after ? { ...group, members: [...group.members, ...members] } : group,
+        );
         if (this.known) this.show({ ...this.known, groups: added });
       },
       (error) => {

@@ -22,7 +22,10 @@ export type Marks = Partial<Pick<Member, "status" | "note" | "ticket" | "assigne
 export function marked(groups: readonly Group[], decided: Selection, marks: Marks): Group[] {
   return groups.map((group) => {
     if (pickedOf(group, decided) === 0) return group;
-    return { ...group, members: group.members.map((member) => (isPicked(group, member.id, decided) ? { ...member, ...marks } : member)) };
+    return {
+      ...group,
+      members: group.members.map((member) => (isPicked(group, member.id, decided) ? { ...member, ...marks } : member)),
+    };
   });
 }
 
@@ -41,7 +44,8 @@ export function putBack(groups: readonly Group[], others: readonly Group[], orde
 /** A group as the server has it now, with the members that were loaded already where they still are its first ones. */
 function renewed(before: Group, now: Group): Group {
   const begin = before.members.slice(0, now.members.length);
-  if (begin.length !== now.members.length || begin.some((member, index) => member.id !== now.members[index]?.id)) return now;
+  if (begin.length !== now.members.length || begin.some((member, index) => member.id !== now.members[index]?.id))
+    return now;
   return { ...now, members: [...now.members, ...before.members.slice(now.members.length)] };
 }
 
@@ -58,7 +62,11 @@ export function patched(data: Regressions, answer: Triage, tab: Tab, order: read
   const total = answer[tab];
   return {
     ...data,
-    groups: putBack(groups, answer.groups.filter((group) => !known.has(group.id)), order),
+    groups: putBack(
+      groups,
+      answer.groups.filter((group) => !known.has(group.id)),
+      order,
+    ),
     groups_total: total,
     unprocessed: answer.unprocessed,
     history: answer.history,

@@ -49,7 +49,13 @@ export class PlotSource {
     this.kept = { id: keys, traces: found.traces.map((trace) => trace.id), formulas: found.formulas };
   }
 
-  async fetch(repository: string, chosen: Chosen, known: readonly Trace[], range: ChartRange | undefined, signal: AbortSignal): Promise<Plotted> {
+  async fetch(
+    repository: string,
+    chosen: Chosen,
+    known: readonly Trace[],
+    range: ChartRange | undefined,
+    signal: AbortSignal,
+  ): Promise<Plotted> {
     const ids = chosen.traces.slice(0, MOST_LINES);
     const have = new Map(known.map((trace) => [trace.id, trace]));
     const [traces, series, answers] = await Promise.all([
@@ -58,13 +64,18 @@ export class PlotSource {
       Promise.all(chosen.formulas.map((formula) => this.calculate(repository, formula))),
     ]);
     const failures = answers.flatMap((answer) => ("error" in answer ? [answer] : []));
-    const given = answers.flatMap((answer) => ("error" in answer ? [] : answer.traces.map((trace) => ({ trace, formula: answer.formula }))));
+    const given = answers.flatMap((answer) =>
+      "error" in answer ? [] : answer.traces.map((trace) => ({ trace, formula: answer.formula })),
+    );
     const lines = linesOf(traces, series, given);
     const omitted = chosen.traces.length - ids.length + Math.max(lines.length - MOST_LINES, 0);
     return { lines: lines.slice(0, MOST_LINES), omitted, failures };
   }
 
-  private async calculate(repository: string, formula: string): Promise<{ formula: string; traces: Formula["traces"] } | { formula: string; error: ApiError }> {
+  private async calculate(
+    repository: string,
+    formula: string,
+  ): Promise<{ formula: string; traces: Formula["traces"] } | { formula: string; error: ApiError }> {
     const name = `${repository} ${formula}`;
     const asked = this.calculated.get(name) ?? api.formula(repository, formula, MOST_LINES);
     this.calculated.set(name, asked);
@@ -77,7 +88,11 @@ export class PlotSource {
   }
 }
 
-function linesOf(traces: readonly Trace[], series: readonly Series[], given: readonly { trace: Formula["traces"][number]; formula: string }[]): PlottedLine[] {
+function linesOf(
+  traces: readonly Trace[],
+  series: readonly Series[],
+  given: readonly { trace: Formula["traces"][number]; formula: string }[],
+): PlottedLine[] {
   const common = commonParams(traces.map((trace) => trace.params));
   const none = new Float64Array();
   const stored = traces.map((trace, index): PlottedLine => ({

@@ -78,7 +78,8 @@ export function tickedOf(row: Row, selected: Selection): Ticked {
 export function toggle(selected: Selection, rows: readonly Row[], to?: boolean): Selection {
   const on = to ?? rows.some((row) => tickedOf(row, selected) !== "all");
   return rows.reduce(
-    (next, row) => (row.kind === "group" ? withGroup(next, row.group, on) : withMember(next, row.group, row.member.id, on)),
+    (next, row) =>
+      row.kind === "group" ? withGroup(next, row.group, on) : withMember(next, row.group, row.member.id, on),
     selected,
   );
 }

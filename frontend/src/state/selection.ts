@@ -85,6 +85,12 @@ export function within(selection: Selection, groups: readonly Group[]): Selectio
 /** A selection as the server takes it. */
 export function targetsOf(selection: Selection, filter: ListFilter): Targets {
   const all = [...selection];
-  const members = (whole: boolean): number[] => all.filter(([, picked]) => picked.whole === whole).flatMap(([, picked]) => [...picked.members]);
-  return { ids: members(false), regressions: all.filter(([, picked]) => picked.whole).map(([id]) => id), without: members(true), filter };
+  const members = (whole: boolean): number[] =>
+    all.filter(([, picked]) => picked.whole === whole).flatMap(([, picked]) => [...picked.members]);
+  return {
+    ids: members(false),
+    regressions: all.filter(([, picked]) => picked.whole).map(([id]) => id),
+    without: members(true),
+    filter,
+  };
 }

@@ -10,10 +10,16 @@ export class ValueSource {
   private held: { key: string; range: ChartRange | undefined; series: Series[] } | undefined;
 
   /** The values of some traces in a range; undefined when those held already serve. */
-  async fetch(traces: readonly number[], line: string, range: ChartRange | undefined, signal: AbortSignal): Promise<Series[]> {
+  async fetch(
+    traces: readonly number[],
+    line: string,
+    range: ChartRange | undefined,
+    signal: AbortSignal,
+  ): Promise<Series[]> {
     const key = `${traces.join()}@${line}`;
     const { held } = this;
-    if (held?.key === key && covers(held.range, range) && (same(held.range, range) || !thinned(held.series))) return held.series;
+    if (held?.key === key && covers(held.range, range) && (same(held.range, range) || !thinned(held.series)))
+      return held.series;
     const series = await api.values(traces, { line, points: POINTS, first: range?.first, last: range?.last }, signal);
     this.held = { key, range, series };
     return series;

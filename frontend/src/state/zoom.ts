@@ -20,7 +20,12 @@ export function pan(range: ChartRange, part: number, total: number): ChartRange 
 }
 
 /** The range with `number` of the values on each side of a place. */
-export function around(positions: ArrayLike<number>, place: number, number: number, total: number): ChartRange | undefined {
+export function around(
+  positions: ArrayLike<number>,
+  place: number,
+  number: number,
+  total: number,
+): ChartRange | undefined {
   const all = Array.from(positions);
   const found = all.findIndex((position) => position >= place);
   const middle = found < 0 ? all.length - 1 : found;

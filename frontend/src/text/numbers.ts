@@ -7,8 +7,8 @@ const SHOWN: Record<keyof typeof TIME, string> = { ps: "ps", ns: "ns", us: "µs"
 const ALIASES: Record<string, keyof typeof TIME> = {
   nsec: "ns",
   nanoseconds: "ns",
-  "µs": "us",
-  "μs": "us",
+  µs: "us",
+  μs: "us",
   usec: "us",
   microseconds: "us",
   msec: "ms",
@@ -111,7 +111,10 @@ export function moment(time: string | null): string {
   const date = new Date(time);
   const two = (part: number): string => String(part).padStart(2, "0");
   const offset = -date.getTimezoneOffset();
-  const zone = offset === 0 ? "UTC" : `UTC${offset < 0 ? "−" : "+"}${two(Math.floor(Math.abs(offset) / 60))}:${two(Math.abs(offset) % 60)}`;
+  const zone =
+    offset === 0
+      ? "UTC"
+      : `UTC${offset < 0 ? "−" : "+"}${two(Math.floor(Math.abs(offset) / 60))}:${two(Math.abs(offset) % 60)}`;
   return `${day(time)} ${two(date.getHours())}:${two(date.getMinutes())} ${zone}`;
 }
 

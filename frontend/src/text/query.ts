@@ -12,7 +12,9 @@ export function quote(text: string): string {
 }
 
 function unquote(text: string): string {
-  return text.startsWith('"') && text.endsWith('"') && text.length > 1 ? text.slice(1, -1).replace(/\\(.)/g, "$1") : text;
+  return text.startsWith('"') && text.endsWith('"') && text.length > 1
+    ? text.slice(1, -1).replace(/\\(.)/g, "$1")
+    : text;
 }
 
 function split(text: string, at: (character: string) => boolean): string[] {
@@ -35,7 +37,10 @@ function split(text: string, at: (character: string) => boolean): string[] {
 function terms(query: string): Term[] {
   return split(query, (character) => /\s/.test(character)).map((text) => {
     const found = /^("(?:[^"\\]|\\.)*"|[^\s"=~!]+)=(.+)$/s.exec(text);
-    const values = found?.[2] === undefined || found[2] === "*" ? undefined : split(found[2], (character) => character === "|").map(unquote);
+    const values =
+      found?.[2] === undefined || found[2] === "*"
+        ? undefined
+        : split(found[2], (character) => character === "|").map(unquote);
     return { text, name: unquote(found?.[1] ?? ""), values };
   });
 }

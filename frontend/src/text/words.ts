@@ -76,7 +76,9 @@ export function sigmaText(found: number | undefined): string {
   return `${found.toFixed(found < 9.95 ? 1 : 0)} σ`;
 }
 
-type Compared = Pick<Member, "before_level" | "after_level" | "deviation" | "size" | "relative_size"> & { trace: Pick<Trace, "unit"> };
+type Compared = Pick<Member, "before_level" | "after_level" | "deviation" | "size" | "relative_size"> & {
+  trace: Pick<Trace, "unit">;
+};
 
 /** "12.3 ms → 15.1 ms, +22.8 %, 6.4 σ": the levels, their difference, and how it compares with the noise. */
 export function comparison(member: Compared): string {
@@ -107,7 +109,9 @@ const DIRECTIONS: readonly Direction[] = ["regression", "improvement", "unknown"
 
 /** How many traces went which way: "302 worse, 48 better of 350", or "3 worse" where they all went the same. */
 export function mixText(directions: Partial<Record<Direction, number>>): string {
-  const parts = DIRECTIONS.flatMap((name) => (directions[name] ? [`${grouped(directions[name])} ${directionWord[name]}`] : []));
+  const parts = DIRECTIONS.flatMap((name) =>
+    directions[name] ? [`${grouped(directions[name])} ${directionWord[name]}`] : [],
+  );
   const all = DIRECTIONS.reduce((sum, name) => sum + (directions[name] ?? 0), 0);
   return parts.length > 1 ? `${parts.join(", ")} of ${grouped(all)}` : parts.join("");
 }
@@ -120,7 +124,11 @@ export const statusWord: Record<Status, string> = {
 };
 
 /** Whether a finding is gone, history, or what was decided about it. */
-export function standingInWords({ condition, history, status }: Pick<Member, "condition" | "history" | "status">): string {
+export function standingInWords({
+  condition,
+  history,
+  status,
+}: Pick<Member, "condition" | "history" | "status">): string {
   if (condition === "gone") return "gone";
   if (!history) return statusWord[status];
   return status === "new" ? "history" : `${statusWord[status]}, history`;

@@ -17,7 +17,12 @@ const TITLES: Record<Address["view"], string> = {
 };
 
 class App extends Part {
-  static override properties = { address: { state: true }, repositories: { state: true }, error: { state: true }, version: { state: true } };
+  static override properties = {
+    address: { state: true },
+    repositories: { state: true },
+    error: { state: true },
+    version: { state: true },
+  };
   declare address: Address;
   declare repositories: Repository[] | undefined;
   declare error: ApiError | undefined;
@@ -82,15 +87,34 @@ class App extends Part {
       <a class="skip" href="#content">Skip to the content</a>
       <header class="top">
         <a class="brand" href="/triage" aria-label="Knickpoint, to triage">
-          <svg viewBox="0 0 34 20" aria-hidden="true"><path d="M2 15h12V5h18" /><circle cx="14" cy="10" r="3.2" /></svg>Knickpoint</a>
+          <svg viewBox="0 0 34 20" aria-hidden="true">
+            <path d="M2 15h12V5h18" />
+            <circle cx="14" cy="10" r="3.2" /></svg
+          >Knickpoint</a
+        >
         <nav aria-label="Views">${link("triage", "/triage", "Triage")} ${link("explore", "/explore", "Explore")}</nav>
         <span class="spring"></span>
-        <button class="icon" title="Theme: ${now} (D)" aria-label="Theme: ${now}. Change" @click=${() => this.changeTheme()}>
-          <svg viewBox="0 0 16 16" aria-hidden="true"><circle cx="8" cy="8" r="6" /><path class="fill" d="M8 2a6 6 0 0 1 0 12Z" /></svg>
+        <button
+          class="icon"
+          title="Theme: ${now} (D)"
+          aria-label="Theme: ${now}. Change"
+          @click=${() => this.changeTheme()}
+        >
+          <svg viewBox="0 0 16 16" aria-hidden="true">
+            <circle cx="8" cy="8" r="6" />
+            <path class="fill" d="M8 2a6 6 0 0 1 0 12Z" />
+          </svg>
           ${now === "system" ? nothing : html`<span class="icon-word">${now}</span>`}
         </button>
         <a class="icon" href="/api/v1/reference" target="_blank" title="API of version ${this.version}">API</a>
-        <button class="icon" title="Keyboard (?)" aria-label="Keyboard help" @click=${() => this.querySelector<HelpPart>("kp-help")?.show()}>?</button>
+        <button
+          class="icon"
+          title="Keyboard (?)"
+          aria-label="Keyboard help"
+          @click=${() => this.querySelector<HelpPart>("kp-help")?.show()}
+        >
+          ?
+        </button>
       </header>
       <main id="content" tabindex="-1">${this.renderView()}</main>
       <kp-toast></kp-toast>

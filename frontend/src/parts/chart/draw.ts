@@ -65,7 +65,10 @@ export function drawUnder(view: ChartView, plot: uPlot, colours: Palette): void 
 
 function drawPin({ at, colours, ratio, plot: { bbox } }: Canvas, x: number): void {
   at.strokeStyle = colours.pin;
-  for (const [width, alpha] of [[9, 0.16], [1.5, 1]] as const) {
+  for (const [width, alpha] of [
+    [9, 0.16],
+    [1.5, 1],
+  ] as const) {
     at.globalAlpha = alpha;
     at.lineWidth = width * ratio;
     at.beginPath();
@@ -148,7 +151,13 @@ function drawFailures({ view, at, ratio, colours, x, plot: { bbox } }: Canvas): 
 }
 
 function drawMarks(canvas: Canvas): void {
-  const { view, at, ratio, x, plot: { bbox } } = canvas;
+  const {
+    view,
+    at,
+    ratio,
+    x,
+    plot: { bbox },
+  } = canvas;
   const visible = view.marks
     .map((mark) => ({ mark, at: x(mark.position) }))
     .filter((own) => own.at >= bbox.left - 1 && own.at <= bbox.left + bbox.width + 1)
@@ -167,7 +176,12 @@ function drawMarks(canvas: Canvas): void {
 
 /** Draw one change, its text on the side where there is room; answers up to where the strip is taken. */
 function drawMark(canvas: Canvas, mark: ChartMark, x: number, room: { taken: number; until: number }): number {
-  const { at, ratio, colours, plot: { bbox } } = canvas;
+  const {
+    at,
+    ratio,
+    colours,
+    plot: { bbox },
+  } = canvas;
   const top = bbox.top - (STRIP / 2) * ratio;
   const calm = mark.gone || mark.history;
   at.strokeStyle = at.fillStyle = calm ? colours.faint : colours.status[mark.status];

@@ -233,7 +233,9 @@ export class ChartPart extends Part implements ChartView {
     const ratio = devicePixelRatio;
     const x = plot.bbox.left / ratio + plot.valToPos(hovered.position, "x");
     const { top, height } = plot.bbox;
-    const down = Number.isNaN(hovered.value) ? height / ratio : plot.valToPos(hovered.value / baseOf(this, hovered.line), this.axisNameOf(hovered.line));
+    const down = Number.isNaN(hovered.value)
+      ? height / ratio
+      : plot.valToPos(hovered.value / baseOf(this, hovered.line), this.axisNameOf(hovered.line));
     const y = top / ratio + down;
     const right = x + 16 + tip.offsetWidth < this.clientWidth;
     tip.style.left = `${right ? x + 14 : Math.max(0, x - 14 - tip.offsetWidth)}px`;

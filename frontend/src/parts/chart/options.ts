@@ -2,13 +2,24 @@
 
 import uPlot from "uplot";
 import { axisTexts, day } from "../../text/numbers";
-import { axisName, axisOf, axisUnits, baseOf, boundsOf, canBeLogarithmic, type ChartLine, type ChartView } from "./model";
+import {
+  axisName,
+  axisOf,
+  axisUnits,
+  baseOf,
+  boundsOf,
+  canBeLogarithmic,
+  type ChartLine,
+  type ChartView,
+} from "./model";
 import type { Palette } from "./paint";
 
 export const STRIP = 26;
 const DOTS_FROM = 2;
 const ROOMY = 6;
-const INCREMENTS = [1, 2, 5].flatMap((step) => [0, 1, 2, 3, 4, 5, 6].map((power) => step * 10 ** power)).sort((a, b) => a - b);
+const INCREMENTS = [1, 2, 5]
+  .flatMap((step) => [0, 1, 2, 3, 4, 5, 6].map((power) => step * 10 ** power))
+  .sort((a, b) => a - b);
 
 /** The values of all lines side by side, as they are shown. */
 export function tableOf(view: ChartView): uPlot.AlignedData {
@@ -27,7 +38,12 @@ export function spacing(plot: uPlot): number {
   return plot.bbox.width / devicePixelRatio / Math.max(inside, 1);
 }
 
-export function optionsOf(view: ChartView, colours: Palette, box: HTMLElement, hooks: uPlot.Hooks.Arrays): uPlot.Options {
+export function optionsOf(
+  view: ChartView,
+  colours: Palette,
+  box: HTMLElement,
+  hooks: uPlot.Hooks.Arrays,
+): uPlot.Options {
   const units = axisUnits(view.lines, view.scale);
   const single = view.lines.length <= 1;
   const room = box.clientWidth / Math.max(1, ...view.lines.map((line) => inside(view, line)));
@@ -48,7 +64,11 @@ export function optionsOf(view: ChartView, colours: Palette, box: HTMLElement, h
       ...Object.fromEntries(units.map((_, index) => [axisName(index), scaleOf(view, units, index)])),
     },
     axes: axesOf(view, colours, units),
-    series: [{}, ...(view.lines.length === 0 ? [{}] : []), ...view.lines.map((line, index) => seriesOf(line, index, { units, colours, single, room }))],
+    series: [
+      {},
+      ...(view.lines.length === 0 ? [{}] : []),
+      ...view.lines.map((line, index) => seriesOf(line, index, { units, colours, single, room })),
+    ],
     hooks,
   };
 }
@@ -70,7 +90,11 @@ function scaleOf(view: ChartView, units: readonly string[], index: number): uPlo
 }
 
 function axesOf(view: ChartView, colours: Palette, units: readonly string[]): uPlot.Axis[] {
-  const common = { stroke: colours.faint, font: "12px system-ui, sans-serif", ticks: { stroke: colours.grid, size: 4 } };
+  const common = {
+    stroke: colours.faint,
+    font: "12px system-ui, sans-serif",
+    ticks: { stroke: colours.grid, size: 4 },
+  };
   const across: uPlot.Axis = {
     ...common,
     grid: { stroke: colours.grid, width: 1 },
@@ -132,10 +156,18 @@ function inside(view: ChartView, line: ChartLine): number {
   return line.positions.filter((position) => position >= min && position <= max).length;
 }
 
-function valueRange(view: ChartView, plot: uPlot, { low, high, logarithmic }: { low: number; high: number; logarithmic: boolean }): uPlot.Range.MinMax {
+function valueRange(
+  view: ChartView,
+  plot: uPlot,
+  { low, high, logarithmic }: { low: number; high: number; logarithmic: boolean },
+): uPlot.Range.MinMax {
   if (!Number.isFinite(low) || !Number.isFinite(high)) return [0, 1];
   if (logarithmic) return uPlot.rangeLog(low, Math.max(high, low), 10, false);
-  if (view.scale === "zero") return uPlot.rangeNum(Math.min(0, low), Math.max(0, high), { min: { pad: 0.04, soft: 0, mode: 1 }, max: { pad: 0.08, soft: 0, mode: 1 } });
+  if (view.scale === "zero")
+    return uPlot.rangeNum(Math.min(0, low), Math.max(0, high), {
+      min: { pad: 0.04, soft: 0, mode: 1 },
+      max: { pad: 0.08, soft: 0, mode: 1 },
+    });
   const { min = 0, max = 0 } = plot.scales.x ?? {};
   const base = view.lines[0] ? baseOf(view, view.lines[0]) : 1;
   for (const level of view.levels) {

@@ -57,7 +57,14 @@ export function palette(host: HTMLElement): Palette {
 }
 
 /** Draw the shape of a triage state: diamond, disc, ring, square. */
-export function shape(at: CanvasRenderingContext2D, status: Status, x: number, y: number, radius: number, paper: string): void {
+export function shape(
+  at: CanvasRenderingContext2D,
+  status: Status,
+  x: number,
+  y: number,
+  radius: number,
+  paper: string,
+): void {
   at.beginPath();
   if (status === "new") {
     at.moveTo(x, y - radius * 1.15);
@@ -82,7 +89,14 @@ export function shape(at: CanvasRenderingContext2D, status: Status, x: number, y
 }
 
 /** Fill a box with slanted lines. */
-export function hatch(at: CanvasRenderingContext2D, left: number, top: number, width: number, height: number, gap: number): void {
+export function hatch(
+  at: CanvasRenderingContext2D,
+  left: number,
+  top: number,
+  width: number,
+  height: number,
+  gap: number,
+): void {
   at.save();
   at.beginPath();
   at.rect(left, top, width, height);

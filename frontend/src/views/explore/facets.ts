@@ -19,19 +19,41 @@ function renderFacet(desk: Desk, facet: Facets["facets"][number]) {
   const { query } = desk.address;
   const chosen = wanted(query, facet.name);
   const listed = facet.values.map((own) => own.value);
-  const values = [...chosen.filter((own) => !listed.includes(own)).map((value) => ({ value, count: 0 })), ...facet.values];
+  const values = [
+    ...chosen.filter((own) => !listed.includes(own)).map((value) => ({ value, count: 0 })),
+    ...facet.values,
+  ];
   const all = desk.unfolded.has(facet.name);
   const cut = commonBeginning(values.map((own) => own.value));
   const shown = all ? values : values.filter((own, index) => index < VALUES_SHOWN || chosen.includes(own.value));
   return html`<fieldset class="facet">
-    <legend>${facet.name}${facet.distinct > 1 ? html` <span class="faint">${grouped(facet.distinct)}</span>` : nothing}</legend>
-    ${all && values.length > VALUES_SHOWN
-      ? html`<input class="facet-filter" type="search" placeholder="Find a value" aria-label="Find a value of ${facet.name}" autocomplete="off" @input=${narrow} />`
-      : nothing}
-    ${shown.map((own) => html`<label class="choice" data-value=${own.value.toLowerCase()}>
-      <input type="checkbox" .checked=${chosen.includes(own.value)} @change=${() => desk.change({ query: toggleValue(query, facet.name, own.value) })}
-      /><span class="choice-text" title=${own.value}>${cut > 0 ? html`…${cutName(own.value.slice(cut))}` : cutName(own.value)}</span><span class="figure faint">${grouped(own.count)}</span>
-    </label>`)}
+    <legend>
+      ${facet.name}${facet.distinct > 1 ? html` <span class="faint">${grouped(facet.distinct)}</span>` : nothing}
+    </legend>
+    ${
+      all && values.length > VALUES_SHOWN
+        ? html`<input
+            class="facet-filter"
+            type="search"
+            placeholder="Find a value"
+            aria-label="Find a value of ${facet.name}"
+            autocomplete="off"
+            @input=${narrow}
+          />`
+        : nothing
+    }
+    ${shown.map(
+      (own) =>
+        html`<label class="choice" data-value=${own.value.toLowerCase()}>
+          <input
+            type="checkbox"
+            .checked=${chosen.includes(own.value)}
+            @change=${() => desk.change({ query: toggleValue(query, facet.name, own.value) })}
+          /><span class="choice-text" title=${own.value}
+            >${cut > 0 ? html`…${cutName(own.value.slice(cut))}` : cutName(own.value)}</span
+          ><span class="figure faint">${grouped(own.count)}</span>
+        </label>`,
+    )}
     ${values.length > shown.length ? html`<button class="link" @click=${() => desk.unfold(facet.name)}>${values.length - shown.length} more</button>` : nothing}
     ${all && facet.distinct > facet.values.length ? html`<span class="faint">The other ${grouped(facet.distinct - facet.values.length)} are found by a query.</span>` : nothing}
   </fieldset>`;

@@ -37,52 +37,96 @@ export function renderPlot(desk: Desk) {
   const units = axisUnits(lines, "auto");
   return html`<section class="chart-panel" aria-label="Plot">
     <div class="chart-tools">
-      <span class="faint">${count(lines.length, "line")}${desk.omitted > 0 ? `, ${desk.omitted} more not drawn: at most ${MOST_LINES} can be` : ""}${units.length > 1 && scale !== "ratio" ? `, an axis for each of ${units.length} units` : ""}</span>
-      ${(scale === "auto" || scale === "zero") && areFarApart(lines)
-        ? html`<button class="link" @click=${() => desk.change({ scale: "log" }, "replace")}>The lines are far apart: show them on a logarithmic scale</button>`
-        : nothing}
+      <span class="faint"
+        >${count(lines.length, "line")}${desk.omitted > 0 ? `, ${desk.omitted} more not drawn: at most ${MOST_LINES} can be` : ""}${units.length > 1 && scale !== "ratio" ? `, an axis for each of ${units.length} units` : ""}</span
+      >
+      ${
+        (scale === "auto" || scale === "zero") && areFarApart(lines)
+          ? html`<button class="link" @click=${() => desk.change({ scale: "log" }, "replace")}>
+              The lines are far apart: show them on a logarithmic scale
+            </button>`
+          : nothing
+      }
       <span class="spring"></span>
-      ${units.length > MOST_AXES
-        ? html`<span class="faint">${units.length} units: % of each first value</span>`
-        : html`<label class="select"><span class="sr-only">Scale of the values</span>
-            <select title="Scale of the values (y)" @change=${(event: Event) => desk.change({ scale: (event.target as HTMLSelectElement).value as Scale }, "replace")}>
-              ${SCALES.map(([own, label]) => html`<option value=${own} ?selected=${own === scale}>${label}</option>`)}
-            </select></label>`}
-      <button class="button small" ?disabled=${desk.range === undefined} title="Whole line (0)" @click=${() => desk.look(undefined)}>Whole line</button>
-      <button class="button small" title="A short address of what is plotted (s)" ?disabled=${address.keys !== ""} @click=${() => void desk.keep()}>Short address</button>
+      ${
+        units.length > MOST_AXES
+          ? html`<span class="faint">${units.length} units: % of each first value</span>`
+          : html`<label class="select"
+              ><span class="sr-only">Scale of the values</span>
+              <select
+                title="Scale of the values (y)"
+                @change=${(event: Event) => desk.change({ scale: (event.target as HTMLSelectElement).value as Scale }, "replace")}
+              >
+                ${SCALES.map(([own, label]) => html`<option value=${own} ?selected=${own === scale}>${label}</option>`)}
+              </select></label
+            >`
+      }
+      <button
+        class="button small"
+        ?disabled=${desk.range === undefined}
+        title="Whole line (0)"
+        @click=${() => desk.look(undefined)}
+      >
+        Whole line
+      </button>
+      <button
+        class="button small"
+        title="A short address of what is plotted (s)"
+        ?disabled=${address.keys !== ""}
+        @click=${() => void desk.keep()}
+      >
+        Short address
+      </button>
       <button class="button small quiet" title="Clear the plot (Esc)" @click=${() => desk.clear()}>Clear</button>
     </div>
     <ul class="legend series" @mouseleave=${() => desk.hint(undefined)}>
       ${lines.map((line, index) => renderLine(desk, line, { index, axes: scale === "ratio" ? [] : units }))}
       ${formulas
         .filter((formula) => lines.length > 0 && !lines.some((line) => line.formula === formula))
-        .map((formula) => html`<li>
-          <code class="legend-name">${formula}</code><span class="faint">no traces</span>
-          <button class="icon tiny" aria-label="Take ${formula} out of the plot" @click=${() => desk.dropFormula(formula)}>×</button>
-        </li>`)}
+        .map(
+          (formula) =>
+            html`<li>
+              <code class="legend-name">${formula}</code><span class="faint">no traces</span>
+              <button
+                class="icon tiny"
+                aria-label="Take ${formula} out of the plot"
+                @click=${() => desk.dropFormula(formula)}
+              >
+                ×
+              </button>
+            </li>`,
+        )}
     </ul>
-    ${lines.length > 0
-      ? html`<kp-chart
-          .lines=${lines}
-          .times=${desk.times}
-          .total=${desk.times.length}
-          .range=${desk.range}
-          .scale=${scale}
-          .label=${`Values of ${count(lines.length, "trace")} over commits: ${lines.map((line) => line.title).join("; ")}`}
-          .describe=${(hovered: Hovered) => describe(desk, hovered)}
-          @kp-range=${(event: CustomEvent<ChartRange | undefined>) => desk.look(event.detail, "push")}
-          @kp-pick=${(event: CustomEvent<number>) => desk.pick(event.detail)}
-        ></kp-chart>`
-      : html`<div class="chart-place">${waiting("Reading the values")}</div>`}
+    ${
+      lines.length > 0
+        ? html`<kp-chart
+            .lines=${lines}
+            .times=${desk.times}
+            .total=${desk.times.length}
+            .range=${desk.range}
+            .scale=${scale}
+            .label=${`Values of ${count(lines.length, "trace")} over commits: ${lines.map((line) => line.title).join("; ")}`}
+            .describe=${(hovered: Hovered) => describe(desk, hovered)}
+            @kp-range=${(event: CustomEvent<ChartRange | undefined>) => desk.look(event.detail, "push")}
+            @kp-pick=${(event: CustomEvent<number>) => desk.pick(event.detail)}
+          ></kp-chart>`
+        : html`<div class="chart-place">${waiting("Reading the values")}</div>`
+    }
   </section>`;
 }
 
 function renderLine(desk: Desk, line: PlottedLine, { index, axes }: { index: number; axes: readonly string[] }) {
   const take = (): void => (line.trace ? desk.toggleTrace(line.id) : desk.dropFormula(line.formula));
-  return html`<li @mouseenter=${() => desk.hint(line.id)} @focusin=${() => desk.hint(line.id)} @focusout=${() => desk.hint(undefined)}>
-    <i class="key-series s${(index % 8) + 1}"></i>${line.trace
-      ? html`<a class="legend-name" href="/trace/${line.id}" title=${line.title}>${line.label}</a>`
-      : html`<code class="legend-name" title=${line.title}>${line.label}</code>`}
+  return html`<li
+    @mouseenter=${() => desk.hint(line.id)}
+    @focusin=${() => desk.hint(line.id)}
+    @focusout=${() => desk.hint(undefined)}
+  >
+    <i class="key-series s${(index % 8) + 1}"></i>${
+      line.trace
+        ? html`<a class="legend-name" href="/trace/${line.id}" title=${line.title}>${line.label}</a>`
+        : html`<code class="legend-name" title=${line.title}>${line.label}</code>`
+    }
     ${axes.length > 1 ? html`<span class="faint">${unitText(line.unit) || "no unit"}, axis ${axes.indexOf(line.unit) + 1}</span>` : nothing}
     <button class="icon tiny" aria-label="Take ${line.formula || line.title} out of the plot" @click=${take}>×</button>
   </li>`;
@@ -92,11 +136,18 @@ function describe(desk: Desk, { position, value, line }: Hovered) {
   const commit = desk.commits?.peek(position);
   if (!commit) void desk.commits?.at(position).then(desk.refreshTip, () => undefined);
   const start = line.values[0];
-  const relative = start && start > 0 && line.unit !== "" ? html` <span class="faint figure">${((value / start) * 100).toFixed(1)} % of its first</span>` : nothing;
+  const relative =
+    start && start > 0 && line.unit !== ""
+      ? html` <span class="faint figure">${((value / start) * 100).toFixed(1)} % of its first</span>`
+      : nothing;
   return html`<div class="tip-value">${valueText(value, line.unit)}${relative}</div>
     <div class="tip-subject">${line.label}</div>
-    ${commit
-      ? html`<div>${commit.subject}</div>
-          <div class="second"><code class="hash">${commit.short}</code><span>${commit.author}</span>${date(commit.time)}</div>`
-      : html`<div class="faint">commit ${grouped(position + 1)}</div>`}`;
+    ${
+      commit
+        ? html`<div>${commit.subject}</div>
+            <div class="second">
+              <code class="hash">${commit.short}</code><span>${commit.author}</span>${date(commit.time)}
+            </div>`
+        : html`<div class="faint">commit ${grouped(position + 1)}</div>`
+    }`;
 }

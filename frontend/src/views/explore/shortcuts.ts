@@ -33,7 +33,11 @@ export function shortcutsOf(view: Keyboard): Shortcuts[] {
       list: [
         { keys: ["f"], does: "formula", run: () => view.field?.focus() },
         { keys: ["s"], does: "a short address of the plot", run: () => void view.keep() },
-        { keys: ["y"], does: "another scale of the values", run: () => view.change({ scale: nextScale(view) }, "replace") },
+        {
+          keys: ["y"],
+          does: "another scale of the values",
+          run: () => view.change({ scale: nextScale(view) }, "replace"),
+        },
         { keys: ["+", "="], does: "look closer", run: () => view.look(zoom(range, 0.5, total)) },
         { keys: ["-"], does: "look from further away", run: () => view.look(zoom(range, 2, total)) },
         { keys: [">", "."], does: "move right", run: () => view.look(pan(range, 0.25, total)) },

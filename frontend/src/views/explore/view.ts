@@ -1,7 +1,16 @@
 /** Explore: find traces by a query, plot them together, calculate with them. */
 
 import { html, nothing, type PropertyValues } from "lit";
-import { api, shown, type ApiError, type Facets, type NeverMeasured, type Repository, type Trace, type Traces } from "../../api/client";
+import {
+  api,
+  shown,
+  type ApiError,
+  type Facets,
+  type NeverMeasured,
+  type Repository,
+  type Trace,
+  type Traces,
+} from "../../api/client";
 import { whenBack } from "../../api/connection";
 import type { Series } from "../../api/series";
 import "../../parts/chart/element";
@@ -125,7 +134,8 @@ class ExploreView extends Part implements Desk, Keyboard {
     const { address } = this;
     const other = before?.query !== address.query || before.repository !== address.repository;
     if (other || before.listed !== address.listed) void this.find(other);
-    const drawn = (own: ExploreAddress | undefined): string => JSON.stringify([own?.traces, own?.formulas, own?.keys, own?.first, own?.last, own?.repository]);
+    const drawn = (own: ExploreAddress | undefined): string =>
+      JSON.stringify([own?.traces, own?.formulas, own?.keys, own?.first, own?.last, own?.repository]);
     if (!before || drawn(before) !== drawn(address)) void this.plot();
   }
 
@@ -172,7 +182,10 @@ class ExploreView extends Part implements Desk, Keyboard {
     for (let from = 0; from < wanted.length; from += SPARKS_AT_ONCE) {
       const ids = wanted.slice(from, from + SPARKS_AT_ONCE);
       const series = present(await api.values(ids, { points: SPARKS }, signal));
-      this.sparks = new Map([...this.sparks, ...ids.flatMap((id, index) => (series[index] ? [[id, series[index]] as const] : []))]);
+      this.sparks = new Map([
+        ...this.sparks,
+        ...ids.flatMap((id, index) => (series[index] ? [[id, series[index]] as const] : [])),
+      ]);
     }
   }
 
@@ -249,7 +262,8 @@ class ExploreView extends Part implements Desk, Keyboard {
       async (signal, present) => {
         const answer = present(await api.formula(this.repository?.name ?? "", formula, MOST_LINES, signal));
         if (answer.total === 0) toast({ text: "The formula gives no traces: none match its query." });
-        if (answer.total > MOST_LINES) toast({ text: `The formula gives ${count(answer.total, "trace")}; the first ${MOST_LINES} are plotted.` });
+        if (answer.total > MOST_LINES)
+          toast({ text: `The formula gives ${count(answer.total, "trace")}; the first ${MOST_LINES} are plotted.` });
         this.field?.clear();
         const { traces, formulas } = this.chosen;
         if (!formulas.includes(formula)) this.change({ traces, formulas: [...formulas, formula], keys: "" });
@@ -335,13 +349,20 @@ class ExploreView extends Part implements Desk, Keyboard {
       if (event.key === "Escape" || event.key === "Enter") (event.target as HTMLInputElement).blur();
     };
     return html`<div class="tools">
-      ${this.repositories.length > 1
-        ? html`<label class="select"><span class="sr-only">Repository</span>
-            <select @change=${(event: Event) => this.change({ repository: (event.target as HTMLSelectElement).value, query: "", traces: [], formulas: [], keys: "" })}>
-              ${this.repositories.map((own) => html`<option value=${own.name} ?selected=${own === this.repository}>${own.name}</option>`)}
-            </select></label>`
-        : nothing}
-      <label class="search wide"><span class="sr-only">Query</span>
+      ${
+        this.repositories.length > 1
+          ? html`<label class="select"
+              ><span class="sr-only">Repository</span>
+              <select
+                @change=${(event: Event) => this.change({ repository: (event.target as HTMLSelectElement).value, query: "", traces: [], formulas: [], keys: "" })}
+              >
+                ${this.repositories.map((own) => html`<option value=${own.name} ?selected=${own === this.repository}>${own.name}</option>`)}
+              </select></label
+            >`
+          : nothing
+      }
+      <label class="search wide"
+        ><span class="sr-only">Query</span>
         <input
           id="query"
           type="search"
@@ -353,9 +374,12 @@ class ExploreView extends Part implements Desk, Keyboard {
           aria-describedby="query-error"
           @input=${(event: InputEvent) => this.typeQuery((event.target as HTMLInputElement).value)}
           @keydown=${leave}
-        /><kbd aria-hidden="true">/</kbd></label>
+        /><kbd aria-hidden="true">/</kbd></label
+      >
       <span class="figure faint" role="status">${this.found ? count(this.found.total, "trace") : ""}</span>
-      <span id="query-error" class="field-error" role="alert">${this.queryError ? `${this.queryError.message} ${this.queryError.remedy}` : ""}</span>
+      <span id="query-error" class="field-error" role="alert"
+        >${this.queryError ? `${this.queryError.message} ${this.queryError.remedy}` : ""}</span
+      >
     </div>`;
   }
 }

@@ -13,24 +13,41 @@ export function renderChanges(desk: Desk, changes: Changes) {
   const gone = desk.address.gone ? changes.gone : [];
   return html`<section aria-labelledby="changes-title" class="panel">
     <h2 id="changes-title">${count(changes.changes.length, "change")}</h2>
-    ${changes.changes.length === 0
-      ? html`<p class="faint">No change was found in this trace. “Why” below tells what was looked at.</p>`
-      : nothing}
-    ${changes.changes.length + gone.length > 0
-      ? html`<table class="changes">
-          <caption class="sr-only">Changes of this trace, newest first</caption>
-          <thead>
-            <tr><th scope="col">Change</th><th scope="col">State</th></tr>
-          </thead>
-          <tbody>${newest(changes.changes).map((member) => renderChange(desk, member))}</tbody>
-          ${gone.length > 0
-            ? html`<tbody class="gone">
-                <tr><th colspan="2" scope="rowgroup">Gone: later data no longer show ${gone.length === 1 ? "it" : "them"}</th></tr>
-                ${newest(gone).map((member) => renderChange(desk, member))}
-              </tbody>`
-            : nothing}
-        </table>`
-      : nothing}
+    ${
+      changes.changes.length === 0
+        ? html`<p class="faint">No change was found in this trace. “Why” below tells what was looked at.</p>`
+        : nothing
+    }
+    ${
+      changes.changes.length + gone.length > 0
+        ? html`<table class="changes">
+            <caption class="sr-only">
+              Changes of this trace, newest first
+            </caption>
+            <thead>
+              <tr>
+                <th scope="col">Change</th>
+                <th scope="col">State</th>
+              </tr>
+            </thead>
+            <tbody>
+              ${newest(changes.changes).map((member) => renderChange(desk, member))}
+            </tbody>
+            ${
+              gone.length > 0
+                ? html`<tbody class="gone">
+                    <tr>
+                      <th colspan="2" scope="rowgroup">
+                        Gone: later data no longer show ${gone.length === 1 ? "it" : "them"}
+                      </th>
+                    </tr>
+                    ${newest(gone).map((member) => renderChange(desk, member))}
+                  </tbody>`
+                : nothing
+            }
+          </table>`
+        : nothing
+    }
   </section>`;
 }
 
@@ -44,7 +61,13 @@ function renderChange(desk: Desk, member: Member) {
   return html`<tr data-finding=${member.id} aria-current=${current ? "true" : "false"}>
     <td>
       <div class="change-line">${change(member)} ${compared(member)}</div>
-      <button class="link subject" title=${member.commit.subject} @click=${() => desk.go({ commit: position ?? undefined })}>${member.commit.subject}</button>
+      <button
+        class="link subject"
+        title=${member.commit.subject}
+        @click=${() => desk.go({ commit: position ?? undefined })}
+      >
+        ${member.commit.subject}
+      </button>
       <div class="second">
         ${hash(member.commit)}<span>${member.commit.author}</span>${date(member.commit.time)}
         ${suspects > 1 ? html`<span class="range">one of ${suspects} commits</span>` : nothing}
@@ -63,11 +86,14 @@ function renderChange(desk: Desk, member: Member) {
 }
 
 function renderActions(desk: Desk, member: Member) {
-  const button = (label: string, key: string, status: Status) => html`<button
-    class="button small"
-    title="${label} (${key})"
-    @click=${() => void decide({ findings: oneFinding(member.id), status })}
-  >${label}</button>`;
+  const button = (label: string, key: string, status: Status) =>
+    html`<button
+      class="button small"
+      title="${label} (${key})"
+      @click=${() => void decide({ findings: oneFinding(member.id), status })}
+    >
+      ${label}
+    </button>`;
   if (member.condition === "gone") return nothing;
   return html`<div class="actions always">
     ${decidedStatus(member) === "new" ? html`${button("Acknowledge", "a", "acknowledged")}${button("Hide", "h", "hidden")}` : button("Put back", "r", "new")}
@@ -78,6 +104,8 @@ function renderActions(desk: Desk, member: Member) {
         desk.go({ commit: member.place.position ?? undefined });
         desk.openWhy(true);
       }}
-    >Why</button>
+    >
+      Why
+    </button>
   </div>`;
 }

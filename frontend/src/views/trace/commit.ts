@@ -36,21 +36,61 @@ function renderPinned(desk: Desk, changes: Changes) {
   const found = changeAt(desk, position);
   return html`${commit.subject ? html`<p class="commit-subject">${commit.subject}</p>` : nothing}
     <dl class="facts">
-      <div><dt>Hash</dt><dd>${hash(commit)}</dd></div>
-      <div><dt>Author</dt><dd>${commit.author || html`<span class="faint">not known</span>`}${commit.email ? html` <span class="faint">${commit.email}</span>` : nothing}</dd></div>
-      <div><dt>Date</dt><dd>${moment(commit.time)}</dd></div>
-      <div><dt>Place</dt><dd class="figure">commit ${grouped(position + 1)} of ${grouped(changes.commits)} on ${changes.line || "the line"}
-        <button class="link" title="The values around it (z)" @click=${() => lookClosely(desk)}>look closely</button></dd></div>
-      <div><dt>Value</dt><dd>${value === undefined
-        ? html`<span class="faint">${desk.runs.length > 0 ? "none" : "not measured"}</span>`
-        : html`<strong class="figure">${valueText(value, changes.trace.unit)}</strong> ${renderDelta(changes.regions, position, value)}`}</dd></div>
+      <div>
+        <dt>Hash</dt>
+        <dd>${hash(commit)}</dd>
+      </div>
+      <div>
+        <dt>Author</dt>
+        <dd>
+          ${commit.author || html`<span class="faint">not known</span>`}${commit.email ? html` <span class="faint">${commit.email}</span>` : nothing}
+        </dd>
+      </div>
+      <div>
+        <dt>Date</dt>
+        <dd>${moment(commit.time)}</dd>
+      </div>
+      <div>
+        <dt>Place</dt>
+        <dd class="figure">
+          commit ${grouped(position + 1)} of ${grouped(changes.commits)} on ${changes.line || "the line"}
+          <button class="link" title="The values around it (z)" @click=${() => lookClosely(desk)}>look closely</button>
+        </dd>
+      </div>
+      <div>
+        <dt>Value</dt>
+        <dd>
+          ${
+            value === undefined
+              ? html`<span class="faint">${desk.runs.length > 0 ? "none" : "not measured"}</span>`
+              : html`<strong class="figure">${valueText(value, changes.trace.unit)}</strong>
+                  ${renderDelta(changes.regions, position, value)}`
+          }
+        </dd>
+      </div>
       ${desk.environments
         .filter((own) => own.position === position)
-        .map((own) => html`<div><dt>Changed</dt><dd>${renderFacts(own)} <span class="faint">since commit ${grouped(own.previous + 1)}</span></dd></div>`)}
+        .map(
+          (own) =>
+            html`<div>
+              <dt>Changed</dt>
+              <dd>${renderFacts(own)} <span class="faint">since commit ${grouped(own.previous + 1)}</span></dd>
+            </div>`,
+        )}
       ${desk.runs.map((run) => renderRun(run, changes.trace.unit))}
-      ${found
-        ? html`<div><dt>Others</dt><dd><a href=${writeAddress({ ...triage, tab: tabOf(found), repository: changes.trace.repository, filter: commit.hash })}>All findings at this commit</a></dd></div>`
-        : nothing}
+      ${
+        found
+          ? html`<div>
+              <dt>Others</dt>
+              <dd>
+                <a
+                  href=${writeAddress({ ...triage, tab: tabOf(found), repository: changes.trace.repository, filter: commit.hash })}
+                  >All findings at this commit</a
+                >
+              </dd>
+            </div>`
+          : nothing
+      }
     </dl>
     ${renderSuspects(desk)}`;
 }
@@ -58,19 +98,28 @@ function renderPinned(desk: Desk, changes: Changes) {
 function renderRun(run: Run, unit: string) {
   const samples = run.samples.length;
   const facts = Object.entries(run.environment);
-  return html`<div title=${[run.identity, run.source].filter(Boolean).join("\n")}><dt>Run</dt><dd>
-    ${run.value === null ? html`<strong class="outcome ${run.outcome}">${run.outcome}</strong>` : html`<span class="figure">${valueText(run.value, unit)}</span>`}
-    ${run.message ? html`<span class="faint message">${run.message}</span>` : nothing}
-    ${run.time ? html`<span class="faint">${moment(run.time)}</span>` : nothing}
-    ${Object.entries(run.links)
-      .filter(([, url]) => /^https?:\/\//.test(url))
-      .map(([name, url]) => html` <a href=${url} target="_blank" rel="noreferrer">${name}</a>`)}
-    ${facts.length > 0 ? html`<div class="second">${facts.map(([name, text]) => html`<span class="param"><span class="param-key">${name}</span>${text}</span>`)}</div>` : nothing}
-    ${samples > 1
-      ? html`<details class="samples"><summary>median of ${count(samples, "sample")}</summary>
-          <ul class="figure">${run.samples.map((sample) => html`<li>${valueText(sample, run.unit)}</li>`)}</ul></details>`
-      : nothing}
-  </dd></div>`;
+  return html`<div title=${[run.identity, run.source].filter(Boolean).join("\n")}>
+    <dt>Run</dt>
+    <dd>
+      ${run.value === null ? html`<strong class="outcome ${run.outcome}">${run.outcome}</strong>` : html`<span class="figure">${valueText(run.value, unit)}</span>`}
+      ${run.message ? html`<span class="faint message">${run.message}</span>` : nothing}
+      ${run.time ? html`<span class="faint">${moment(run.time)}</span>` : nothing}
+      ${Object.entries(run.links)
+        .filter(([, url]) => /^https?:\/\//.test(url))
+        .map(([name, url]) => html` <a href=${url} target="_blank" rel="noreferrer">${name}</a>`)}
+      ${facts.length > 0 ? html`<div class="second">${facts.map(([name, text]) => html`<span class="param"><span class="param-key">${name}</span>${text}</span>`)}</div>` : nothing}
+      ${
+        samples > 1
+          ? html`<details class="samples">
+              <summary>median of ${count(samples, "sample")}</summary>
+              <ul class="figure">
+                ${run.samples.map((sample) => html`<li>${valueText(sample, run.unit)}</li>`)}
+              </ul>
+            </details>`
+          : nothing
+      }
+    </dd>
+  </div>`;
 }
 
 function renderSuspects(desk: Desk) {
@@ -81,11 +130,12 @@ function renderSuspects(desk: Desk) {
     <p class="faint">Those in between have no value. Measure them to know which.</p>
     <ol class="suspects">
       ${desk.suspects.map(
-        ({ commit, failed }) => html`<li>
-          ${hash(commit)} <span class="subject" title=${commit.subject}>${commit.subject}</span>
-          ${failed ? html`<span class="tag outcome ${failed.outcome}" title=${failed.message}>${failed.outcome}</span>` : nothing}
-          <span class="faint">${commit.author}</span>
-        </li>`,
+        ({ commit, failed }) =>
+          html`<li>
+            ${hash(commit)} <span class="subject" title=${commit.subject}>${commit.subject}</span>
+            ${failed ? html`<span class="tag outcome ${failed.outcome}" title=${failed.message}>${failed.outcome}</span>` : nothing}
+            <span class="faint">${commit.author}</span>
+          </li>`,
       )}
     </ol>
     ${more > 0 && desk.suspects.length > 0 ? html`<p class="faint">and ${more} older</p>` : nothing}`;

@@ -1,6 +1,16 @@
 /** What the parts of the trace page know of it, and what they may ask it to do. */
 
-import type { ApiError, Changes, Commit, Environment, Explanation, Member, Repository, Run, WithoutValue } from "../../api/client";
+import type {
+  ApiError,
+  Changes,
+  Commit,
+  Environment,
+  Explanation,
+  Member,
+  Repository,
+  Run,
+  WithoutValue,
+} from "../../api/client";
 import type { Series } from "../../api/series";
 import type { ChartCandidate, ChartFailure, ChartLine, ChartMark, ChartRange } from "../../parts/chart/model";
 import type { TraceAddress } from "../../state/address";

@@ -73,7 +73,11 @@ export function lookClosely(desk: Desk): void {
 
 function stepChange(desk: Desk, by: number): void {
   const places = desk.members.flatMap((member) => member.place.position ?? []);
-  step(desk, places.sort((a, b) => a - b), by);
+  step(
+    desk,
+    places.sort((a, b) => a - b),
+    by,
+  );
 }
 
 function stepEnvironment(desk: Desk): void {

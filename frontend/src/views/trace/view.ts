@@ -75,7 +75,13 @@ class TraceView extends Part implements Desk {
   candidates: readonly ChartCandidate[] = [];
   failures: readonly Failure[] = [];
   /** One for each question that is asked by itself, so that an old answer never overwrites a new one. */
-  private readonly asking = { trace: new Latest(), changes: new Latest(), values: new Latest(), commit: new Latest(), why: new Latest() };
+  private readonly asking = {
+    trace: new Latest(),
+    changes: new Latest(),
+    values: new Latest(),
+    commit: new Latest(),
+    why: new Latest(),
+  };
   private readonly source = new ValueSource();
   private readonly endings: (() => void)[] = [];
   private readonly refresh = (): void => void this.loadChanges();
@@ -120,10 +126,19 @@ class TraceView extends Part implements Desk {
       const trace = this.changes?.trace;
       this.lines =
         trace && this.series
-          ? [{ id: trace.id, label: traceText(trace.params), unit: trace.unit, positions: this.series.positions, values: this.series.values }]
+          ? [
+              {
+                id: trace.id,
+                label: traceText(trace.params),
+                unit: trace.unit,
+                positions: this.series.positions,
+                values: this.series.values,
+              },
+            ]
           : [];
     }
-    if (changed.has("series") || changed.has("withoutValue")) this.failures = failuresOf(this.withoutValue, this.series?.positions ?? []);
+    if (changed.has("series") || changed.has("withoutValue"))
+      this.failures = failuresOf(this.withoutValue, this.series?.positions ?? []);
     if (changed.has("changes") || before?.gone !== this.address.gone) {
       this.members = [...(this.changes?.changes ?? []), ...(this.address.gone ? (this.changes?.gone ?? []) : [])];
       this.marks = this.members.flatMap((member) => markOf(member) ?? []);
@@ -237,7 +252,8 @@ class TraceView extends Part implements Desk {
   openWhy(open: boolean): void {
     if (open === this.address.why) return;
     this.go({ why: open });
-    if (open) void this.updateComplete.then(() => this.querySelector("details.why")?.scrollIntoView({ block: "nearest" }));
+    if (open)
+      void this.updateComplete.then(() => this.querySelector("details.why")?.scrollIntoView({ block: "nearest" }));
   }
 
   // ---- what is shown
@@ -247,7 +263,8 @@ class TraceView extends Part implements Desk {
     if (this.error && !changes) return failed(this.error, () => this.loadAgain());
     if (!changes) return waiting("Reading the trace");
     return html`
-      ${this.renderTitle(changes)} ${this.error ? failed(this.error, () => this.loadAgain()) : nothing} ${renderPlot(this, changes)}
+      ${this.renderTitle(changes)} ${this.error ? failed(this.error, () => this.loadAgain()) : nothing}
+      ${renderPlot(this, changes)}
       <div class="trace-below">${renderChanges(this, changes)} ${renderCommit(this, changes)}</div>
       ${renderWhy(this)}
     `;
@@ -265,17 +282,25 @@ class TraceView extends Part implements Desk {
         <p class="second">
           ${this.repositories.length > 1 ? html`<span>${trace.repository}</span>` : nothing}
           ${rest.map(([key, value]) => html`<span class="param"><span class="param-key">${key}</span>${value}</span>`)}
-          <span>${unitText(trace.unit) || "no unit"}${trace.better === "unknown" ? nothing : html`, ${betterWord(trace.better)}`}</span>
+          <span
+            >${unitText(trace.unit) || "no unit"}${trace.better === "unknown" ? nothing : html`, ${betterWord(trace.better)}`}</span
+          >
           <span>${grouped(changes.measured)} of ${count(changes.commits, "commit")} measured</span>
           ${newest === undefined ? nothing : html`<span>newest value ${valueText(newest, trace.unit)}</span>`}
         </p>
       </div>
-      ${repository && repository.lines.length > 1
-        ? html`<label class="select"><span class="sr-only">Line</span>
-            <select @change=${(event: Event) => this.go({ line: (event.target as HTMLSelectElement).value, commit: undefined, first: undefined, last: undefined }, "push")}>
-              ${repository.lines.map((line) => html`<option value=${line} ?selected=${line === changes.line}>${line}</option>`)}
-            </select></label>`
-        : nothing}
+      ${
+        repository && repository.lines.length > 1
+          ? html`<label class="select"
+              ><span class="sr-only">Line</span>
+              <select
+                @change=${(event: Event) => this.go({ line: (event.target as HTMLSelectElement).value, commit: undefined, first: undefined, last: undefined }, "push")}
+              >
+                ${repository.lines.map((line) => html`<option value=${line} ?selected=${line === changes.line}>${line}</option>`)}
+              </select></label
+            >`
+          : nothing
+      }
       <a class="button small" href=${back}>Compare with others</a>
     </div>`;
   }

@@ -33,5 +33,10 @@ export interface Desk {
 /** Where a member is looked at closely. */
 export function memberAddress(member: Member, more: Partial<TraceAddress> = {}): TraceAddress {
   const { trace, place, condition } = member;
-  return traceAt(trace.id, { line: place.line, commit: place.position ?? undefined, gone: condition === "gone", ...more });
+  return traceAt(trace.id, {
+    line: place.line,
+    commit: place.position ?? undefined,
+    gone: condition === "gone",
+    ...more,
+  });
 }

@@ -26,7 +26,12 @@ export function renderEmpty(desk: Desk, data: Regressions) {
     return html`<div class="notice">
       <h2>No finding matches the filter</h2>
       <p>Try fewer words, or look at everything.</p>
-      <button class="button" @click=${() => desk.change({ filter: "", direction: "", repository: "", status: "", least: 0, page: 1 })}>Clear the filter</button>
+      <button
+        class="button"
+        @click=${() => desk.change({ filter: "", direction: "", repository: "", status: "", least: 0, page: 1 })}
+      >
+        Clear the filter
+      </button>
     </div>`;
   }
   if (tab === "gone") {
@@ -63,11 +68,16 @@ export function renderEmpty(desk: Desk, data: Regressions) {
     ? html`<div class="notice">
         <h2>No results yet</h2>
         <p>Import the results of a benchmark, then look for changes:</p>
-        <pre class="commands">knick import results.json\nknick run</pre>
+        <pre class="commands">
+knick import results.json
+knick run</pre>
       </div>`
     : html`<div class="notice">
         <h2>No changes found</h2>
-        <p>There are ${count(traces, "trace")}. ${remark} Run the alerts to look for changes, or look at the values yourself:</p>
+        <p>
+          There are ${count(traces, "trace")}. ${remark} Run the alerts to look for changes, or look at the values
+          yourself:
+        </p>
         <pre class="commands">knick run</pre>
         <a class="button" href="/explore">Explore the traces</a>
       </div>`;

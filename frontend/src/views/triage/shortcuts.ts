@@ -27,10 +27,16 @@ export function shortcutsOf(view: Keyboard): Shortcuts[] {
   const deciding: Shortcuts["list"] = [
     { keys: ["a"], does: "acknowledge", run: () => void view.decideAbout(view.aimed, "acknowledged") },
     { keys: ["h"], does: "hide as noise", run: () => void view.decideAbout(view.aimed, "hidden") },
-    ...(tab === "processed" ? [{ keys: ["r"], does: "put back", run: () => void view.decideAbout(view.aimed, "new") }] : []),
+    ...(tab === "processed"
+      ? [{ keys: ["r"], does: "put back", run: () => void view.decideAbout(view.aimed, "new") }]
+      : []),
     { keys: ["t"], does: "link a ticket", run: () => void view.askTicket(view.aimed) },
     { keys: ["n"], does: "write a note", run: () => void view.askNote(view.aimed) },
-    { keys: ["s"], does: "set traces apart from the others of their commit", run: () => void view.setApart(view.aimed) },
+    {
+      keys: ["s"],
+      does: "set traces apart from the others of their commit",
+      run: () => void view.setApart(view.aimed),
+    },
     { keys: ["m"], does: "merge the selected commits into one regression", run: () => void view.merge(view.aimed) },
   ];
   return [
@@ -61,7 +67,11 @@ export function shortcutsOf(view: Keyboard): Shortcuts[] {
       title: "Show",
       list: [
         { keys: ["/"], does: "filter", run: () => view.querySelector<HTMLInputElement>("#filter")?.focus() },
-        { keys: ["p"], does: "switch between unprocessed and processed", run: () => view.show(tab === "unprocessed" ? "processed" : "unprocessed") },
+        {
+          keys: ["p"],
+          does: "switch between unprocessed and processed",
+          run: () => view.show(tab === "unprocessed" ? "processed" : "unprocessed"),
+        },
         { keys: ["H"], does: "history: what the first run found", run: () => view.show("history") },
         { keys: ["G"], does: "findings that are gone", run: () => view.show("gone") },
       ],

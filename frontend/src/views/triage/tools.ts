@@ -15,12 +15,13 @@ const DECIDED = ["acknowledged", "hidden", "ticket"] as const;
 export function renderTools(desk: Desk) {
   const { address, data } = desk;
   const { tab: now, filter, direction, status, least } = address;
-  const tab = (own: Tab, label: string, number: number | undefined) => html`<a
-    class="tab"
-    href=${writeAddress({ ...address, tab: own, status: "", page: 1, open: [], at: "" })}
-    aria-current=${own === now ? "page" : "false"}
-    >${label}${number === undefined ? nothing : html`<span class="badge">${grouped(number)}</span>`}</a
-  >`;
+  const tab = (own: Tab, label: string, number: number | undefined) =>
+    html`<a
+      class="tab"
+      href=${writeAddress({ ...address, tab: own, status: "", page: 1, open: [], at: "" })}
+      aria-current=${own === now ? "page" : "false"}
+      >${label}${number === undefined ? nothing : html`<span class="badge">${grouped(number)}</span>`}</a
+    >`;
   return html`<div class="tools">
     <nav class="tabs" aria-label="Findings">
       ${tab("unprocessed", "Unprocessed", data?.unprocessed)} ${tab("processed", "Processed", data?.processed)}
@@ -29,11 +30,16 @@ export function renderTools(desk: Desk) {
     </nav>
     <span class="busy ${desk.busy && data ? "on" : ""}" aria-hidden="true"></span>
     <span class="spring"></span>
-    ${desk.repositories.length > 1
-      ? select("Repository", address.repository, [["", "All repositories"], ...desk.repositories.map((own) => [own.name, own.name] as const)], (repository) =>
-          desk.change({ repository, page: 1, at: "" }),
-        )
-      : nothing}
+    ${
+      desk.repositories.length > 1
+        ? select(
+            "Repository",
+            address.repository,
+            [["", "All repositories"], ...desk.repositories.map((own) => [own.name, own.name] as const)],
+            (repository) => desk.change({ repository, page: 1, at: "" }),
+          )
+        : nothing
+    }
     ${select(
       "Direction",
       direction,
@@ -47,15 +53,23 @@ export function renderTools(desk: Desk) {
     ${select(
       "Least change",
       String(least),
-      [...new Set([...LEAST, least])].sort((a, b) => a - b).map((own) => [String(own), own === 0 ? "Any size" : `From ${own} %`] as const),
+      [...new Set([...LEAST, least])]
+        .sort((a, b) => a - b)
+        .map((own) => [String(own), own === 0 ? "Any size" : `From ${own} %`] as const),
       (chosen) => desk.change({ least: Number(chosen), page: 1, at: "" }),
     )}
-    ${now === "processed"
-      ? select("State", status, [["", "Any state"], ...DECIDED.map((own) => [own, statusWord[own]] as const)], (chosen) =>
-          desk.change({ status: chosen, page: 1, at: "" }),
-        )
-      : nothing}
-    <label class="search"><span class="sr-only">Filter by words of the commit or the trace, or by name=value</span>
+    ${
+      now === "processed"
+        ? select(
+            "State",
+            status,
+            [["", "Any state"], ...DECIDED.map((own) => [own, statusWord[own]] as const)],
+            (chosen) => desk.change({ status: chosen, page: 1, at: "" }),
+          )
+        : nothing
+    }
+    <label class="search"
+      ><span class="sr-only">Filter by words of the commit or the trace, or by name=value</span>
       <input
         id="filter"
         type="search"
@@ -65,15 +79,23 @@ export function renderTools(desk: Desk) {
         spellcheck="false"
         @input=${(event: InputEvent) => desk.typeFilter((event.target as HTMLInputElement).value)}
         @keydown=${(event: KeyboardEvent) => onFilterKey(desk, event)}
-      /><kbd aria-hidden="true">/</kbd></label>
+      /><kbd aria-hidden="true">/</kbd></label
+    >
   </div>`;
 }
 
-function select(label: string, now: string, options: readonly (readonly [string, string])[], run: (value: string) => void) {
-  return html`<label class="select"><span class="sr-only">${label}</span>
+function select(
+  label: string,
+  now: string,
+  options: readonly (readonly [string, string])[],
+  run: (value: string) => void,
+) {
+  return html`<label class="select"
+    ><span class="sr-only">${label}</span>
     <select @change=${(event: Event) => run((event.target as HTMLSelectElement).value)}>
       ${options.map(([value, text]) => html`<option value=${value} ?selected=${value === now}>${text}</option>`)}
-    </select></label>`;
+    </select></label
+  >`;
 }
 
 function onFilterKey(desk: Desk, event: KeyboardEvent): void {
@@ -108,7 +130,9 @@ export function renderPages(desk: Desk, data: Regressions) {
     ${select(
       "Commits on a page",
       String(address.size),
-      [...new Set([...SIZES, address.size])].sort((a, b) => a - b).map((own) => [String(own), `${own} on a page`] as const),
+      [...new Set([...SIZES, address.size])]
+        .sort((a, b) => a - b)
+        .map((own) => [String(own), `${own} on a page`] as const),
       (size) => desk.change({ size: Number(size), page: 1, at: "" }),
     )}
   </nav>`;
@@ -119,16 +143,18 @@ export function renderSelection(desk: Desk) {
   const groups = desk.data?.groups ?? [];
   const { whole, parts } = groupsOf(groups, selected);
   const processed = desk.address.tab === "processed";
-  const button = (label: string, letter: string, run: () => void, kind = "") => html`<button class="button ${kind}" @click=${run}>
-    ${label} <kbd>${letter}</kbd>
-  </button>`;
+  const button = (label: string, letter: string, run: () => void, kind = "") =>
+    html`<button class="button ${kind}" @click=${run}>${label} <kbd>${letter}</kbd></button>`;
   return html`<div class="selection" role="region" aria-label="Selection">
     <strong aria-live="polite">${count(countOf(groups, selected), "finding")} selected</strong>
-    ${processed
-      ? button("Put back", "r", () => void desk.decideAbout(selected, "new"), "primary")
-      : button("Acknowledge", "a", () => void desk.decideAbout(selected, "acknowledged"), "primary")}
+    ${
+      processed
+        ? button("Put back", "r", () => void desk.decideAbout(selected, "new"), "primary")
+        : button("Acknowledge", "a", () => void desk.decideAbout(selected, "acknowledged"), "primary")
+    }
     ${processed ? nothing : button("Hide", "h", () => void desk.decideAbout(selected, "hidden"))}
-    ${button("Ticket", "t", () => void desk.askTicket(selected))} ${button("Note", "n", () => void desk.askNote(selected))}
+    ${button("Ticket", "t", () => void desk.askTicket(selected))}
+    ${button("Note", "n", () => void desk.askNote(selected))}
     ${parts.length > 0 ? button("Set apart", "s", () => void desk.setApart(selected)) : nothing}
     ${whole.length + parts.length > 1 ? button("Merge", "m", () => void desk.merge(selected)) : nothing}
     ${button("Clear", "Esc", () => desk.clearSelection(), "quiet")}

@@ -14,7 +14,18 @@ import { newestRun, readFreshness, watchFreshness, type Freshness } from "../../
 import { addShortcuts } from "../../state/keys";
 import { Latest } from "../../state/latest";
 import { asked, FindingList, filterOf, leavesList } from "../../state/list";
-import { aimOf, cursorOf, groupRow, heirOf, layRows, move, nextAfter, toggle, type GroupRow, type Row } from "../../state/rows";
+import {
+  aimOf,
+  cursorOf,
+  groupRow,
+  heirOf,
+  layRows,
+  move,
+  nextAfter,
+  toggle,
+  type GroupRow,
+  type Row,
+} from "../../state/rows";
 import { countOf, groupsOf, NOTHING, within, withoutSelection, type Selection } from "../../state/selection";
 import { showList } from "../../state/undo";
 import { count } from "../../text/words";
@@ -92,7 +103,8 @@ class TriageView extends Part implements Desk, Keyboard {
     if (!changed.has("address")) return;
     const before = changed.get("address");
     if (!before || asked(before) !== asked(this.address)) {
-      const another = before !== undefined && (before.tab !== this.address.tab || before.repository !== this.address.repository);
+      const another =
+        before !== undefined && (before.tab !== this.address.tab || before.repository !== this.address.repository);
       if (another) this.selected = NOTHING;
       void this.list.load(this.address, another);
     }
@@ -180,7 +192,8 @@ class TriageView extends Part implements Desk, Keyboard {
   why(row: Row | undefined): void {
     if (!row) return;
     const { group } = row;
-    const member = row.kind === "member" ? row.member : (group.members.find((own) => own.id === group.lead) ?? group.members[0]);
+    const member =
+      row.kind === "member" ? row.member : (group.members.find((own) => own.id === group.lead) ?? group.members[0]);
     if (member) go(memberAddress(member, { why: true }));
   }
 
@@ -226,7 +239,11 @@ class TriageView extends Part implements Desk, Keyboard {
     this.change({ at: row.id }, "replace");
   }
 
-  async decideAbout(findings: Selection, status: Status | undefined, more: { note?: string; ticket?: string } = {}): Promise<void> {
+  async decideAbout(
+    findings: Selection,
+    status: Status | undefined,
+    more: { note?: string; ticket?: string } = {},
+  ): Promise<void> {
     if (findings.size === 0) return;
     const wish = { findings, ...(status && { status }), ...more };
     if (!leavesList(this.address.tab, status)) {
@@ -282,7 +299,8 @@ class TriageView extends Part implements Desk, Keyboard {
       return;
     }
     const together = toggle(NOTHING, layRows(groups, []), true);
-    if (await regroup("merge", together, `Merged ${count(groups.length, "commit")} into one regression`)) this.clearSelection();
+    if (await regroup("merge", together, `Merged ${count(groups.length, "commit")} into one regression`))
+      this.clearSelection();
   }
 
   moreMembers(group: number): void {
@@ -301,7 +319,10 @@ class TriageView extends Part implements Desk, Keyboard {
 
   typeFilter(filter: string): void {
     window.clearTimeout(this.filterTimer);
-    this.filterTimer = window.setTimeout(() => this.change({ filter, page: 1, at: "" }, "replace"), filter ? FILTER_DELAY : 0);
+    this.filterTimer = window.setTimeout(
+      () => this.change({ filter, page: 1, at: "" }, "replace"),
+      filter ? FILTER_DELAY : 0,
+    );
   }
 
   // ---- what is shown
