@@ -8,7 +8,7 @@ import {
   boundsOf,
   canBeLogarithmic,
   type ChartLine,
-} from "../src/parts/chart/model";
+} from "../src/charts/chart-data";
 
 function line(unit: string, values: number[], first = 0): ChartLine {
   return {

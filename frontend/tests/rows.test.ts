@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { Group, Member } from "../src/api/client";
-import { aimOf, cursorOf, heirOf, layRows, move, nextAfter, tickedOf, toggle } from "../src/state/rows";
-import { groupsOf, NOTHING, targetsOf, type Selection } from "../src/state/selection";
-import { shownList } from "../src/state/undo";
+import { aimOf, cursorOf, heirOf, layRows, move, nextAfter, tickedOf, toggle } from "../src/state/triage/rows";
+import { groupsOf, NOTHING, targetsOf, type Selection } from "../src/state/triage/selection";
+import { shownList } from "../src/state/triage/undo-stack";
 
 const member = (id: number): Member => ({ id }) as Member;
 const group = (id: number, ids: number[]): Group =>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { around, pan, zoom } from "../src/state/zoom";
+import { around, pan, zoom } from "../src/state/plot/zoom";
 
 test("looking closer halves the range around its middle", () => {
   expect(zoom({ first: 0, last: 100 }, 0.5, 101)).toEqual({ first: 25, last: 75 });

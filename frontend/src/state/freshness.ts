@@ -1,7 +1,7 @@
 /** How fresh the findings are: when the alerts ran, and what keeps them from running. */
 
 import { api, type Alert } from "../api/client";
-import { ago } from "../text/numbers";
+import { ago } from "../text/units";
 
 export interface Freshness {
   alerts: readonly Alert[];

@@ -1,11 +1,11 @@
 import { html, nothing } from "lit";
 import { api, type ApiError, type Repository } from "../api/client";
 import { whenBack } from "../api/connection";
-import { Part } from "../parts/element";
-import type { HelpPart } from "../parts/help";
-import { failed, waiting } from "../parts/pieces";
-import { explore, followLink, go, readAddress, triage, type Address } from "../state/address";
-import { addShortcuts, onKey } from "../state/keys";
+import { Part } from "../components/page-element";
+import type { HelpPart } from "../components/keyboard-help";
+import { failed, waiting } from "../templates/finding";
+import { explore, followLink, go, readAddress, triage, type Address } from "../routes/routes";
+import { addShortcuts, onKey } from "../state/shortcuts";
 import { Latest } from "../state/latest";
 import { nextTheme, setTheme, theme } from "../state/theme";
 

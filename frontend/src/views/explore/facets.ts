@@ -2,11 +2,11 @@
 
 import { html, nothing } from "lit";
 import type { Facets } from "../../api/client";
-import { cutName, waiting } from "../../parts/pieces";
-import { grouped } from "../../text/format";
+import { cutName, waiting } from "../../templates/finding";
+import { grouped } from "../../text/numbers";
 import { toggleValue, wanted } from "../../text/query";
-import { commonBeginning } from "../../text/names";
-import type { Desk } from "./desk";
+import { commonBeginning } from "../../text/trace-names";
+import type { Desk } from "./context";
 
 const VALUES_SHOWN = 8;
 

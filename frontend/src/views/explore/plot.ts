@@ -1,14 +1,14 @@
 /** The plot of several traces and formulas: its legend, its tools, and what the pointer tells. */
 
 import { html, nothing } from "lit";
-import { areFarApart, axisUnits, MOST_AXES, type ChartRange, type Hovered } from "../../parts/chart/model";
-import { date, waiting } from "../../parts/pieces";
-import type { Scale } from "../../state/address";
-import { MOST_LINES, type PlottedLine } from "../../state/plotted";
-import { grouped } from "../../text/format";
-import { unitText, valueText } from "../../text/numbers";
-import { count } from "../../text/words";
-import type { Desk } from "./desk";
+import { areFarApart, axisUnits, MOST_AXES, type ChartRange, type Hovered } from "../../charts/chart-data";
+import { date, waiting } from "../../templates/finding";
+import type { Scale } from "../../routes/routes";
+import { MOST_LINES, type PlottedLine } from "../../state/plot/plot-lines";
+import { grouped } from "../../text/numbers";
+import { unitText, valueText } from "../../text/units";
+import { count } from "../../text/findings";
+import type { Desk } from "./context";
 
 const SCALES: readonly [Scale, string][] = [
   ["auto", "fit"],

@@ -1,9 +1,9 @@
 /** The keys of the explore page. */
 
-import type { FormulaPart } from "../../parts/formula";
-import type { Shortcuts } from "../../state/keys";
-import { pan, zoom } from "../../state/zoom";
-import type { Desk } from "./desk";
+import type { FormulaPart } from "../../components/formula-field";
+import type { Shortcuts } from "../../state/shortcuts";
+import { pan, zoom } from "../../state/plot/zoom";
+import type { Desk } from "./context";
 import { nextScale } from "./plot";
 
 /** What keys do, beyond what buttons do. */

@@ -2,15 +2,15 @@
 
 import { html, nothing } from "lit";
 import type { Changes, Environment } from "../../api/client";
-import type { ChartRange, Hovered } from "../../parts/chart/model";
-import { change, date, standing, state, waiting } from "../../parts/pieces";
-import type { Scale } from "../../state/address";
-import { pan, zoom } from "../../state/zoom";
-import { grouped } from "../../text/format";
-import { traceText } from "../../text/names";
-import { valueText } from "../../text/numbers";
-import { changeInWords, comparison, count, percent, standingInWords, times } from "../../text/words";
-import { changeAt, environmentsUntil, type Desk, type Regions } from "./desk";
+import type { ChartRange, Hovered } from "../../charts/chart-data";
+import { change, date, standing, state, waiting } from "../../templates/finding";
+import type { Scale } from "../../routes/routes";
+import { pan, zoom } from "../../state/plot/zoom";
+import { grouped } from "../../text/numbers";
+import { traceText } from "../../text/trace-names";
+import { valueText } from "../../text/units";
+import { changeInWords, comparison, count, percent, standingInWords, times } from "../../text/findings";
+import { changeAt, environmentsUntil, type Desk, type Regions } from "./context";
 
 const SCALES: readonly [Scale, string][] = [
   ["auto", "fit"],

@@ -1,9 +1,9 @@
 /** The keys of the trace page. */
 
-import { decide, oneFinding, STATUS_KEYS, undoLast } from "../../state/decide";
-import type { Shortcuts } from "../../state/keys";
-import { around, pan, zoom } from "../../state/zoom";
-import { changeAt, type Desk } from "./desk";
+import { decide, oneFinding, STATUS_KEYS, undoLast } from "../../state/triage/decisions";
+import type { Shortcuts } from "../../state/shortcuts";
+import { around, pan, zoom } from "../../state/plot/zoom";
+import { changeAt, type Desk } from "./context";
 import { nextScale } from "./plot";
 
 const VALUES_AROUND = 30;

@@ -1,11 +1,11 @@
 /** The keys of triage. */
 
-import type { Tab } from "../../state/address";
-import { undoLast } from "../../state/decide";
-import type { Shortcuts } from "../../state/keys";
-import type { Row } from "../../state/rows";
-import type { Selection } from "../../state/selection";
-import type { Desk } from "./desk";
+import type { Tab } from "../../routes/routes";
+import { undoLast } from "../../state/triage/decisions";
+import type { Shortcuts } from "../../state/shortcuts";
+import type { Row } from "../../state/triage/rows";
+import type { Selection } from "../../state/triage/selection";
+import type { Desk } from "./context";
 
 /** What keys do, beyond what buttons do. */
 export interface Keyboard extends Desk {

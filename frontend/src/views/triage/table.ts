@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import { guard } from "lit/directives/guard.js";
 import { repeat } from "lit/directives/repeat.js";
 import type { Group, Member, Regressions, Status } from "../../api/client";
-import "../../parts/log";
+import "../../components/decision-log";
 import {
   HAZARD,
   change,
@@ -20,16 +20,16 @@ import {
   ticketLink,
   traceLabel,
   waiting,
-} from "../../parts/pieces";
-import { sparkline } from "../../parts/sparkline";
-import { writeAddress, type Tab } from "../../state/address";
+} from "../../templates/finding";
+import { sparkline } from "../../charts/sparkline";
+import { writeAddress, type Tab } from "../../routes/routes";
 import { freshnessText } from "../../state/freshness";
-import { MEMBERS_AT_ONCE } from "../../state/list";
-import { cursorOf, findingsOf, tickedOf, type GroupRow, type MemberRow, type Row } from "../../state/rows";
-import { grouped } from "../../text/format";
-import { commonBeginning, traceName, traceText } from "../../text/names";
-import { count, decidedStatus, hazardNumber, mixText, statusWord } from "../../text/words";
-import { memberAddress, type Desk } from "./desk";
+import { MEMBERS_AT_ONCE } from "../../state/triage/triage-list";
+import { cursorOf, findingsOf, tickedOf, type GroupRow, type MemberRow, type Row } from "../../state/triage/rows";
+import { grouped } from "../../text/numbers";
+import { commonBeginning, traceName, traceText } from "../../text/trace-names";
+import { count, decidedStatus, hazardNumber, mixText, statusWord } from "../../text/findings";
+import { memberAddress, type Desk } from "./context";
 
 interface Column {
   place: string;

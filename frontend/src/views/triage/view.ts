@@ -3,17 +3,17 @@
 import { html, nothing, type PropertyValues } from "lit";
 import type { ApiError, Regressions, Repository, Status } from "../../api/client";
 import { whenBack } from "../../api/connection";
-import type { DecidePart } from "../../parts/decide";
-import { Part } from "../../parts/element";
-import "../../parts/notices";
-import { failed, waiting } from "../../parts/pieces";
-import { toast } from "../../parts/toast";
-import { go, type Tab, type TriageAddress } from "../../state/address";
-import { decide, regroup, type Outcome } from "../../state/decide";
+import type { DecidePart } from "../../components/decision-dialog";
+import { Part } from "../../components/page-element";
+import "../../components/notices";
+import { failed, waiting } from "../../templates/finding";
+import { toast } from "../../components/toast";
+import { go, type Tab, type TriageAddress } from "../../routes/routes";
+import { decide, regroup, type Outcome } from "../../state/triage/decisions";
 import { newestRun, readFreshness, watchFreshness, type Freshness } from "../../state/freshness";
-import { addShortcuts } from "../../state/keys";
+import { addShortcuts } from "../../state/shortcuts";
 import { Latest } from "../../state/latest";
-import { asked, FindingList, filterOf, leavesList } from "../../state/list";
+import { asked, FindingList, filterOf, leavesList } from "../../state/triage/triage-list";
 import {
   aimOf,
   cursorOf,
@@ -25,15 +25,15 @@ import {
   toggle,
   type GroupRow,
   type Row,
-} from "../../state/rows";
-import { countOf, groupsOf, NOTHING, within, withoutSelection, type Selection } from "../../state/selection";
-import { showList } from "../../state/undo";
-import { count } from "../../text/words";
-import { memberAddress, type Desk } from "./desk";
-import { renderEmpty } from "./empty";
+} from "../../state/triage/rows";
+import { countOf, groupsOf, NOTHING, within, withoutSelection, type Selection } from "../../state/triage/selection";
+import { showList } from "../../state/triage/undo-stack";
+import { count } from "../../text/findings";
+import { memberAddress, type Desk } from "./context";
+import { renderEmpty } from "./empty-state";
 import { shortcutsOf, type Keyboard } from "./shortcuts";
 import { renderTable } from "./table";
-import { renderPages, renderSelection, renderTools, renderTroubles } from "./tools";
+import { renderPages, renderSelection, renderTools, renderTroubles } from "./toolbar";
 
 const FILTER_DELAY = 250;
 
