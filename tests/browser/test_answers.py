@@ -12,8 +12,8 @@ from playwright.sync_api import Page, Route, expect
 from tests.browser.conftest import settle
 from tests.server.story import REPOSITORY, make_instance
 
-from knickpoint.ingest.importing import import_data
-from knickpoint.ingest.sidecar import Sidecar
+from knickpoint.ingest.context.sidecar import Sidecar
+from knickpoint.ingest.file_import import import_data
 from knickpoint.instance import Instance, open_instance
 from knickpoint.server import serving
 

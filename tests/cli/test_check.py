@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import Knick
 from tests.repositories import GitRepository
 
-from knickpoint.ingest.ci import _SERVICES
+from knickpoint.ingest.context.ci import _SERVICES
 
 _NAMES = tuple(f"b{number}" for number in range(10))
 

@@ -248,7 +248,7 @@ def test_several_repositories_share_an_instance(lab: Lab, new_repository: NewRep
 
 
 def test_results_find_their_repository_by_its_address(lab: Lab, new_repository: NewRepository) -> None:
-    from tests.ingest.test_importing import history
+    from tests.ingest.test_file_import import history
 
     one = new_repository("one")
     first = one.commit()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.ingest.conftest import Lab
-from tests.ingest.test_importing import history
+from tests.ingest.test_file_import import history
 
 from knickpoint.ingest import ImportState
 

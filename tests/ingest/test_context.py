@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.ingest.conftest import Lab
 
 from knickpoint.ingest import read_ci, read_sidecar
-from knickpoint.ingest.ci import _pull_request_head
-from knickpoint.ingest.completion import Context
-from knickpoint.ingest.sidecar import Sidecar
+from knickpoint.ingest.context.ci import _pull_request_head
+from knickpoint.ingest.context.file_context import FileContext
+from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.model.errors import InputError
 from knickpoint.model.revision import commit_name
 
@@ -199,9 +199,9 @@ sidecars = st.builds(
 
 @given(sidecars, sidecars)
 def test_what_is_kept_with_a_file_reads_back(told: Sidecar, fallback: Sidecar) -> None:
-    context = Context(told, fallback)
+    context = FileContext(told, fallback)
     kept = json.loads(json.dumps(context.as_options()))
-    assert Context.from_options(kept).as_options() == context.as_options()
+    assert FileContext.from_options(kept).as_options() == context.as_options()
 
 
 @given(sidecars, sidecars)

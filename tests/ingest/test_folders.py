@@ -150,7 +150,7 @@ def test_a_mapping_that_is_not_there_is_an_error_that_names_it(lab: Lab) -> None
 
 _LOOK = """
 import os, sys
-from knickpoint.ingest.importing import _listed
+from knickpoint.ingest.file_import import _listed
 if os.geteuid() == 0:
     os.setgid(65534)
     os.setuid(65534)

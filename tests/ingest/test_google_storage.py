@@ -10,7 +10,7 @@ import pytest
 from tests.ingest.conftest import Lab
 
 from knickpoint.ingest import ImportState
-from knickpoint.ingest.sources import Watched, take_arrivals
+from knickpoint.ingest.watched_source import WatchedSource, import_bucket_event
 
 A, B = "1000001", "1000002"
 
@@ -28,10 +28,10 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     server.stop()
 
 
-def in_bucket(lab: Lab, bucket: Any) -> Watched:
+def in_bucket(lab: Lab, bucket: Any) -> WatchedSource:
     options = f'{{ token = "anon", project = "test", endpoint_url = "{bucket[1]}" }}'
     lab.configure(f'[ingest.sources.lab]\nlocation = "gs://bench/nightly"\noptions = {options}\n')
-    return Watched(lab.instance, "lab", lab.instance.ingest.sources["lab"])
+    return WatchedSource(lab.instance, "lab", lab.instance.ingest.sources["lab"])
 
 
 def put(bucket: Any, name: str, commit: str, value: float) -> None:
@@ -67,10 +67,10 @@ def test_a_notification_of_google_brings_a_file_in_once(lab: Lab, bucket: Any, e
     in_bucket(lab, bucket)
     put(bucket, "nightly/a.json", A, 1)
     body = json.dumps(event).encode()
-    states = [take_arrivals(lab.instance, body).files[0].state for _ in range(2)]
+    states = [import_bucket_event(lab.instance, body).files[0].state for _ in range(2)]
     assert states == [ImportState.IMPORTED, ImportState.UNCHANGED]
 
 
 def test_an_object_of_google_that_is_gone_is_nothing(lab: Lab, bucket: Any) -> None:
     in_bucket(lab, bucket)
-    assert take_arrivals(lab.instance, b'{"url": "gs://bench/nightly/a.json"}').files == ()
+    assert import_bucket_event(lab.instance, b'{"url": "gs://bench/nightly/a.json"}').files == ()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.ingest.conftest import Lab
-from tests.ingest.test_importing import history
+from tests.ingest.test_file_import import history
 
 from knickpoint.instance import create_instance, open_instance
 from knickpoint.model.params import decode_key

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.ingest.conftest import Lab
-from tests.ingest.test_measured_commit import GO
+from tests.ingest.test_commit_names import GO
 from tests.ingest.test_placeholders import pytest_benchmark
 from tests.repositories import GitRepository
 

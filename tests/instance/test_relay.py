@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.instance.conftest import SECONDS, NatsServer, NewServer
 
-from knickpoint.ingest import FileOutcome, ImportState, ImportSummary
+from knickpoint.ingest import FileSummary, ImportState, ImportSummary
 from knickpoint.instance import CONFIG_FILE, Instance, Worker, open_instance
 from knickpoint.instance.relay import Relay, Subjects
 from knickpoint.instance.relay import receiver as receiving_module
@@ -424,7 +424,7 @@ def test_a_place_that_does_not_answer_is_asked_again(
     def fail(_instance: Instance, _body: bytes) -> ImportSummary:
         raise ServiceError("the bucket does not answer")
 
-    monkeypatch.setattr(receiving_module, "take_arrivals", fail)
+    monkeypatch.setattr(receiving_module, "import_bucket_event", fail)
     taken = receiver(new_instance("nats://127.0.0.1:1")).take(b'{"url": "s3://bench/a.json"}', 99)
     assert taken.answer is Answer.AGAIN
 
@@ -441,8 +441,8 @@ def test_a_file_of_no_source_is_told_and_not_asked_for_again(new_instance: NewIn
 def test_a_file_that_cannot_be_read_is_tried_five_times(
     new_instance: NewInstance, monkeypatch: pytest.MonkeyPatch, deliveries: int, answer: Answer, held: int
 ) -> None:
-    outcome = FileOutcome("s3://bench/a.json", ImportState.UNREADABLE, problems=(Problem("a broken sidecar"),))
-    monkeypatch.setattr(receiving_module, "take_arrivals", lambda _instance, _body: ImportSummary((outcome,)))
+    outcome = FileSummary("s3://bench/a.json", ImportState.UNREADABLE, problems=(Problem("a broken sidecar"),))
+    monkeypatch.setattr(receiving_module, "import_bucket_event", lambda _instance, _body: ImportSummary((outcome,)))
     instance = new_instance("nats://127.0.0.1:1")
     assert receiver(instance).take(b'{"url": "s3://bench/a.json"}', deliveries).answer is answer
     assert len(instance.store.ledger.quarantined()) == held
@@ -458,7 +458,7 @@ def test_one_file_of_no_source_does_not_keep_the_others_out(new_instance: NewIns
         return sorted(names, reverse=True)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(receiving_module, "arrived_names", arrived)
+        patch.setattr(receiving_module, "bucket_event_urls", arrived)
         assert receiver(instance).take(body, 1).answer is Answer.NEVER
     assert points(instance) == [5.0]
 
@@ -466,8 +466,8 @@ def test_one_file_of_no_source_does_not_keep_the_others_out(new_instance: NewIns
 def test_a_quarantine_that_cannot_be_written_keeps_the_message(
     new_instance: NewInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_arguments: object) -> FileOutcome:
+    def fail(*_arguments: object) -> FileSummary:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(receiving_module, "keep_announcement", fail)
+    monkeypatch.setattr(receiving_module, "quarantine_bucket_event", fail)
     assert receiver(new_instance("nats://127.0.0.1:1")).take(b"{", 1).answer is Answer.AGAIN

@@ -8,8 +8,8 @@ import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from knickpoint.ingest.importing import import_data
-from knickpoint.ingest.sidecar import Sidecar
+from knickpoint.ingest.context.sidecar import Sidecar
+from knickpoint.ingest.file_import import import_data
 from knickpoint.instance import Instance, create_instance, open_instance
 from knickpoint.watch.alert_run.run import run_alerts
 

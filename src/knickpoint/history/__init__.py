@@ -2,10 +2,10 @@
 
 from knickpoint.history.ancestry import find_commit, newest_contained
 from knickpoint.history.checkout import Checkout, find_work_tree, is_head, read_checkout, remote_address
+from knickpoint.history.commit_numbers import NumberPattern
 from knickpoint.history.git import Git, is_url, run_git, web_address
 from knickpoint.history.lines import OrderKey, extend_line, fork_of, merge_orders, order_key
-from knickpoint.history.numbers import NumberPattern
-from knickpoint.history.successors import Authorship, changed_order, match_rewritten
+from knickpoint.history.rewritten_commits import Authorship, changed_order, match_rewritten
 
 __all__ = [
     "Authorship",

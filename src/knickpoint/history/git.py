@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Final
 
-from knickpoint.history.numbers import NumberPattern
+from knickpoint.history.commit_numbers import NumberPattern
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import HistoryError
 

@@ -1,9 +1,10 @@
 """Take results in, each file and each run exactly once."""
 
-from knickpoint.ingest.ci import CiFacts, read_ci
-from knickpoint.ingest.importing import import_data, import_files
-from knickpoint.ingest.outcome import FileOutcome, ImportState, ImportSummary
-from knickpoint.ingest.pending import (
+from knickpoint.ingest.context.ci import CiFacts, read_ci
+from knickpoint.ingest.context.sidecar import Sidecar, read_sidecar
+from knickpoint.ingest.file_import import import_data, import_files
+from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary
+from knickpoint.ingest.retries import (
     IngestStatus,
     RefusedFile,
     WaitingFile,
@@ -19,14 +20,13 @@ from knickpoint.ingest.settings import (
     RepositorySettings,
     SourceSettings,
 )
-from knickpoint.ingest.sidecar import Sidecar, read_sidecar
-from knickpoint.ingest.sources import Watched, take_arrivals
+from knickpoint.ingest.watched_source import WatchedSource, import_bucket_event
 
 __all__ = [
     "CiFacts",
     "CommitOrder",
     "Destination",
-    "FileOutcome",
+    "FileSummary",
     "ImportState",
     "ImportSummary",
     "IngestSettings",
@@ -37,7 +37,8 @@ __all__ = [
     "Sidecar",
     "SourceSettings",
     "WaitingFile",
-    "Watched",
+    "WatchedSource",
+    "import_bucket_event",
     "import_data",
     "import_files",
     "ingest_status",
@@ -45,5 +46,4 @@ __all__ = [
     "read_sidecar",
     "retry_refused",
     "retry_waiting",
-    "take_arrivals",
 ]

@@ -139,7 +139,7 @@ def _in_common(instance: Instance, repository: Repository, missing: list[Missing
 
 def _newer(instance: Instance, repository: Repository) -> list[datetime]:
     """Return the times of commits that git has and the store does not know yet, where git can be asked at no cost."""
-    from knickpoint.ingest.git_book import commits_after
+    from knickpoint.ingest.commit_sources.git import commits_after
     from knickpoint.model.errors import HistoryError
 
     line = instance.store.commits.line(repository)

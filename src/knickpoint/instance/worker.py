@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from knickpoint.ingest import ImportSummary, Watched
+    from knickpoint.ingest import ImportSummary, WatchedSource
     from knickpoint.ingest.settings import SourceSettings
     from knickpoint.instance.relay import Relay
     from knickpoint.store import Event
@@ -68,7 +68,7 @@ class Worker:
     name: str = field(default_factory=lambda: f"{socket.gethostname()}/{os.getpid()}/{threading.get_ident()}")
     troubles: dict[str, Trouble] = field(default_factory=dict, init=False)
     _due: dict[str, float] = field(default_factory=dict)
-    _watched: dict[str, Watched] = field(default_factory=dict)
+    _watched: dict[str, WatchedSource] = field(default_factory=dict)
     _relays: bool = field(default=False, init=False)
     _alert_failures: dict[str, str] = field(default_factory=dict, init=False)
     _noticed: frozenset[object] = field(default=frozenset(), init=False)
@@ -201,11 +201,11 @@ class Worker:
         return any(polls)
 
     def _poll_source(self, name: str, settings: SourceSettings) -> bool:
-        from knickpoint.ingest import Watched
+        from knickpoint.ingest import WatchedSource
 
         if not self._is_due(f"source {name}", settings.every_seconds):
             return False
-        return self._tell(self._watched.setdefault(name, Watched(self.instance, name, settings)).poll())
+        return self._tell(self._watched.setdefault(name, WatchedSource(self.instance, name, settings)).poll())
 
     def _follow_history(self) -> bool:
         from knickpoint.ingest import retry_waiting

@@ -16,7 +16,7 @@ from knickpoint.model.step import Verdict
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from knickpoint.ingest.base import Base
+    from knickpoint.ingest.comparison_base import Base
     from knickpoint.instance import CanarySettings, Instance
     from knickpoint.model.commit import Repository
     from knickpoint.watch.results_check import CheckedTrace, CheckReport
@@ -176,12 +176,12 @@ def command(
     something regressed (or is what --fail-on says), 2 when the command could not do its work, and 3 when there are no
     data to judge by. Canaries do not count; those that moved are named on standard error.
     """
-    from knickpoint.ingest.base import find_base
-    from knickpoint.ingest.reading import read_results
+    from knickpoint.ingest.comparison_base import find_base
+    from knickpoint.ingest.new_results import read_new_results
     from knickpoint.watch.results_check import check_results
 
     with open_chosen_instance(instance) as opened:
-        read = read_results(
+        read = read_new_results(
             opened, results, format=format_name, repository=repository, params=read_pairs(params, "--param")
         )
         store = opened.store

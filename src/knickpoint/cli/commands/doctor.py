@@ -48,7 +48,7 @@ def _data(instance: Instance) -> Iterator[Row]:
 
 def _directions(instance: Instance) -> Iterator[Row]:
     """Say which traces have no direction; that may be as it should be, and is no warning."""
-    from knickpoint.ingest.outcome import remark_on_directions
+    from knickpoint.ingest.import_summary import remark_on_directions
     from knickpoint.model.query import Query
 
     traces = instance.store.traces

@@ -44,7 +44,7 @@ def command() -> None:
 @format_option
 def status(instance: str | None, output: OutputFormat) -> None:
     """List what waits for its commit, and the newest files with what became of them."""
-    from knickpoint.ingest.pending import ingest_status
+    from knickpoint.ingest.retries import ingest_status
 
     with open_chosen_instance(instance) as opened:
         found = ingest_status(opened)
@@ -79,7 +79,7 @@ def status(instance: str | None, output: OutputFormat) -> None:
 @format_option
 def quarantine(instance: str | None, output: OutputFormat) -> None:
     """List the files that were refused, and why."""
-    from knickpoint.ingest.pending import ingest_status
+    from knickpoint.ingest.retries import ingest_status
 
     with open_chosen_instance(instance) as opened:
         found = ingest_status(opened, recent=0)
@@ -131,7 +131,7 @@ def unmeasured(repository: str, instance: str | None, output: OutputFormat) -> N
 @instance_option
 def retry(ids: tuple[int, ...], format_name: str, commit: str, instance: str | None) -> None:
     """Try again what was refused (all of it, or these IDs) and what waits for its commit."""
-    from knickpoint.ingest.pending import retry_refused, retry_waiting
+    from knickpoint.ingest.retries import retry_refused, retry_waiting
 
     with open_chosen_instance(instance) as opened, Progress("Trying again") as progress:
         summary = retry_refused(opened, ids, format=format_name, revision=commit, progress=progress)

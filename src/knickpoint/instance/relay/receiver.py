@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from knickpoint.ingest import FileOutcome, ImportState, ImportSummary, take_arrivals
-from knickpoint.ingest.sources import arrived_names, keep_announcement
+from knickpoint.ingest import FileSummary, ImportState, ImportSummary, import_bucket_event
+from knickpoint.ingest.watched_source import bucket_event_urls, quarantine_bucket_event
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.relay.subjects import Subjects
 from knickpoint.model.errors import InputError, KnickpointError
@@ -96,7 +96,7 @@ class Receiver:
         """
         subject = self.subjects.files_arrived
         try:
-            names = arrived_names(body)
+            names = bucket_event_urls(body)
         except InputError as error:
             problem = Problem(error.message, error.where, error.remedy)
             return self._quarantine(body, f"nats:{subject}", problem)
@@ -111,7 +111,7 @@ class Receiver:
     def _take_file(self, url: str, deliveries: int) -> Taken:
         body = json.dumps({"url": url}).encode()
         try:
-            outcomes = take_arrivals(self.instance, body).files
+            outcomes = import_bucket_event(self.instance, body).files
         except InputError as error:
             return Taken(Answer.NEVER, (f"{self.subjects.files_arrived}: {error}",))
         except KnickpointError as error:
@@ -123,13 +123,13 @@ class Receiver:
 
     def _quarantine(self, body: bytes, source: str, problem: Problem) -> Taken:
         try:
-            outcome = keep_announcement(self.instance, body, source, problem)
+            outcome = quarantine_bucket_event(self.instance, body, source, problem)
         except KnickpointError as error:
             return Taken(Answer.AGAIN, (f"{self.subjects.files_arrived}: {error}",))
         return Taken(Answer.NEVER, _lines((outcome,)))
 
 
-def _lines(outcomes: tuple[FileOutcome, ...]) -> tuple[str, ...]:
+def _lines(outcomes: tuple[FileSummary, ...]) -> tuple[str, ...]:
     lines = [line for outcome in outcomes for line in outcome.lines()]
     return (*lines, *ImportSummary(outcomes).remarks)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hmac
 from typing import Final
 
-from knickpoint.ingest.importing import import_data
-from knickpoint.ingest.outcome import FileOutcome, ImportState, ImportSummary
-from knickpoint.ingest.sidecar import Sidecar
-from knickpoint.ingest.sources import take_arrivals
+from knickpoint.ingest.context.sidecar import Sidecar
+from knickpoint.ingest.file_import import import_data
+from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary
+from knickpoint.ingest.watched_source import import_bucket_event
 from knickpoint.instance import Instance
 from knickpoint.model.errors import InputError
 from knickpoint.server.schemas.uploads import ArrivalsAnswer, UploadAnswer
@@ -74,10 +74,10 @@ def take_notification(instance: Instance, body: bytes) -> ArrivalsAnswer:
         InputError: the notification cannot be read, or names a file of no source.
         ServiceError: a file cannot be fetched just now.
     """
-    return ArrivalsAnswer(files=[_answer(outcome) for outcome in take_arrivals(instance, body).files])
+    return ArrivalsAnswer(files=[_answer(outcome) for outcome in import_bucket_event(instance, body).files])
 
 
-def _answer(outcome: FileOutcome) -> UploadAnswer:
+def _answer(outcome: FileSummary) -> UploadAnswer:
     return UploadAnswer(
         outcome=outcome.state,
         repository=outcome.repository,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from knickpoint.ingest.outcome import ImportState
+from knickpoint.ingest.import_summary import ImportState
 from knickpoint.server.schemas.base import Answer
 
 __all__ = [

@@ -10,15 +10,15 @@ from datetime import datetime
 
 from knickpoint.formats import find_format, read_found, read_mapped, read_report
 from knickpoint.formats.format import Parsed
-from knickpoint.ingest.completion import Context
+from knickpoint.ingest.context.file_context import FileContext
 from knickpoint.ingest.identity import digest_file
 from knickpoint.model.errors import FormatError
 
-__all__ = ["Arrival"]
+__all__ = ["ResultsFile"]
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class ResultsFile:
     """A results file as it came.
 
     Attributes:
@@ -34,7 +34,7 @@ class Arrival:
 
     source: str
     data: bytes
-    context: Context = field(default_factory=Context)
+    context: FileContext = field(default_factory=FileContext)
     companions: Mapping[str, bytes] = field(default_factory=dict)
     found: bool = False
     written: datetime | None = None
@@ -85,7 +85,7 @@ class Arrival:
         return {**options, "companions": kept} if kept else options
 
     @classmethod
-    def kept(cls, source: str, payload: bytes, options: Mapping[str, object]) -> Arrival:
+    def kept(cls, source: str, payload: bytes, options: Mapping[str, object]) -> ResultsFile:
         """Return a file as it was kept: its bytes packed by zlib, beside what :meth:`as_options` gave."""
         told = options.get("companions")
         companions = (
@@ -93,4 +93,4 @@ class Arrival:
             if isinstance(told, Mapping)
             else {}
         )
-        return cls(source, zlib.decompress(payload), Context.from_options(options), companions)
+        return cls(source, zlib.decompress(payload), FileContext.from_options(options), companions)

@@ -12,8 +12,13 @@ from tests.ingest.conftest import Lab
 from tests.repositories import GitRepository
 
 from knickpoint.ingest import ImportState, retry_refused
-from knickpoint.ingest.places import Bucket, takes_name
-from knickpoint.ingest.sources import Watched, arrived_names, keep_announcement, take_arrivals
+from knickpoint.ingest.file_sources.locations import Bucket, takes_name
+from knickpoint.ingest.watched_source import (
+    WatchedSource,
+    bucket_event_urls,
+    import_bucket_event,
+    quarantine_bucket_event,
+)
 from knickpoint.model.errors import InputError, ServiceError
 from knickpoint.model.report import Problem
 
@@ -28,9 +33,9 @@ def old(path: Path) -> Path:
     return path
 
 
-def watched(lab: Lab, settings: str = 'location = "../results"') -> Watched:
+def watched(lab: Lab, settings: str = 'location = "../results"') -> WatchedSource:
     lab.configure(f"[ingest.sources.nightly]\n{settings}\n")
-    return Watched(lab.instance, "nightly", lab.instance.ingest.sources["nightly"])
+    return WatchedSource(lab.instance, "nightly", lab.instance.ingest.sources["nightly"])
 
 
 def test_a_folder_is_read_once_and_then_for_what_is_new(lab: Lab) -> None:
@@ -121,7 +126,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     server.stop()
 
 
-def in_bucket(lab: Lab, client: Any, more: str = "") -> Watched:
+def in_bucket(lab: Lab, client: Any, more: str = "") -> WatchedSource:
     return watched(
         lab, f'location = "s3://bench/nightly"\noptions = {{ endpoint_url = "{client.meta.endpoint_url}" }}\n{more}'
     )
@@ -192,7 +197,7 @@ def test_an_event_with_a_file_that_cannot_be_read_brings_the_others_in(
     failing(monkeypatch, "a.json")
     records = [json.loads(s3_event(f"nightly/{name}.json"))["Records"][0] for name in "ab"]
     with pytest.raises(ServiceError, match="does not answer"):
-        take_arrivals(lab.instance, json.dumps({"Records": records}).encode())
+        import_bucket_event(lab.instance, json.dumps({"Records": records}).encode())
     assert lab.values() == {B: {"sort": 2}}
 
 
@@ -203,7 +208,7 @@ def test_a_repository_that_cannot_be_read_does_not_stop_a_poll(lab: Lab, new_rep
         '[repositories.good]\nlocation = "../good"\n[repositories.gone]\nlocation = "../gone"\n'
         '[ingest.sources.a]\nlocation = "../results"\n'
     )
-    source = Watched(lab.instance, "a", lab.instance.ingest.sources["a"])
+    source = WatchedSource(lab.instance, "a", lab.instance.ingest.sources["a"])
     for number, repository in enumerate(("gone", "good")):
         old(lab.write(f"results/{number}/a.json", skia(commit, 1)))
         old(lab.write(f"results/{number}/knick.sidecar.json", {"repository": repository}))
@@ -216,13 +221,13 @@ def test_a_notification_brings_a_file_in_and_a_second_delivery_changes_nothing(l
     in_bucket(lab, bucket)
     bucket.put_object(Bucket="bench", Key="nightly/a b.json", Body=skia(A, 1))
     event = s3_event("nightly/a+b.json")
-    states = [take_arrivals(lab.instance, event).files[0].state for _ in range(2)]
+    states = [import_bucket_event(lab.instance, event).files[0].state for _ in range(2)]
     assert states == [ImportState.IMPORTED, ImportState.UNCHANGED]
 
 
 def test_a_file_that_is_gone_when_its_notification_arrives_is_nothing(lab: Lab, bucket: Any) -> None:
     in_bucket(lab, bucket)
-    assert take_arrivals(lab.instance, s3_event("nightly/a.json")).files == ()
+    assert import_bucket_event(lab.instance, s3_event("nightly/a.json")).files == ()
 
 
 def test_a_bucket_that_is_missing_holds_nothing(lab: Lab, bucket: Any) -> None:
@@ -256,27 +261,27 @@ def s3_event(key: str, name: str = "ObjectCreated:Put") -> bytes:
     ],
 )
 def test_events_of_buckets_name_the_files_that_arrived(event: object, names: list[str]) -> None:
-    assert arrived_names(json.dumps(event).encode()) == names
+    assert bucket_event_urls(json.dumps(event).encode()) == names
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"Records": [{"eventName": "ObjectCreated:Put"}]}', b"[" * 9999])
 def test_what_is_no_event_is_refused(body: bytes) -> None:
     with pytest.raises(InputError):
-        arrived_names(body)
+        bucket_event_urls(body)
 
 
 @pytest.mark.parametrize("url", ["s3://other/a.json", "s3://bench/nightly/../secret.json", "/etc/passwd", "file:///x"])
 def test_files_outside_of_every_source_are_refused(lab: Lab, url: str) -> None:
     lab.configure('[ingest.sources.a]\nlocation = "s3://bench/nightly"\n[ingest.sources.b]\nlocation = "/etc"\n')
     with pytest.raises(InputError, match="no source"):
-        take_arrivals(lab.instance, json.dumps({"url": url}).encode())
+        import_bucket_event(lab.instance, json.dumps({"url": url}).encode())
 
 
 def test_an_event_in_quarantine_brings_its_file_in_once_its_source_is_known(lab: Lab) -> None:
     lab.skia("results/a.json", A, sort=1)
     place = f"file://{lab.directory}/results"
     body = json.dumps({"url": f"{place}/a.json"}).encode()
-    keep_announcement(lab.instance, body, "somewhere", Problem("no source"))
+    quarantine_bucket_event(lab.instance, body, "somewhere", Problem("no source"))
     assert [outcome.state for outcome in retry_refused(lab.instance).files] == [ImportState.REFUSED]
     lab.configure(f'[ingest.sources.a]\nlocation = "{place}"\n')
     assert [outcome.state for outcome in retry_refused(lab.instance).files] == [ImportState.IMPORTED]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.repositories import GitRepository
 
-from knickpoint.ingest.base import Base, find_base
-from knickpoint.ingest.reading import read_results
+from knickpoint.ingest.comparison_base import Base, find_base
+from knickpoint.ingest.new_results import read_new_results
 from knickpoint.model.errors import HistoryError
 
 from .conftest import Lab
@@ -35,7 +35,7 @@ def base_of(lab: Lab, *commits: str, asked: str = "", line: str = "") -> Base:
     for path, name in zip(paths, commits, strict=True):
         if not name:
             path.write_text("benchmark,unit,value\nparse,ms,20\n", encoding="utf-8")
-    read = read_results(lab.instance, paths)
+    read = read_new_results(lab.instance, paths)
     repository = lab.instance.store.commits.repository(read.repository)
     return find_base(lab.instance, repository, read, asked=asked, line=line)
 

@@ -8,13 +8,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.history import OrderKey, merge_orders, order_key
-from knickpoint.ingest.line_writing import write_line
+from knickpoint.ingest.commit_sources.line_update import write_line
 from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
 
 if TYPE_CHECKING:
     from knickpoint.store import Store
 
-__all__ = ["ResultsBook"]
+__all__ = ["ResultCommits"]
 
 _DEFAULT: Final = "main"
 _UNTIMED: Final = (1, 0.0)
@@ -23,7 +23,7 @@ _USUAL: Final = frozenset({"", "HEAD", "main", "master", "trunk"})
 
 
 @dataclass
-class ResultsBook:
+class ResultCommits:
     """The commits of a repository without git, in an order that does not depend on the order of arrival.
 
     A file that tells several commits tells their order; every such fact is kept. The line is the one order
@@ -36,7 +36,7 @@ class ResultsBook:
     branch: str = ""
 
     @classmethod
-    def open(cls, store: Store, name: str, branch: str = "") -> ResultsBook:
+    def open(cls, store: Store, name: str, branch: str = "") -> ResultCommits:
         """Open the repository ``name``; ``branch`` is what its default line is called, "" to see."""
         return cls(store, store.commits.add_repository(name), branch)
 

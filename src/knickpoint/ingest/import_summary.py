@@ -10,7 +10,7 @@ from typing import Final
 
 from knickpoint.model.report import Problem
 
-__all__ = ["FileOutcome", "ImportState", "ImportSummary", "remark_on_directions"]
+__all__ = ["FileSummary", "ImportState", "ImportSummary", "remark_on_directions"]
 
 
 _MOST_UNITS: Final = 5
@@ -28,7 +28,7 @@ class ImportState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class FileOutcome:
+class FileSummary:
     """What became of one file.
 
     ``new``, ``same``, ``corrected`` and ``rerun`` count its runs; ``waiting`` those whose commits nobody
@@ -132,7 +132,7 @@ class ImportSummary:
     lines a rebase or a force-push changed, ``unread`` why repositories or places could not be read.
     """
 
-    files: tuple[FileOutcome, ...] = ()
+    files: tuple[FileSummary, ...] = ()
     ignored: tuple[str, ...] = ()
     dry_run: bool = False
     notes: tuple[str, ...] = ()

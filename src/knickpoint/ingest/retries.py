@@ -7,14 +7,14 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from knickpoint.ingest.arrival import Arrival
-from knickpoint.ingest.books import Books
-from knickpoint.ingest.git_book import GitBook
-from knickpoint.ingest.importing import mapping_of
-from knickpoint.ingest.outcome import FileOutcome, ImportState, ImportSummary
+from knickpoint.ingest.commit_sources.git import GitCommits
+from knickpoint.ingest.commit_sources.selection import CommitSources
+from knickpoint.ingest.file_import import mapping_of
+from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary
+from knickpoint.ingest.pipeline import Writer, give_up
+from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import Destination
-from knickpoint.ingest.sources import ANNOUNCEMENT, keep_announcement, take_arrivals
-from knickpoint.ingest.writing import Writer, give_up
+from knickpoint.ingest.watched_source import BUCKET_EVENT, import_bucket_event, quarantine_bucket_event
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.report import Problem
 from knickpoint.store import FileEntry, FileState, Quarantined, Waiting
@@ -83,7 +83,7 @@ def retry_waiting(
     What has waited for longer than ``waiting_days`` goes into quarantine. A repository that cannot be read is
     ``unread``; the others are not kept waiting for it.
     """
-    books = Books(destination)
+    books = CommitSources(destination)
     broken = books.sync(fetch=fetch)
     ledger = destination.store.ledger
     names = {repository.id: repository.name for repository in destination.store.commits.repositories()}
@@ -93,12 +93,12 @@ def retry_waiting(
     broken |= silent
     ready = [one for one in held if not known.get(one.repository_id, set()).isdisjoint(_unknown(one))]
     writer = Writer(destination, books)
-    outcomes: list[FileOutcome] = []
+    outcomes: list[FileSummary] = []
     for done, one in enumerate(ready):
         if progress is not None:
             progress(done, len(ready))
         outcomes += [
-            writer.take(Arrival.kept(entry.source, entry.payload, entry.options))
+            writer.take(ResultsFile.kept(entry.source, entry.payload, entry.options))
             for entry in ledger.waiting(number=one.id)
         ]
     oldest = datetime.now(UTC) - timedelta(days=destination.ingest.waiting_days)
@@ -138,29 +138,29 @@ def retry_refused(
         )
     chosen = [number for number in known if not numbers or number in numbers]
     name, mapping = mapping_of(format)
-    writer = Writer(destination, Books(destination))
-    outcomes: list[FileOutcome] = []
+    writer = Writer(destination, CommitSources(destination))
+    outcomes: list[FileSummary] = []
     for done, number in enumerate(chosen):
         if progress is not None:
             progress(done, len(chosen))
         for entry in ledger.quarantined(number):
-            if entry.options.get(ANNOUNCEMENT):
+            if entry.options.get(BUCKET_EVENT):
                 outcomes += _announced_again(destination, entry)
                 continue
-            arrival = Arrival.kept(entry.source, entry.payload, entry.options)
+            arrival = ResultsFile.kept(entry.source, entry.payload, entry.options)
             context = arrival.context.with_told(format=name, commit=revision, mapping=mapping)
             outcomes.append(writer.take(replace(arrival, context=context, references=bool(revision))))
     return ImportSummary(tuple(outcomes))
 
 
-def _announced_again(destination: Destination, entry: Quarantined) -> Sequence[FileOutcome]:
+def _announced_again(destination: Destination, entry: Quarantined) -> Sequence[FileSummary]:
     """Take in the files of an event that could not be used before; it leaves the quarantine when that works."""
     body = zlib.decompress(entry.payload)
     try:
-        outcomes = take_arrivals(destination, body).files
+        outcomes = import_bucket_event(destination, body).files
     except InputError as error:
         problem = Problem(error.message, error.where, error.remedy)
-        return [keep_announcement(destination, body, entry.source, problem)]
+        return [quarantine_bucket_event(destination, body, entry.source, problem)]
     if all(outcome.state is not ImportState.UNREADABLE for outcome in outcomes):
         destination.store.ledger.discharge(entry.id)
     return outcomes
@@ -172,7 +172,7 @@ def _unknown(held: Waiting) -> tuple[str, ...]:
 
 
 def _known_revisions(
-    books: Books, names: dict[int, str], held: Sequence[Waiting]
+    books: CommitSources, names: dict[int, str], held: Sequence[Waiting]
 ) -> tuple[dict[int, set[str]], dict[str, HistoryError]]:
     """Return repository → the revisions among those waited for that it knows now, and why others cannot be asked."""
     wanted: dict[int, set[str]] = {}
@@ -183,7 +183,7 @@ def _known_revisions(
     for number, revisions in wanted.items():
         try:
             book = books.book(names[number]) if number in names else None
-            known[number] = set(book.locate(revisions)) if isinstance(book, GitBook) else revisions
+            known[number] = set(book.locate(revisions)) if isinstance(book, GitCommits) else revisions
         except HistoryError as error:
             broken[names[number]] = error
     return known, broken

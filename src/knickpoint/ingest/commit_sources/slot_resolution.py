@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from knickpoint.ingest.completion import Completed
-from knickpoint.ingest.git_book import GitBook
-from knickpoint.ingest.results_book import ResultsBook
+from knickpoint.ingest.commit_sources.git import GitCommits
+from knickpoint.ingest.commit_sources.results import ResultCommits
+from knickpoint.ingest.context.file_context import CompletedRun
 from knickpoint.ingest.settings import CommitOrder
 from knickpoint.model.commit import NO_TIME, Commit
 from knickpoint.model.errors import HistoryError
@@ -16,7 +16,7 @@ from knickpoint.model.report import Problem, Report, Severity
 __all__ = ["slots_from_results", "slots_in_git"]
 
 
-def slots_in_git(book: GitBook, runs: Sequence[Completed]) -> tuple[dict[str, int], list[Problem]]:
+def slots_in_git(book: GitCommits, runs: Sequence[CompletedRun]) -> tuple[dict[str, int], list[Problem]]:
     """Return revision → slot for the commits that the repository has, and warnings about commits on no line."""
     found = book.locate(one.run.revision for one in runs)
     notes = dict.fromkeys(book.notes)
@@ -34,7 +34,7 @@ def slots_in_git(book: GitBook, runs: Sequence[Completed]) -> tuple[dict[str, in
 
 
 def slots_from_results(
-    book: ResultsBook, report: Report, runs: Sequence[Completed], order: CommitOrder
+    book: ResultCommits, report: Report, runs: Sequence[CompletedRun], order: CommitOrder
 ) -> tuple[dict[str, int], list[Problem]]:
     """Take the commits of a file in and return revision → slot, and warnings.
 
@@ -43,7 +43,7 @@ def slots_from_results(
     """
     described = {commit.hash: commit for commit in report.commits}
     slots: dict[str, int] = {}
-    branches: dict[str, list[Completed]] = {}
+    branches: dict[str, list[CompletedRun]] = {}
     for one in runs:
         branches.setdefault(one.run.branch, []).append(one)
     notes = []
@@ -77,7 +77,7 @@ def slots_from_results(
     return slots, notes
 
 
-def _put_in_order(book: ResultsBook, commits: Sequence[Commit], order: CommitOrder, branch: str) -> None:
+def _put_in_order(book: ResultCommits, commits: Sequence[Commit], order: CommitOrder, branch: str) -> None:
     """Put new commits at the end if they come in the order given; else make sure that each can be placed."""
     if order is CommitOrder.GIVEN:
         book.learn(
@@ -93,7 +93,7 @@ def _put_in_order(book: ResultsBook, commits: Sequence[Commit], order: CommitOrd
             )
 
 
-def _timed(commit: Commit, one: Completed) -> Commit:
+def _timed(commit: Commit, one: CompletedRun) -> Commit:
     """Return a commit that nobody described with the time of its earliest run."""
     if not commit.is_bare or one.run.time is None:
         return commit
@@ -105,7 +105,7 @@ def _earlier(one: Commit, other: Commit) -> Commit:
     return min(one, other, key=lambda commit: (not commit.has_time, commit.time))
 
 
-def _unknown_commit(one: Completed) -> Commit:
+def _unknown_commit(one: CompletedRun) -> Commit:
     """Return a commit of which nothing but its name is known; the time of the run stands in for its own."""
     if not one.run.revision.isprintable() or len(one.run.revision) > 200:
         raise HistoryError(f"{one.run.revision[:40]!r} cannot be a commit", remedy="Name it by its hash or number.")

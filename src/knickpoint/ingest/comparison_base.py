@@ -18,14 +18,14 @@ from knickpoint.history import (
     newest_contained,
     read_checkout,
 )
-from knickpoint.ingest.git_book import open_git
-from knickpoint.ingest.importing import written_at
-from knickpoint.ingest.measured_commit import head_for
+from knickpoint.ingest.commit_sources.commit_names import head_commit
+from knickpoint.ingest.commit_sources.git import open_git
+from knickpoint.ingest.file_import import written_at
 from knickpoint.ingest.settings import Destination, RepositorySettings
 from knickpoint.model.errors import HistoryError, InputError
 
 if TYPE_CHECKING:
-    from knickpoint.ingest.reading import ReadResults
+    from knickpoint.ingest.new_results import NewResults
     from knickpoint.model.commit import Line, Repository, SlottedCommit
     from knickpoint.model.report import RunReport
 
@@ -54,7 +54,7 @@ class Base:
 
 
 def find_base(
-    destination: Destination, repository: Repository, results: ReadResults, *, asked: str = "", line: str = ""
+    destination: Destination, repository: Repository, results: NewResults, *, asked: str = "", line: str = ""
 ) -> Base:
     """Return the base of new results on a line of ``repository``.
 
@@ -130,7 +130,7 @@ class _Search:
         """What is checked out, None for a URL or a bare repository."""
         return read_checkout(self.git) if self.git is not None and not is_url(self.settings.location) else None
 
-    def measured(self, results: ReadResults) -> list[_Measured]:
+    def measured(self, results: NewResults) -> list[_Measured]:
         """Return what was measured, each once.
 
         Of a pull request, the CI checks out a merge with the target branch: where that merge is what is checked out
@@ -152,7 +152,7 @@ class _Search:
         checkout = self.checkout
         clean = replace(checkout, changed=()) if checkout else None
         try:
-            commit = head_for(replace(run, environment={}), clean, str(file), written_at(file))
+            commit = head_commit(replace(run, environment={}), clean, str(file), written_at(file))
         except InputError as error:
             return _Measured("", unknown=error.message)
         assert checkout is not None

@@ -9,23 +9,23 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import unquote_plus
 
-from knickpoint.ingest.arrival import Arrival
-from knickpoint.ingest.books import Books
-from knickpoint.ingest.companions import companions_of
-from knickpoint.ingest.completion import Context
+from knickpoint.ingest.commit_sources.selection import CommitSources
+from knickpoint.ingest.context.companions import companions_of
+from knickpoint.ingest.context.file_context import FileContext
+from knickpoint.ingest.context.sidecar import SIDECAR, SIDECAR_SUFFIX, Sidecar, read_sidecar
+from knickpoint.ingest.file_sources.locations import FileSource, Folder, open_file_source, takes_name
 from knickpoint.ingest.identity import digest_file
-from knickpoint.ingest.outcome import FileOutcome, ImportState, ImportSummary
-from knickpoint.ingest.places import Folder, Place, open_place, takes_name
+from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary
+from knickpoint.ingest.pipeline import Writer, quarantine_file
+from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import Destination, SourceSettings
-from knickpoint.ingest.sidecar import SIDECAR, SIDECAR_SUFFIX, Sidecar, read_sidecar
-from knickpoint.ingest.subscription import confirm_subscription
-from knickpoint.ingest.writing import Writer, keep_refused
+from knickpoint.ingest.sns_subscription import confirm_subscription
 from knickpoint.model.errors import HistoryError, InputError, KnickpointError, ServiceError
 from knickpoint.model.report import Problem
 
-__all__ = ["ANNOUNCEMENT", "Watched", "arrived_names", "keep_announcement", "take_arrivals"]
+__all__ = ["BUCKET_EVENT", "WatchedSource", "bucket_event_urls", "import_bucket_event", "quarantine_bucket_event"]
 
-ANNOUNCEMENT: Final = "announcement"
+BUCKET_EVENT: Final = "announcement"
 """Marks, among the options of what is in quarantine, an event about files; the rest are the files."""
 
 _SETTLE_SECONDS: Final = 2.0
@@ -36,7 +36,7 @@ _MOST_UNREAD: Final = 5
 
 
 @dataclass
-class Watched:
+class WatchedSource:
     """A source that is polled; remembers what it saw, so that a poll reads only what is new or changed."""
 
     destination: Destination
@@ -55,7 +55,7 @@ class Watched:
             ServiceError: the place cannot be listed.
             StoreError: the store cannot be written; the next poll tries again.
         """
-        place = open_place(self.settings, self.destination.directory)
+        place = open_file_source(self.settings, self.destination.directory)
         listing = place.listing()
         versions = {name: _version(name, listing) for name in listing if takes_name(name, self.settings.pattern)}
         changed = [
@@ -64,8 +64,8 @@ class Watched:
             if self._seen.get(name) != version
             and not (isinstance(place, Folder) and any(map(_still_written, version.split("\n"))))
         ]
-        writer = Writer(self.destination, Books(self.destination))
-        outcomes: list[FileOutcome] = []
+        writer = Writer(self.destination, CommitSources(self.destination))
+        outcomes: list[FileSummary] = []
         names = set(listing)
         unread = 0
         for name in sorted(changed, key=lambda one: one in self._failed):
@@ -88,7 +88,7 @@ class Watched:
         writer.finish()
         return ImportSummary(tuple(outcomes), notes=writer.books.told())
 
-    def _is_news(self, name: str, version: str, outcome: FileOutcome) -> bool:
+    def _is_news(self, name: str, version: str, outcome: FileSummary) -> bool:
         """Note why a file cannot be read; tell whether that is not known yet."""
         reason = version, outcome.problems[0].message
         news = self._failed.get(name) != reason
@@ -96,7 +96,7 @@ class Watched:
         return news
 
 
-def take_arrivals(destination: Destination, body: bytes) -> ImportSummary:
+def import_bucket_event(destination: Destination, body: bytes) -> ImportSummary:
     """Take in the files that a bucket's notification names; a second delivery changes nothing.
 
     Read are the events of S3 and of what speaks like it, of Google Cloud Storage (Pub/Sub push, or
@@ -107,9 +107,9 @@ def take_arrivals(destination: Destination, body: bytes) -> ImportSummary:
         InputError: the event cannot be read, or names a file of no source.
         ServiceError: a file cannot be fetched, or a repository cannot be read; deliver the event again.
     """
-    outcomes: list[FileOutcome] = []
+    outcomes: list[FileSummary] = []
     failures: list[InputError | ServiceError] = []
-    writer = Writer(destination, Books(destination))
+    writer = Writer(destination, CommitSources(destination))
     event = _event(body)
     subscribed = confirm_subscription(event)
     if subscribed is not None:
@@ -119,7 +119,7 @@ def take_arrivals(destination: Destination, body: bytes) -> ImportSummary:
             settings, name = _source_of(destination, url)
             if not takes_name(name, settings.pattern):
                 continue
-            outcome = _taken(writer, open_place(settings, destination.directory), name, settings, None)
+            outcome = _taken(writer, open_file_source(settings, destination.directory), name, settings, None)
         except (InputError, ServiceError) as error:
             failures.append(error)
         except HistoryError as error:
@@ -131,13 +131,13 @@ def take_arrivals(destination: Destination, body: bytes) -> ImportSummary:
     return ImportSummary(tuple(outcomes), notes=writer.books.told())
 
 
-def keep_announcement(destination: Destination, body: bytes, source: str, problem: Problem) -> FileOutcome:
-    """Put an event about files into quarantine; trying it again is :func:`take_arrivals` again."""
-    keep_refused(destination, source, digest_file(body, {}), body, [problem], options={ANNOUNCEMENT: True})
-    return FileOutcome(source, ImportState.REFUSED, problems=(problem,))
+def quarantine_bucket_event(destination: Destination, body: bytes, source: str, problem: Problem) -> FileSummary:
+    """Put an event about files into quarantine; trying it again is :func:`import_bucket_event` again."""
+    quarantine_file(destination, source, digest_file(body, {}), body, [problem], options={BUCKET_EVENT: True})
+    return FileSummary(source, ImportState.REFUSED, problems=(problem,))
 
 
-def arrived_names(body: bytes) -> list[str]:
+def bucket_event_urls(body: bytes) -> list[str]:
     """Return the URLs of the files that an event says have arrived; other events name none.
 
     Raises:
@@ -222,8 +222,8 @@ def _source_of(destination: Destination, url: str) -> tuple[SourceSettings, str]
 
 
 def _take(
-    writer: Writer, place: Place, name: str, settings: SourceSettings, names: set[str] | None
-) -> FileOutcome | None:
+    writer: Writer, place: FileSource, name: str, settings: SourceSettings, names: set[str] | None
+) -> FileSummary | None:
     """Take one file in as :func:`_taken` does; one that cannot be fetched or placed just now is unreadable."""
     try:
         return _taken(writer, place, name, settings, names)
@@ -231,14 +231,14 @@ def _take(
         return _unreadable(place.source(name), error)
 
 
-def _unreadable(source: str, error: KnickpointError) -> FileOutcome:
+def _unreadable(source: str, error: KnickpointError) -> FileSummary:
     problem = Problem(error.message, error.where, error.remedy)
-    return FileOutcome(source, ImportState.UNREADABLE, problems=(problem,))
+    return FileSummary(source, ImportState.UNREADABLE, problems=(problem,))
 
 
 def _taken(
-    writer: Writer, place: Place, name: str, settings: SourceSettings, names: set[str] | None
-) -> FileOutcome | None:
+    writer: Writer, place: FileSource, name: str, settings: SourceSettings, names: set[str] | None
+) -> FileSummary | None:
     """Take one file in with what stands beside it; None where it is gone again, or is nobody's results.
 
     ``names`` are those of all files.
@@ -265,10 +265,10 @@ def _taken(
         companions = companions_of(name, read_beside)
     except InputError as error:
         return _unreadable(source, error)
-    return writer.take_found(Arrival(source, data, Context(told), companions))
+    return writer.take_found(ResultsFile(source, data, FileContext(told), companions))
 
 
-def _sidecars(place: Place, name: str, names: set[str] | None) -> Sidecar:
+def _sidecars(place: FileSource, name: str, names: set[str] | None) -> Sidecar:
     found = Sidecar()
     for beside in _beside(name):
         if names is not None and beside not in names:

@@ -10,16 +10,16 @@ from functools import lru_cache
 from pathlib import Path
 
 from knickpoint.history import is_head
-from knickpoint.ingest.arrival import Arrival
-from knickpoint.ingest.books import Books
-from knickpoint.ingest.ci import read_ci
-from knickpoint.ingest.companions import companions_of
-from knickpoint.ingest.completion import Context
-from knickpoint.ingest.outcome import FileOutcome, ImportState, ImportSummary
-from knickpoint.ingest.places import takes_name
+from knickpoint.ingest.commit_sources.selection import CommitSources
+from knickpoint.ingest.context.ci import read_ci
+from knickpoint.ingest.context.companions import companions_of
+from knickpoint.ingest.context.file_context import FileContext
+from knickpoint.ingest.context.sidecar import Sidecar, is_sidecar, sidecar_of
+from knickpoint.ingest.file_sources.locations import takes_name
+from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary
+from knickpoint.ingest.pipeline import Writer
+from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import CommitOrder, Destination
-from knickpoint.ingest.sidecar import Sidecar, is_sidecar, sidecar_of
-from knickpoint.ingest.writing import Writer
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import Problem
 from knickpoint.model.revision import is_placeholder
@@ -90,7 +90,7 @@ def import_files(
     ci = read_ci()
     limit = destination.ingest.largest_megabytes
     beside = reader(limit)
-    writer = Writer(destination, Books(destination), dry_run, as_work, order)
+    writer = Writer(destination, CommitSources(destination), dry_run, as_work, order)
     files, outcomes, ignored = _listed(paths)
     for done, (path, found) in enumerate(files.items()):
         if progress is not None:
@@ -99,11 +99,11 @@ def import_files(
         try:
             written = written_at(path)
             data = read_file(path, limit)
-            context = Context.of(given.over(sidecar_of(path)), ci, mapping)
+            context = FileContext.of(given.over(sidecar_of(path)), ci, mapping)
         except InputError as error:
             outcomes.append(_unreadable(str(path), error))
             continue
-        arrival = Arrival(source, data, context, companions_of(source, beside), written=written, references=True)
+        arrival = ResultsFile(source, data, context, companions_of(source, beside), written=written, references=True)
         outcome = writer.take_found(arrival) if found else writer.take(arrival)
         if outcome is None:
             ignored.append(str(path))
@@ -132,8 +132,8 @@ def import_data(
         told: what was said beside it: commit, branch, format, params.
         dry_run: do everything, then undo it.
     """
-    writer = Writer(destination, Books(destination), dry_run)
-    outcome = writer.take(Arrival(source, data, Context(told or Sidecar())))
+    writer = Writer(destination, CommitSources(destination), dry_run)
+    outcome = writer.take(ResultsFile(source, data, FileContext(told or Sidecar())))
     return ImportSummary((outcome,), dry_run=dry_run, notes=writer.books.told())
 
 
@@ -165,10 +165,10 @@ def reader(megabytes: int) -> Callable[[str], bytes | None]:
     return read
 
 
-def _listed(paths: Iterable[Path | str]) -> tuple[dict[Path, bool], list[FileOutcome], list[str]]:
+def _listed(paths: Iterable[Path | str]) -> tuple[dict[Path, bool], list[FileSummary], list[str]]:
     """Return the files to read, and whether each was found in a folder; what cannot be read; what is left alone."""
     files: dict[Path, bool] = {}
-    outcomes: list[FileOutcome] = []
+    outcomes: list[FileSummary] = []
     ignored: list[str] = []
     for given in paths:
         path = Path(given)
@@ -183,9 +183,9 @@ def _listed(paths: Iterable[Path | str]) -> tuple[dict[Path, bool], list[FileOut
     return files, outcomes, ignored
 
 
-def _walk(folder: Path) -> tuple[list[Path], list[FileOutcome], list[str]]:
+def _walk(folder: Path) -> tuple[list[Path], list[FileSummary], list[str]]:
     found: list[Path] = []
-    failures: list[FileOutcome] = []
+    failures: list[FileSummary] = []
     ignored: list[str] = []
 
     def fail(error: OSError) -> None:
@@ -237,7 +237,7 @@ def _cannot_read(path: Path, error: OSError) -> InputError:
     return InputError(f"it cannot be read: {error.strerror}", where=str(path), remedy="Copy it elsewhere, then retry.")
 
 
-def _renamed(outcome: FileOutcome, source: str, name: str) -> FileOutcome:
+def _renamed(outcome: FileSummary, source: str, name: str) -> FileSummary:
     """Name a file as it was named to us, not by the absolute path that the ledger keeps."""
     problems = tuple(
         replace(problem, where=name + problem.where.removeprefix(source))
@@ -248,5 +248,5 @@ def _renamed(outcome: FileOutcome, source: str, name: str) -> FileOutcome:
     return replace(outcome, source=name, problems=problems)
 
 
-def _unreadable(source: str, error: InputError) -> FileOutcome:
-    return FileOutcome(source, ImportState.UNREADABLE, problems=(Problem(error.message, error.where, error.remedy),))
+def _unreadable(source: str, error: InputError) -> FileSummary:
+    return FileSummary(source, ImportState.UNREADABLE, problems=(Problem(error.message, error.where, error.remedy),))

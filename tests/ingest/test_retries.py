@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.ingest.conftest import Lab
-from tests.ingest.test_importing import history
+from tests.ingest.test_file_import import history
 from tests.repositories import GitRepository
 
 from knickpoint.ingest import ImportState, ingest_status, retry_refused, retry_waiting

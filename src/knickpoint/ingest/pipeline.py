@@ -9,16 +9,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from knickpoint.ingest.arrival import Arrival
-from knickpoint.ingest.books import Books
-from knickpoint.ingest.completion import Completed
-from knickpoint.ingest.git_book import GitBook
+from knickpoint.ingest.commit_sources.commit_names import head_commit, is_fixed_name, named_by_results, named_in_git
+from knickpoint.ingest.commit_sources.git import GitCommits
+from knickpoint.ingest.commit_sources.results import ResultCommits
+from knickpoint.ingest.commit_sources.selection import CommitSources
+from knickpoint.ingest.commit_sources.slot_resolution import slots_from_results, slots_in_git
+from knickpoint.ingest.context.file_context import CompletedRun
 from knickpoint.ingest.identity import digest_run, run_identity
-from knickpoint.ingest.measured_commit import head_for, is_fixed_name, named_by_results, named_in_git
-from knickpoint.ingest.naming import Naming, volatile_params
-from knickpoint.ingest.outcome import FileOutcome, ImportState
-from knickpoint.ingest.placing import slots_from_results, slots_in_git
-from knickpoint.ingest.results_book import ResultsBook
+from knickpoint.ingest.import_summary import FileSummary, ImportState
+from knickpoint.ingest.naming_rules import NamingRules, volatile_params
+from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import CommitOrder, Destination
 from knickpoint.ingest.unmeasured import count_empty, count_outcomes, failure_warning, keys_without_trace, take_apart
 from knickpoint.model.commit import Repository
@@ -28,7 +28,7 @@ from knickpoint.model.report import Problem, Report, RunReport, Severity
 from knickpoint.store import FileState, Put, Receipt, RunItem, Store
 from knickpoint.watch.triage.history_boundary import drop_boundary
 
-__all__ = ["Writer", "give_up", "keep_refused"]
+__all__ = ["Writer", "give_up", "quarantine_file"]
 
 _CHANGES_SHOWN: Final = 10
 
@@ -61,13 +61,13 @@ class Writer:
     """
 
     destination: Destination
-    books: Books
+    books: CommitSources
     dry_run: bool = False
     as_work: bool = False
     order: CommitOrder = CommitOrder.TIME
     _first: dict[str, bool] = field(default_factory=dict, init=False)
 
-    def take(self, arrival: Arrival) -> FileOutcome:
+    def take(self, arrival: ResultsFile) -> FileSummary:
         """Take a file in, keep it waiting, or put it into quarantine; what was stored before is never lost.
 
         Raises:
@@ -101,14 +101,14 @@ class Writer:
             if self._first.get(repository.name) and not self.dry_run:
                 store.boundaries.extend(repository)
 
-    def take_found(self, arrival: Arrival) -> FileOutcome | None:
+    def take_found(self, arrival: ResultsFile) -> FileSummary | None:
         """Take a file in that nobody named, as :meth:`take` does; None where it is nobody's results."""
         try:
             return self.take(replace(arrival, found=True))
         except _NobodysError:
             return None
 
-    def _with_commit(self, arrival: Arrival, name: str) -> Arrival:
+    def _with_commit(self, arrival: ResultsFile, name: str) -> ResultsFile:
         """Return the file with the commit that was given beside it looked up in the repository ``name``."""
         text = arrival.context.told.commit
         if not text:
@@ -124,7 +124,7 @@ class Writer:
             raise InputError(error.message, where=error.where, remedy=error.remedy) from error
         return replace(arrival, context=arrival.context.with_told(commit=commit))
 
-    def _known(self, arrival: Arrival) -> FileOutcome | None:
+    def _known(self, arrival: ResultsFile) -> FileSummary | None:
         """Return what to say of content that is in already, None where it is not.
 
         The same content from another source is in already too; but a source that goes back to its former
@@ -134,10 +134,10 @@ class Writer:
         for digest in self._digests(arrival):
             entry = latest if latest is not None else self.destination.store.ledger.seen(digest)
             if entry is not None and entry.content_hash == digest and entry.state is FileState.STORED:
-                return FileOutcome(arrival.source, ImportState.UNCHANGED, format=entry.format, same=entry.runs)
+                return FileSummary(arrival.source, ImportState.UNCHANGED, format=entry.format, same=entry.runs)
         return None
 
-    def _digests(self, arrival: Arrival) -> tuple[str, ...]:
+    def _digests(self, arrival: ResultsFile) -> tuple[str, ...]:
         """Return the digests that the content may be known by: alone, and where something stands in for its commit.
 
         That is what the CI says, else HEAD: there, when the file was written belongs to it, as equal results may
@@ -153,21 +153,21 @@ class Writer:
             return alone, arrival.digest(told, options)
         return (alone, arrival.digest(told, {"written": arrival.written})) if arrival.written else (alone,)
 
-    def _digest_used(self, arrival: Arrival, report: Report) -> str:
+    def _digest_used(self, arrival: ResultsFile, report: Report) -> str:
         digests = self._digests(arrival)
         stands_in = not arrival.context.told.commit and any(not run.revision for run in report.runs)
         return digests[-1] if stands_in else digests[0]
 
-    def _read(self, arrival: Arrival) -> tuple[Report, tuple[Problem, ...]]:
+    def _read(self, arrival: ResultsFile) -> tuple[Report, tuple[Problem, ...]]:
         read = arrival.read(self.destination.ingest.largest_megabytes)
         if read is None:
             raise _NobodysError
         return read
 
-    def _write(self, arrival: Arrival, report: Report, name: str, problems: Sequence[Problem]) -> FileOutcome:
+    def _write(self, arrival: ResultsFile, report: Report, name: str, problems: Sequence[Problem]) -> FileSummary:
         runs = arrival.context.complete(report, lambda run: self._head(arrival, run, name))
         named, warnings = self._renamed(arrival, runs)
-        outcome = FileOutcome(arrival.source, ImportState.IMPORTED)
+        outcome = FileSummary(arrival.source, ImportState.IMPORTED)
         try:
             with self.destination.store.transaction():
                 outcome = self._write_runs(arrival, report, name, named, [*problems, *warnings])
@@ -182,10 +182,10 @@ class Writer:
             raise
         return outcome
 
-    def _head(self, arrival: Arrival, run: RunReport, name: str) -> str:
+    def _head(self, arrival: ResultsFile, run: RunReport, name: str) -> str:
         """Return HEAD of the repository ``name`` for a run without a commit. Raises ``InputError`` where that is no answer."""
         book = self.books.git(name) if arrival.written else None
-        commit = head_for(run, book.checkout if book else None, arrival.source, arrival.written)
+        commit = head_commit(run, book.checkout if book else None, arrival.source, arrival.written)
         self.books.note(f"results without a commit: HEAD {commit[:12]} of {name}")
         return commit
 
@@ -195,10 +195,10 @@ class Writer:
             raise _DryRunError
 
     def _write_runs(
-        self, arrival: Arrival, report: Report, name: str, runs: Sequence[Completed], problems: Sequence[Problem]
-    ) -> FileOutcome:
+        self, arrival: ResultsFile, report: Report, name: str, runs: Sequence[CompletedRun], problems: Sequence[Problem]
+    ) -> FileSummary:
         book = self.books.book(name)
-        if isinstance(book, GitBook):
+        if isinstance(book, GitCommits):
             slots, notes = slots_in_git(book, runs)
             if self.order is CommitOrder.GIVEN:
                 self.books.note(f"git orders the commits of {name}: --order given changes nothing there")
@@ -216,7 +216,7 @@ class Writer:
         if failed:
             notes = [*notes, failure_warning(reports, failed, arrival.source)]
         changed = any(counts.outcomes[put] for put in Put if put is not Put.SAME)
-        return FileOutcome(
+        return FileSummary(
             arrival.source,
             ImportState.WAITING if waiting else ImportState.IMPORTED if changed else ImportState.UNCHANGED,
             repository=book.repository.name,
@@ -237,10 +237,12 @@ class Writer:
             problems=(*problems, *notes),
         )
 
-    def _renamed(self, arrival: Arrival, runs: Sequence[Completed]) -> tuple[list[Completed], list[Problem]]:
+    def _renamed(self, arrival: ResultsFile, runs: Sequence[CompletedRun]) -> tuple[list[CompletedRun], list[Problem]]:
         settings = self.destination.ingest
-        naming = Naming(arrival.context.told.params, settings.drop_params, settings.refuse_params, settings.renames)
-        renamed: list[Completed] = []
+        naming = NamingRules(
+            arrival.context.told.params, settings.drop_params, settings.refuse_params, settings.renames
+        )
+        renamed: list[CompletedRun] = []
         warnings: dict[Problem, None] = {}
         for one in runs:
             table, told = naming.apply(one.run.results, where=arrival.source)
@@ -259,7 +261,11 @@ class Writer:
         return renamed, list(warnings)
 
     def _put(
-        self, arrival: Arrival, book: GitBook | ResultsBook, runs: Sequence[Completed], slots: dict[str, int]
+        self,
+        arrival: ResultsFile,
+        book: GitCommits | ResultCommits,
+        runs: Sequence[CompletedRun],
+        slots: dict[str, int],
     ) -> _Counts:
         apart = keys_without_trace(self.destination.store, book.repository, [one.run for one in runs])
         items = [self._item(arrival, one, slots[one.run.revision], apart) for one in runs]
@@ -281,7 +287,7 @@ class Writer:
         return counts
 
     def _as_before(
-        self, arrival: Arrival, repository: Repository, runs: Sequence[Completed], items: Sequence[RunItem]
+        self, arrival: ResultsFile, repository: Repository, runs: Sequence[CompletedRun], items: Sequence[RunItem]
     ) -> list[RunItem]:
         """Return ``items``, each with the identity that its run has in the store from when the file held no other run."""
         if self.destination.store.ledger.latest(arrival.source) is None:
@@ -296,7 +302,7 @@ class Writer:
         return [replace(item, identity=before.get(item.identity, item.identity)) for item in items]
 
     @staticmethod
-    def _identity(arrival: Arrival, one: Completed, slot: int) -> str:
+    def _identity(arrival: ResultsFile, one: CompletedRun, slot: int) -> str:
         return run_identity(
             one.run,
             commit=str(slot),
@@ -306,11 +312,11 @@ class Writer:
             params=arrival.context.told.params,
         )
 
-    def _item(self, arrival: Arrival, one: Completed, slot: int, apart: Collection[str]) -> RunItem:
+    def _item(self, arrival: ResultsFile, one: CompletedRun, slot: int, apart: Collection[str]) -> RunItem:
         identity, digest = self._identity(arrival, one, slot), digest_run(one.run)
         return RunItem(slot, take_apart(one.run, apart), identity, digest, arrival.source, one.run.branch)
 
-    def _tell_changes(self, receipt: Receipt, one: Completed, counts: _Counts) -> None:
+    def _tell_changes(self, receipt: Receipt, one: CompletedRun, counts: _Counts) -> None:
         changes = receipt.changes
         if not len(changes):
             return
@@ -323,7 +329,7 @@ class Writer:
         if len(changes) > room >= 0:
             counts.changes.append(f"and more: {len(changes):,} values of this run in all")
 
-    def _record(self, arrival: Arrival, report: Report, repository: Repository, unknown: Sequence[str]) -> None:
+    def _record(self, arrival: ResultsFile, report: Report, repository: Repository, unknown: Sequence[str]) -> None:
         """Note in the ledger what became of the file, in the transaction that stores it."""
         ledger = self.destination.store.ledger
         digest = self._digest_used(arrival, report)
@@ -358,11 +364,11 @@ class Writer:
             size=len(arrival.data),
         )
 
-    def _refuse(self, arrival: Arrival, problems: Sequence[Problem]) -> FileOutcome:
-        outcome = FileOutcome(arrival.source, ImportState.REFUSED, problems=tuple(problems))
+    def _refuse(self, arrival: ResultsFile, problems: Sequence[Problem]) -> FileSummary:
+        outcome = FileSummary(arrival.source, ImportState.REFUSED, problems=tuple(problems))
         if self.dry_run:
             return outcome
-        keep_refused(
+        quarantine_file(
             self.destination,
             arrival.source,
             self._digests(arrival)[0],
@@ -384,7 +390,7 @@ def _numbered(items: Sequence[RunItem]) -> list[RunItem]:
     return numbered
 
 
-def keep_refused(
+def quarantine_file(
     destination: Destination,
     source: str,
     digest: str,

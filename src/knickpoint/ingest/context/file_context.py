@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 
-from knickpoint.ingest.ci import CiFacts
-from knickpoint.ingest.sidecar import Sidecar, read_sidecar
+from knickpoint.ingest.context.ci import CiFacts
+from knickpoint.ingest.context.sidecar import Sidecar, read_sidecar
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import Report, RunReport
 
-__all__ = ["Completed", "Context"]
+__all__ = ["CompletedRun", "FileContext"]
 
 
 @dataclass(frozen=True, slots=True)
-class Completed:
+class CompletedRun:
     """A run whose commit is known by name.
 
     ``execution`` is the id that sidecar or CI gave, "" if none; ``keys`` are the names of its results as the file
@@ -29,7 +29,7 @@ class Completed:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class FileContext:
     """What was said beside a results file.
 
     ``told`` stands over what the file says (options first, then sidecars); ``fallback`` is what the CI says,
@@ -42,7 +42,7 @@ class Context:
     mapping: str = ""
 
     @classmethod
-    def of(cls, told: Sidecar, ci: CiFacts | None, mapping: str = "") -> Context:
+    def of(cls, told: Sidecar, ci: CiFacts | None, mapping: str = "") -> FileContext:
         """Join what options and sidecars say with what the CI says, None outside of one."""
         if ci is None:
             return cls(told, mapping=mapping)
@@ -62,19 +62,19 @@ class Context:
         return {**options, "mapping": self.mapping} if self.mapping else options
 
     @classmethod
-    def from_options(cls, options: Mapping[str, object]) -> Context:
+    def from_options(cls, options: Mapping[str, object]) -> FileContext:
         """Read what :meth:`as_options` wrote."""
         told, fallback = (
             read_sidecar(json.dumps(options.get(name, {})).encode(), where=name) for name in ("told", "fallback")
         )
         return cls(told, fallback, str(options.get("mapping", "")))
 
-    def with_told(self, *, commit: str = "", format: str = "", mapping: str = "") -> Context:  # noqa: A002 - the sidecar's word
+    def with_told(self, *, commit: str = "", format: str = "", mapping: str = "") -> FileContext:  # noqa: A002 - the sidecar's word
         """Return the context with more said; empty texts say nothing."""
         told = Sidecar(commit=commit, format=format).over(self.told)
         return replace(self, told=told, mapping=mapping or ("" if format else self.mapping))
 
-    def complete(self, report: Report, head: Callable[[RunReport], str]) -> list[Completed]:
+    def complete(self, report: Report, head: Callable[[RunReport], str]) -> list[CompletedRun]:
         """Return the runs of ``report`` with commit, branch, environment and links filled in.
 
         ``head`` gives the commit of a run for which nothing says one, or raises ``InputError``.
@@ -90,7 +90,7 @@ class Context:
             )
         return [self._complete(run, head) for run in report.runs]
 
-    def _complete(self, run: RunReport, head: Callable[[RunReport], str]) -> Completed:
+    def _complete(self, run: RunReport, head: Callable[[RunReport], str]) -> CompletedRun:
         told = self.told if self.told.commit or run.revision else self.told.over(self.fallback)
         completed = replace(
             run,
@@ -103,7 +103,7 @@ class Context:
         )
         if not completed.revision:
             completed = replace(completed, revision=head(completed))
-        return Completed(completed, told.run, run.results.keys)
+        return CompletedRun(completed, told.run, run.results.keys)
 
 
 def _plain(sidecar: Sidecar) -> dict[str, object]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.history import Checkout, is_head
-from knickpoint.ingest.git_book import GitBook
+from knickpoint.ingest.commit_sources.git import GitCommits
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import RunReport
 from knickpoint.model.revision import is_hash_or_number, is_placeholder
@@ -16,7 +16,7 @@ from knickpoint.model.revision import is_hash_or_number, is_placeholder
 if TYPE_CHECKING:
     from knickpoint.store import Store
 
-__all__ = ["PLAIN_NAME", "head_for", "is_fixed_name", "named_by_results", "named_in_git"]
+__all__ = ["PLAIN_NAME", "head_commit", "is_fixed_name", "named_by_results", "named_in_git"]
 
 PLAIN_NAME: Final = "name:"
 """Stands before what is a commit's name as it is, where no git repository could look it up."""
@@ -32,7 +32,7 @@ def is_fixed_name(text: str) -> bool:
     return not text or is_hash_or_number(text)
 
 
-def named_in_git(text: str, book: GitBook, *, references: bool) -> str:
+def named_in_git(text: str, book: GitCommits, *, references: bool) -> str:
     """Return the commit that ``text``, given beside results, names in the repository of ``book``.
 
     Hashes and numbers that it does not have yet are returned as they are. With ``references``, names of branches
@@ -98,7 +98,7 @@ def named_by_results(text: str, store: Store, repository: str) -> str:
     )
 
 
-def head_for(run: RunReport, checkout: Checkout | None, source: str, written: datetime | None) -> str:
+def head_commit(run: RunReport, checkout: Checkout | None, source: str, written: datetime | None) -> str:
     """Return HEAD as the commit of results that name none.
 
     The tracked files must be those of HEAD, and the results newer than it: by the time of the run where the file has

@@ -20,7 +20,7 @@ from knickpoint.history import (
     is_url,
     read_checkout,
 )
-from knickpoint.ingest.line_writing import write_line
+from knickpoint.ingest.commit_sources.line_update import write_line
 from knickpoint.ingest.settings import RepositorySettings
 from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
 from knickpoint.model.errors import HistoryError
@@ -28,7 +28,7 @@ from knickpoint.model.errors import HistoryError
 if TYPE_CHECKING:
     from knickpoint.store import Store
 
-__all__ = ["GitBook", "commits_after", "open_git"]
+__all__ = ["GitCommits", "commits_after", "open_git"]
 
 _FEW: int = 8
 
@@ -65,7 +65,7 @@ def commits_after(name: str, settings: RepositorySettings, directory: Path, last
 
 
 @dataclass
-class GitBook:
+class GitCommits:
     """The commits of one git repository: what git has, and what the store knows of it.
 
     Lines follow first parents. A late, inserted or rebased commit rewrites a line, never a slot. ``notes`` say why
@@ -83,7 +83,7 @@ class GitBook:
     _lines: dict[str, frozenset[int]] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, store: Store, name: str, settings: RepositorySettings, directory: Path) -> GitBook:
+    def open(cls, store: Store, name: str, settings: RepositorySettings, directory: Path) -> GitCommits:
         """Open the repository ``name``; a URL is cloned below ``directory`` first.
 
         Raises:

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from knickpoint.ingest.git_book import GitBook
-from knickpoint.ingest.results_book import ResultsBook
+from knickpoint.ingest.commit_sources.git import GitCommits
+from knickpoint.ingest.commit_sources.results import ResultCommits
 from knickpoint.ingest.settings import Destination, RepositorySettings
 from knickpoint.model.errors import HistoryError, InputError
 
-__all__ = ["Books", "repository_name"]
+__all__ = ["CommitSources", "repository_name"]
 
 _PLAIN: Final = "main"
 """What a repository is called that nobody named."""
@@ -31,11 +31,11 @@ def _address(text: str) -> str:
 
 
 @dataclass
-class Books:
+class CommitSources:
     """The repositories of one import; each is opened, and brought up to date with git, when first needed."""
 
     destination: Destination
-    _open: dict[str, GitBook | ResultsBook] = field(default_factory=dict)
+    _open: dict[str, GitCommits | ResultCommits] = field(default_factory=dict)
     _notes: dict[str, None] = field(default_factory=dict)
 
     def name(self, asked: str, told: str) -> str:
@@ -84,22 +84,22 @@ class Books:
         if self._settings(name).location:
             self.book(name)
 
-    def book(self, name: str) -> GitBook | ResultsBook:
+    def book(self, name: str) -> GitCommits | ResultCommits:
         """Return the repository ``name``, open and up to date."""
         if name not in self._open:
             settings = self._settings(name)
             if settings.location:
-                book = GitBook.open(self.destination.store, name, settings, self.destination.directory)
+                book = GitCommits.open(self.destination.store, name, settings, self.destination.directory)
                 book.sync()
                 self._open[name] = book
             else:
-                self._open[name] = ResultsBook.open(self.destination.store, name, settings.branch)
+                self._open[name] = ResultCommits.open(self.destination.store, name, settings.branch)
         return self._open[name]
 
-    def git(self, name: str) -> GitBook | None:
+    def git(self, name: str) -> GitCommits | None:
         """Return the repository ``name``, open and up to date, None where its commits come from results."""
         found = self.book(name) if self._settings(name).location else None
-        return found if isinstance(found, GitBook) else None
+        return found if isinstance(found, GitCommits) else None
 
     def note(self, line: str) -> None:
         """Keep a line for people, which :meth:`told` returns once."""
@@ -117,7 +117,7 @@ class Books:
                 continue
             try:
                 book = self.book(name)
-                if fetch and isinstance(book, GitBook):
+                if fetch and isinstance(book, GitCommits):
                     book.sync(fetch=True)
             except HistoryError as error:
                 broken[name] = error
@@ -127,9 +127,9 @@ class Books:
         """Return, once, what was noted, and which lines a rebase or a force-push changed."""
         lines = [*self._notes]
         self._notes.clear()
-        lines += [line for book in self._open.values() if isinstance(book, GitBook) for line in book.rewritten]
+        lines += [line for book in self._open.values() if isinstance(book, GitCommits) for line in book.rewritten]
         for book in self._open.values():
-            if isinstance(book, GitBook):
+            if isinstance(book, GitCommits):
                 book.rewritten.clear()
         return tuple(lines)
 

@@ -12,7 +12,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.params import decode_key, encode_key
 from knickpoint.model.report import Problem, ResultTable, Severity
 
-__all__ = ["Naming", "volatile_params"]
+__all__ = ["NamingRules", "volatile_params"]
 
 _EXAMINED: Final = 64
 _VOLATILE: Final = re.compile(
@@ -25,7 +25,7 @@ _VOLATILE: Final = re.compile(
 
 
 @dataclass
-class Naming:
+class NamingRules:
     """The rules that turn the trace keys of a file into those that are stored.
 
     ``added`` params join every key and stand over those of the file; ``dropped`` ones are taken out,

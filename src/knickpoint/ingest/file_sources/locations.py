@@ -10,11 +10,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from knickpoint.ingest.context.sidecar import SIDECAR, SIDECAR_SUFFIX
 from knickpoint.ingest.settings import SourceSettings
-from knickpoint.ingest.sidecar import SIDECAR, SIDECAR_SUFFIX
 from knickpoint.model.errors import ConfigError, InputError, ServiceError
 
-__all__ = ["Bucket", "Folder", "Place", "open_place", "takes_name"]
+__all__ = ["Bucket", "FileSource", "Folder", "open_file_source", "takes_name"]
 
 _NEVER_RESULTS: Final = frozenset({".md", ".html", ".png", ".svg", ".pdf", ".zip", ".toml", ".db", ".py"})
 """Ends of names that are left alone in a place with many files, whatever formats exist."""
@@ -36,7 +36,7 @@ def takes_name(name: str, pattern: str = "**/*") -> bool:
     return plain.endswith(tuple(suffixes)) and Path(plain).suffix not in _NEVER_RESULTS
 
 
-class Place(Protocol):
+class FileSource(Protocol):
     """Somewhere with named files."""
 
     def listing(self) -> Mapping[str, str]:
@@ -169,7 +169,7 @@ def _version(facts: Mapping[str, Any]) -> str:
     return "/".join(str(facts[name]) for name in names if facts.get(name) is not None)
 
 
-def open_place(settings: SourceSettings, directory: Path) -> Place:
+def open_file_source(settings: SourceSettings, directory: Path) -> FileSource:
     """Return the place that ``settings`` name; a path is relative to ``directory``."""
     if "://" in settings.location:
         return Bucket(settings.location, settings.options)

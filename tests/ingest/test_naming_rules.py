@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from knickpoint.ingest import Rename
 from knickpoint.ingest.identity import digest_run, run_identity
-from knickpoint.ingest.naming import Naming, volatile_params
+from knickpoint.ingest.naming_rules import NamingRules, volatile_params
 from knickpoint.model.errors import InputError, ParamsError
 from knickpoint.model.report import Result, ResultTable, RunReport
 
@@ -18,23 +18,23 @@ def table(*each: dict[str, str]) -> ResultTable:
     return ResultTable.of(Result(one, (float(index),)) for index, one in enumerate(each))
 
 
-def named(naming: Naming, *each: dict[str, str]) -> list[dict[str, str]]:
+def named(naming: NamingRules, *each: dict[str, str]) -> list[dict[str, str]]:
     return [dict(result.params) for result in naming.apply(table(*each))[0]]
 
 
 def test_without_rules_a_table_stays_as_it_is() -> None:
     results = table({"benchmark": "sort"})
-    assert Naming().apply(results) == (results, ())
+    assert NamingRules().apply(results) == (results, ())
 
 
 @given(params, params)
 def test_added_params_stand_over_those_of_the_file(own: dict[str, str], added: dict[str, str]) -> None:
-    assert named(Naming(added), own) == [{**own, **added}]
+    assert named(NamingRules(added), own) == [{**own, **added}]
 
 
 @given(params, names)
 def test_a_dropped_param_is_nowhere_left(own: dict[str, str], dropped: str) -> None:
-    after, warnings = Naming(dropped=[dropped]).apply(table({**own, "keep": "1", dropped: "x"}))
+    after, warnings = NamingRules(dropped=[dropped]).apply(table({**own, "keep": "1", dropped: "x"}))
     assert [dict(result.params) for result in after] == [
         {name: value for name, value in (own | {"keep": "1"}).items() if name != dropped}
     ]
@@ -42,22 +42,22 @@ def test_a_dropped_param_is_nowhere_left(own: dict[str, str], dropped: str) -> N
 
 
 def test_names_that_are_encoded_are_dropped_too() -> None:
-    assert named(Naming(dropped=["a,b"]), {"a,b": "1", "c": "2"}) == [{"c": "2"}]
+    assert named(NamingRules(dropped=["a,b"]), {"a,b": "1", "c": "2"}) == [{"c": "2"}]
 
 
 def test_a_key_of_nothing_but_dropped_params_is_refused() -> None:
     with pytest.raises(InputError, match="nothing is left"):
-        Naming(dropped=["pid"]).apply(table({"pid": "1"}))
+        NamingRules(dropped=["pid"]).apply(table({"pid": "1"}))
 
 
 def test_a_refused_param_refuses_the_file() -> None:
     with pytest.raises(InputError, match="'pid' changes with every run"):
-        Naming(refused=["pid"]).apply(table({"benchmark": "sort", "pid": "1"}))
+        NamingRules(refused=["pid"]).apply(table({"benchmark": "sort", "pid": "1"}))
 
 
 def test_a_rename_needs_all_its_params() -> None:
     rename = Rename({"benchmark": "sort", "size": "10"}, {"benchmark": "quicksort", "n": "10"})
-    naming = Naming(renames=[rename])
+    naming = NamingRules(renames=[rename])
     assert named(naming, {"benchmark": "sort", "size": "10", "os": "x"}, {"benchmark": "sort", "size": "20"}) == [
         {"benchmark": "quicksort", "n": "10", "os": "x"},
         {"benchmark": "sort", "size": "20"},
@@ -66,12 +66,12 @@ def test_a_rename_needs_all_its_params() -> None:
 
 def test_renames_follow_each_other() -> None:
     renames = [Rename({"b": "1"}, {"b": "2"}), Rename({"b": "2"}, {"b": "3"})]
-    assert named(Naming(renames=renames), {"b": "1"}) == [{"b": "3"}]
+    assert named(NamingRules(renames=renames), {"b": "1"}) == [{"b": "3"}]
 
 
 def test_an_added_param_that_breaks_the_rules_is_refused() -> None:
     with pytest.raises(ParamsError):
-        Naming({"machine": " m1"}).apply(table({"benchmark": "sort"}))
+        NamingRules({"machine": " m1"}).apply(table({"benchmark": "sort"}))
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from tests.ingest.conftest import Lab
 
-from knickpoint.ingest import subscription
-from knickpoint.ingest.sources import take_arrivals
-from knickpoint.ingest.subscription import confirm_subscription, confirmation_address, fetch
+from knickpoint.ingest import sns_subscription as subscription
+from knickpoint.ingest.sns_subscription import confirm_subscription, confirmation_address, fetch
+from knickpoint.ingest.watched_source import import_bucket_event
 from knickpoint.model.errors import InputError, ServiceError
 
 TOPIC = "arn:aws:sns:eu-west-1:123456789012:results"
@@ -76,12 +76,12 @@ def test_a_message_without_a_topic_of_sns_confirms_nothing(topic: object) -> Non
 def test_an_event_that_asks_for_confirmation_takes_no_file(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr(subscription, "fetch", asked.append)
-    summary = take_arrivals(lab.instance, json.dumps(message()).encode())
+    summary = import_bucket_event(lab.instance, json.dumps(message()).encode())
     assert (summary.files, summary.notes, asked) == ((), (f"the subscription of {TOPIC} is confirmed",), [ADDRESS])
 
 
 def test_the_end_of_a_subscription_is_told(lab: Lab) -> None:
-    summary = take_arrivals(lab.instance, json.dumps(message(Type="UnsubscribeConfirmation")).encode())
+    summary = import_bucket_event(lab.instance, json.dumps(message(Type="UnsubscribeConfirmation")).encode())
     assert summary.notes == (f"the subscription of {TOPIC} has ended",)
 
 

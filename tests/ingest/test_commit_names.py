@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from tests.ingest.conftest import Lab
 from tests.ingest.test_context import GITHUB
-from tests.ingest.test_importing import history
+from tests.ingest.test_file_import import history
 from tests.ingest.test_placeholders import pytest_benchmark
 from tests.repositories import GitRepository
 
 from knickpoint.ingest import ImportState, Sidecar, import_data, ingest_status, retry_refused
-from knickpoint.ingest.sources import Watched
+from knickpoint.ingest.watched_source import WatchedSource
 from knickpoint.model.errors import InputError
 
 GO = "BenchmarkSort 100 {} ns/op\nPASS\n"
@@ -217,7 +217,7 @@ def test_a_watched_folder_takes_no_head(lab: Lab) -> None:
     lab.configure('[repositories.mylib]\nlocation = "../mylib"\n[ingest.sources.s]\nlocation = "../watched"\n')
     path = go(lab, "watched/go.txt")
     os.utime(path, (1_800_000_000, 1_800_000_000))
-    polled = Watched(lab.instance, "s", lab.instance.ingest.sources["s"]).poll()
+    polled = WatchedSource(lab.instance, "s", lab.instance.ingest.sources["s"]).poll()
     assert [outcome.state for outcome in polled.files] == [ImportState.REFUSED]
 
 

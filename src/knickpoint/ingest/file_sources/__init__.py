@@ -1,0 +1,1 @@
+"""Where results files lie: folders and buckets."""
