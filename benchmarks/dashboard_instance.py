@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 from knickpoint.instance import create_instance
 from knickpoint.model.commit import Commit
 from knickpoint.model.query import parse_query
-from knickpoint.model.regression import Action, Direction, PointUpdate, Sighting, Status, SuspectRange, Transition
+from knickpoint.model.regression import (
+    Action,
+    Direction,
+    PointUpdate,
+    Sighting,
+    Status,
+    StepNumbers,
+    SuspectRange,
+    Transition,
+)
 from knickpoint.model.report import ResultTable, RunReport
 from knickpoint.model.step import StableRegion
 from knickpoint.store import Store
@@ -98,18 +107,20 @@ def _changes(step: _Step, values: NDArray[np.float32], ids: Sequence[int]) -> It
             movement=1 if size > 0 else -1,
             direction=Direction.REGRESSION if size > 0 else Direction.IMPROVEMENT,
             interval=1,
-            before=before,
-            after=after,
-            before_level=before.median,
-            after_level=after.median,
-            deviation=0.5,
-            size=size,
-            relative_size=size / before.median,
-            hazard=float(np.log(before.mean / after.mean)),
-            score=abs(size),
-            p_value=0.001,
-            order=0,
-            method="default",
+            numbers=StepNumbers(
+                before=before,
+                after=after,
+                before_level=before.median,
+                after_level=after.median,
+                deviation=0.5,
+                size=size,
+                relative_size=size / before.median,
+                hazard=float(np.log(before.mean / after.mean)),
+                score=abs(size),
+                p_value=0.001,
+                order=0,
+                method="default",
+            ),
         )
         yield PointUpdate(Transition.NEW, 0, ids[row], (seen,))
 
@@ -118,7 +129,7 @@ def _commits() -> Iterator[Commit]:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
     for number in range(COMMITS):
         author = _AUTHORS[number % len(_AUTHORS)]
-        yield Commit(f"{number:040x}", author, "", begin + timedelta(hours=5 * number), f"Transition number {number}")
+        yield Commit(f"{number:040x}", author, "", begin + timedelta(hours=5 * number), f"Change number {number}")
 
 
 def _write_values(store: Store, values: NDArray[np.float32]) -> None:

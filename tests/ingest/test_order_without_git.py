@@ -154,7 +154,7 @@ def test_any_order_of_import_gives_the_same_line_and_findings(
             store = instance.store
             repository = store.commits.repository("p")
             regressions = [
-                (point.key, point.suspect_range.slot, point.direction, point.relative_size)
+                (point.key, point.suspect_range.slot, point.direction, point.numbers.relative_size)
                 for regression in store.findings.regressions(repository)
                 for point in regression.members
             ]

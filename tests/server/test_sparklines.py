@@ -26,11 +26,12 @@ def test_a_level_ends_where_the_next_change_begins(instance: Instance) -> None:
     point = next(
         own for own in instance.store.findings.change_points(0) if own.suspect_range.slot == line.slots[SLOWER]
     )
-    short = replace(
-        point,
-        before=replace(point.before, first=line.slots[SLOWER - 10]),
-        after=replace(point.after, last=line.slots[SLOWER + 3]),
+    numbers = replace(
+        point.numbers,
+        before=replace(point.numbers.before, first=line.slots[SLOWER - 10]),
+        after=replace(point.numbers.after, last=line.slots[SLOWER + 3]),
     )
+    short = replace(point, numbers=numbers)
     drawn = sparklines(instance.store, line, [short])[point.id]
     assert len(drawn.values) == 48
     assert (drawn.begin, drawn.split, drawn.end) == (14, 24, 28)

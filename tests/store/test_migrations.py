@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from knickpoint.model.regression import Direction, Status
+from knickpoint.model.regression import ChangePoint, Direction, Status
 from knickpoint.store import open_store
 from knickpoint.store.database import Database
 from knickpoint.store.schema import migrate
@@ -37,7 +37,7 @@ def old_point(**values: Any) -> dict[str, Any]:
     return {**regions, **step, **state, **decided, "before_median": 100.0, "after_median": 90.0, **values}
 
 
-def upgraded(location: str, **values: Any) -> Any:
+def upgraded(location: str, **values: Any) -> ChangePoint:
     """Return what the newest version makes of a change point of revision 0005."""
     database = Database(location)
     migrate(database, "0005")
@@ -49,14 +49,20 @@ def upgraded(location: str, **values: Any) -> Any:
     with open_store(location) as store:
         (found,) = store.findings.points([1])
         (sighting,) = store.findings.sightings([7])[7]
-        assert (sighting.size, sighting.direction) == (found.size, found.direction)
+        assert (sighting.numbers.size, sighting.direction) == (found.numbers.size, found.direction)
     return found
 
 
 def test_medians_stand_for_the_local_levels_of_older_findings(empty_location: str) -> None:
     found = upgraded(empty_location)
-    assert (found.before_level, found.after_level, found.size, found.relative_size) == (100.0, 90.0, -10.0, -0.1)
-    assert found.deviation == pytest.approx(2.0)
+    numbers = found.numbers
+    assert (numbers.before_level, numbers.after_level, numbers.size, numbers.relative_size) == (
+        100.0,
+        90.0,
+        -10.0,
+        -0.1,
+    )
+    assert numbers.deviation == pytest.approx(2.0)
 
 
 def test_an_older_finding_whose_word_flips_keeps_its_identity_and_its_decision(empty_location: str) -> None:
@@ -72,7 +78,7 @@ def test_an_older_finding_with_equal_medians_changed_nothing(empty_location: str
 
 def test_an_older_finding_that_came_from_nothing_is_infinite(empty_location: str) -> None:
     found = upgraded(empty_location, before_median=0.0)
-    assert (found.relative_size, found.direction) == (math.inf, Direction.REGRESSION)
+    assert (found.numbers.relative_size, found.direction) == (math.inf, Direction.REGRESSION)
 
 
 def test_what_an_older_store_found_or_looked_at_stays_work(empty_location: str) -> None:

@@ -49,7 +49,12 @@ def test_a_step_is_found_with_its_suspect_range(world: World) -> None:
     assert point.direction is Direction.REGRESSION
     assert point.condition is Condition.PRESENT
     assert point.alerts == ("quick",)
-    assert (point.before.first, point.before.last, point.after.first, point.after.last) == (0, 9, 10, 19)
+    assert (
+        point.numbers.before.first,
+        point.numbers.before.last,
+        point.numbers.after.first,
+        point.numbers.after.last,
+    ) == (0, 9, 10, 19)
 
 
 def test_the_default_alert_finds_a_step_in_any_trace(world: World) -> None:

@@ -45,7 +45,7 @@ def test_the_region_before_a_step_reaches_back_to_the_change_before_the_window(w
     follow(world, RECENT, series, first=25)
     first, second = world.points("parse")
     assert (first.suspect_range.slot, second.suspect_range.slot) == (10, 60)
-    assert (second.before.first, second.before.count) == (10, 50)
+    assert (second.numbers.before.first, second.numbers.before.count) == (10, 50)
 
 
 def test_steps_near_each_other_outlive_the_first_of_them_leaving_the_window(world: World) -> None:
@@ -82,7 +82,7 @@ def test_what_an_explanation_says_is_what_the_alert_reports(world: World) -> Non
     (explained,) = explain_trace(world.store, world.trace("parse"), [RECENT]).alerts
     (step,) = [step for step in explained.steps if not step.reason]
     assert step.point == world.points("parse")[1]
-    assert step.sighting.before == world.points("parse")[1].before
+    assert step.sighting.numbers.before == world.points("parse")[1].numbers.before
 
 
 @given(st.lists(st.booleans(), max_size=60), st.integers(0, 30), st.lists(st.integers(0, 59), max_size=4))

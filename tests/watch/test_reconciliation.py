@@ -14,6 +14,7 @@ from knickpoint.model.regression import (
     KnownPoint,
     PointUpdate,
     Sighting,
+    StepNumbers,
     SuspectRange,
     Transition,
 )
@@ -35,18 +36,20 @@ def seen(
         movement=movement,
         direction=Direction.UNKNOWN,
         interval=0,
-        before=REGION,
-        after=REGION,
-        before_level=0.0,
-        after_level=1.0,
-        deviation=0.25,
-        size=float(movement),
-        relative_size=math.inf,
-        hazard=math.nan,
-        score=1.0,
-        p_value=None,
-        order=0,
-        method="m",
+        numbers=StepNumbers(
+            before=REGION,
+            after=REGION,
+            before_level=0.0,
+            after_level=1.0,
+            deviation=0.25,
+            size=float(movement),
+            relative_size=math.inf,
+            hazard=math.nan,
+            score=1.0,
+            p_value=None,
+            order=0,
+            method="m",
+        ),
         condition=Condition.RECOVERED if recovered else Condition.PRESENT,
     )
 
@@ -183,26 +186,31 @@ def level(count: int, mean: float, variance: float = 1.0) -> StableRegion:
     return replace(REGION, count=count, mean=mean, variance=variance)
 
 
+def measured(alert: str, before: StableRegion, after: StableRegion, size: float, method: str = "m") -> Sighting:
+    sighting = seen(10, alert=alert)
+    return replace(sighting, numbers=replace(sighting.numbers, before=before, after=after, size=size, method=method))
+
+
 def leading(*sightings: Sighting) -> str:
     (point,) = merge_sightings(sightings, RULER)
     return point[0].alert
 
 
 def test_an_alert_that_judged_the_trace_itself_gives_the_numbers_before_one_that_judged_a_group() -> None:
-    group = replace(seen(10, alert="a"), method="cluster", before=level(30, 10.0), after=level(30, 20.0), size=10.0)
-    alone = replace(seen(10, alert="b"), before=level(5, 10.0), after=level(5, 20.0), size=10.0)
+    group = measured("a", level(30, 10.0), level(30, 20.0), 10.0, "cluster")
+    alone = measured("b", level(5, 10.0), level(5, 20.0), 10.0)
     assert leading(group, alone) == "b"
 
 
 def test_the_clearer_of_two_levels_gives_the_numbers() -> None:
-    mixed = replace(seen(10, alert="a"), before=level(40, 10.0, 30.0), after=level(10, 20.0), size=10.0)
-    pure = replace(seen(10, alert="b"), before=level(20, 13.0), after=level(10, 20.0), size=7.0)
+    mixed = measured("a", level(40, 10.0, 30.0), level(10, 20.0), 10.0)
+    pure = measured("b", level(20, 13.0), level(10, 20.0), 7.0)
     assert leading(mixed, pure) == "b"
 
 
 def test_among_levels_as_clear_more_values_give_the_numbers_and_then_the_first_name() -> None:
-    few = replace(seen(10, alert="a"), before=level(5, 10.0, 0.0), after=level(5, 20.0, 0.0), size=10.0)
-    many = replace(seen(10, alert="b"), before=level(9, 10.0, 0.0), after=level(5, 20.0, 0.0), size=10.0)
+    few = measured("a", level(5, 10.0, 0.0), level(5, 20.0, 0.0), 10.0)
+    many = measured("b", level(9, 10.0, 0.0), level(5, 20.0, 0.0), 10.0)
     assert leading(few, many) == "b"
     assert leading(replace(many, alert="c"), many) == "b"
 

@@ -31,8 +31,8 @@ def seen(world: World, values: Sequence[float], place: int) -> Sighting:
 def test_the_local_level_decides_what_is_better_and_how_much(world: World) -> None:
     found = seen(world, FALLING, 40)
     assert found.direction is Direction.REGRESSION
-    assert found.relative_size == pytest.approx(0.067, abs=0.003)
-    assert (found.before_level, found.after_level) == pytest.approx((100, 107), rel=0.03)
+    assert found.numbers.relative_size == pytest.approx(0.067, abs=0.003)
+    assert (found.numbers.before_level, found.numbers.after_level) == pytest.approx((100, 107), rel=0.03)
 
 
 def test_the_movement_of_the_identity_stays_the_one_of_the_detector(world: World) -> None:
@@ -47,7 +47,7 @@ def test_an_alert_goes_by_the_local_level(world: World, direction: str, reported
 
 def test_a_step_that_left_the_local_level_is_reported_by_no_alert(world: World) -> None:
     found = seen(world, [10, 10, 10, 10, 10, 10, 10, 19, 10, 19], 5)
-    assert (found.size, found.direction) == (0, Direction.UNKNOWN)
+    assert (found.numbers.size, found.direction) == (0, Direction.UNKNOWN)
     assert refusal(QUICK, found) == "the median of up to 20 values on each side is the same: the level did not change"
 
 

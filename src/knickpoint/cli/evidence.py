@@ -7,9 +7,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+
+from knickpoint.model.regression import StepNumbers
 
 if TYPE_CHECKING:
     from knickpoint.model.step import Candidate, Check, Detection
@@ -17,10 +19,24 @@ if TYPE_CHECKING:
 __all__ = ["check_lines", "detection_lines", "plain", "verdict_on"]
 
 
+_JSON_NAMES: Final[Mapping[str, str]] = {"suspect_range": "place"}
+"""Names of fields that JSON output gives under another name, the one that its readers know."""
+
+
+def _json_fields(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield name and value of the fields of a dataclass; the numbers of a step stand beside the fields around them."""
+    for field in dataclasses.fields(value):
+        held = getattr(value, field.name)
+        if isinstance(held, StepNumbers):
+            yield from _json_fields(held)
+        else:
+            yield _JSON_NAMES.get(field.name, field.name), held
+
+
 def plain(value: Any) -> Any:
     """Turn what an explanation consists of into what JSON can hold; numbers that are not finite become null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {name: plain(held) for name, held in _json_fields(value)}
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, (list, tuple, frozenset)):

@@ -62,7 +62,7 @@ def _found(instance: Instance, hashes: list[str]) -> list[Found]:
             decode_key(point.key)["benchmark"],
             places[point.suspect_range.previous],
             places[point.suspect_range.slot],
-            point.relative_size,
+            point.numbers.relative_size,
         )
         for regression in instance.store.findings.regressions(repository)
         for point in regression.members

@@ -87,7 +87,7 @@ def _canaries(instance: Instance, repository: Repository) -> Iterator[Notice]:
             if not shaken and position < len(line.slots) - _RECENT:
                 continue
             how = (
-                f"stepped by {warning.point.relative_size:+.1%}"
+                f"stepped by {warning.point.numbers.relative_size:+.1%}"
                 if warning.point
                 else f"has a newest value that is off by {warning.judgement.relative_size:+.1%}"
                 if warning.judgement

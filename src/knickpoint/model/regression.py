@@ -24,6 +24,7 @@ __all__ = [
     "Regression",
     "Sighting",
     "Status",
+    "StepNumbers",
     "SuspectRange",
     "Transition",
     "direction_of",
@@ -102,24 +103,16 @@ class SuspectRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
-    """A step of one trace as one alert saw it, placed on its line.
+class StepNumbers:
+    """What a method and the values next to a step say about it.
 
-    ``movement`` is +1 or -1, the way in which the means of the whole regions differ: part of the identity, never
-    shown. ``before_level`` and ``after_level`` are the local levels, medians of the values next to the step;
-    ``size`` is their difference and ``relative_size`` that over |before_level|, ``inf`` or ``-inf`` where it is 0;
-    ``direction`` follows from the sign of ``size``. ``deviation`` is a robust standard deviation of the single
-    values around the local levels. ``before.first``, ``before.last`` and those of ``after`` are slots, not
-    indices. ``interval`` is the half width of the detector's interval of location in measured commits.
-    ``condition`` is PRESENT or RECOVERED, as the later steps of the same detection say.
+    ``before`` and ``after`` are the stable regions on both sides; their ``first`` and ``last`` are slots, not
+    indices. ``before_level`` and ``after_level`` are the local levels, medians of the values next to the step;
+    ``size`` is their difference and ``relative_size`` that over |before_level|, ``inf`` or ``-inf`` where it is 0.
+    ``deviation`` is a robust standard deviation of the single values around the local levels. ``hazard``, ``score``,
+    ``p_value``, ``order`` and ``method`` are those of the :class:`~knickpoint.model.step.Step`.
     """
 
-    alert: str
-    trace_id: int
-    suspect_range: SuspectRange
-    movement: int
-    direction: Direction
-    interval: int
     before: StableRegion
     after: StableRegion
     before_level: float
@@ -132,6 +125,25 @@ class Sighting:
     p_value: float | None
     order: int
     method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A step of one trace as one alert found it, placed on its line.
+
+    ``movement`` is +1 or -1, the way in which the means of the whole regions differ: part of the identity, never
+    shown. ``direction`` follows from the sign of ``numbers.size`` and from which way is better. ``interval`` is the
+    half width of the detector's interval of location, in measured commits. ``condition`` is PRESENT or RECOVERED, as
+    the later steps of the same detection show.
+    """
+
+    alert: str
+    trace_id: int
+    suspect_range: SuspectRange
+    movement: int
+    direction: Direction
+    interval: int
+    numbers: StepNumbers
     condition: Condition = Condition.PRESENT
 
 
@@ -140,10 +152,10 @@ class ChangePoint:
     """A step of one trace as the instance knows it, with what was decided about it.
 
     ``id`` never changes while the point lives on under the identity rule (trace, direction, place).
-    ``alerts`` are the names of those that found it, sorted. The numbers are those of the :class:`Sighting` of one of
-    them, chosen by the rule of :mod:`knickpoint.watch.identity.reconciliation`. ``matched_ticket`` is a ticket that covers this
-    trace and place without a decision of a person. ``history`` says that its regression lies at or before the
-    history boundary of its repository.
+    ``alerts`` are the names of those that found it, sorted. ``numbers`` are those of the :class:`Sighting` of one of
+    them, chosen by the rule of :mod:`knickpoint.watch.identity.reconciliation`. ``matched_ticket`` is a ticket that
+    covers this trace and suspect range without a decision of a person. ``history`` says that its regression lies at
+    or before the history boundary of its repository.
     """
 
     id: int
@@ -153,18 +165,7 @@ class ChangePoint:
     suspect_range: SuspectRange
     movement: int
     direction: Direction
-    before: StableRegion
-    after: StableRegion
-    before_level: float
-    after_level: float
-    deviation: float
-    size: float
-    relative_size: float
-    hazard: float
-    score: float
-    p_value: float | None
-    order: int
-    method: str
+    numbers: StepNumbers
     alerts: tuple[str, ...]
     condition: Condition
     status: Status = Status.NEW
@@ -190,7 +191,7 @@ class ChangePoint:
     @property
     def severity(self) -> float:
         """The number that findings are ranked by, as :func:`severity_of` has it."""
-        return severity_of(self.direction, self.relative_size)
+        return severity_of(self.direction, self.numbers.relative_size)
 
     @property
     def rank(self) -> tuple[bool, bool, float, str, int]:
@@ -295,8 +296,8 @@ class Regression:
         """The hazard level of largest magnitude among the members, with its sign; 0 where none has one."""
         if self.extreme is not None:
             return self.extreme
-        known = [member.hazard for member in self.members if member.hazard == member.hazard]
-        return max(known, key=abs, default=0.0)
+        hazards = [member.numbers.hazard for member in self.members]
+        return max((hazard for hazard in hazards if not math.isnan(hazard)), key=abs, default=0.0)
 
     @property
     def traces(self) -> int:

@@ -18,6 +18,7 @@ from knickpoint.model.regression import (
     PointUpdate,
     Sighting,
     Status,
+    StepNumbers,
     SuspectRange,
     Transition,
     direction_of,
@@ -52,18 +53,20 @@ def sighting(
         movement=1,
         direction=direction_of(relative, TRACE.better),
         interval=2,
-        before=REGION,
-        after=replace(REGION, first=10, last=19, mean=math.nan),
-        before_level=0.0,
-        after_level=1.0,
-        deviation=0.25,
-        size=1.0,
-        relative_size=relative,
-        hazard=hazard,
-        score=7.5,
-        p_value=None,
-        order=0,
-        method="m",
+        numbers=StepNumbers(
+            before=REGION,
+            after=replace(REGION, first=10, last=19, mean=math.nan),
+            before_level=0.0,
+            after_level=1.0,
+            deviation=0.25,
+            size=1.0,
+            relative_size=relative,
+            hazard=hazard,
+            score=7.5,
+            p_value=None,
+            order=0,
+            method="m",
+        ),
     )
 
 
@@ -86,9 +89,13 @@ def test_a_change_point_reads_back_as_it_was_seen(store: Store, repository: Repo
     (key,) = put(store, repository, new(seen))
     (point,) = store.findings.points([key])
     assert (point.key, point.unit, point.alerts, point.interval) == (",name=a%25b,", "ms", ("a",), 2)
-    assert point.before == REGION
-    assert math.isnan(point.after.mean)
-    assert (point.relative_size, point.p_value, math.isnan(point.hazard)) == (math.inf, None, True)
+    assert point.numbers.before == REGION
+    assert math.isnan(point.numbers.after.mean)
+    assert (point.numbers.relative_size, point.numbers.p_value, math.isnan(point.numbers.hazard)) == (
+        math.inf,
+        None,
+        True,
+    )
     assert [step_values(one) for one in store.findings.sightings([7])[7]] == [step_values(seen)]
 
 
@@ -104,7 +111,7 @@ def test_a_point_that_is_gone_keeps_its_numbers_and_loses_its_sightings(store: S
     (key,) = put(store, repository, new(sighting()))
     put(store, repository, PointUpdate(Transition.GONE, key, 7, ()))
     (point,) = store.findings.points([key])
-    assert (point.condition, point.size) == (Condition.GONE, 1.0)
+    assert (point.condition, point.numbers.size) == (Condition.GONE, 1.0)
     assert store.findings.sightings([7]) == {}
     assert store.findings.change_points(7) == []
     assert store.findings.change_points(7, gone=True) == [point]

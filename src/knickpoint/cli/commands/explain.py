@@ -62,7 +62,7 @@ def _step(step: ExplainedStep) -> str:
         f"finding P{step.point.id}, {step.point.effective_status.value}" if step.point else "not known yet: knick run"
     )
     told = f"refused by the alert: {step.reason}" if step.reason else known
-    return f"    step at {_commit(step.commit)}: {percent(step.sighting.relative_size)} ({told})"
+    return f"    step at {_commit(step.commit)}: {percent(step.sighting.numbers.relative_size)} ({told})"
 
 
 def _alert_lines(explained: AlertExplanation, *, at: bool) -> Iterator[str]:

@@ -130,6 +130,7 @@ def _rows(store: Store, found: Sequence[tuple[Repository, Regression]]) -> Itera
 def _row(repository: Repository, regression: Regression, point: ChangePoint, known: _Commits) -> dict[str, Any]:
     suspects = known.suspects(point.suspect_range)
     at = suspects[-1]
+    numbers = point.numbers
     return {
         "id": f"P{point.id}",
         "regression": f"R{regression.id}",
@@ -144,14 +145,14 @@ def _row(repository: Repository, regression: Regression, point: ChangePoint, kno
         "trace": point.key,
         "unit": point.unit,
         "direction": point.direction.value,
-        "before_level": point.before_level,
-        "after_level": point.after_level,
-        "deviation": point.deviation,
-        "relative_size": point.relative_size,
-        "hazard": point.hazard,
-        "score": point.score,
-        "p_value": point.p_value,
-        "method": point.method,
+        "before_level": numbers.before_level,
+        "after_level": numbers.after_level,
+        "deviation": numbers.deviation,
+        "relative_size": numbers.relative_size,
+        "hazard": numbers.hazard,
+        "score": numbers.score,
+        "p_value": numbers.p_value,
+        "method": numbers.method,
         "alerts": point.alerts,
         "status": point.effective_status.value,
         "condition": point.condition.value,
@@ -161,7 +162,7 @@ def _row(repository: Repository, regression: Regression, point: ChangePoint, kno
         "assignee": point.assignee,
         **{
             f"{side}_{name}": getattr(region, name)
-            for side, region in (("before", point.before), ("after", point.after))
+            for side, region in (("before", numbers.before), ("after", numbers.after))
             for name in ("mean", "median", "count")
         },
     }

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Final
 
 from knickpoint.model.commit import Commit, Repository
+from knickpoint.model.frame import Trace
 from knickpoint.model.regression import ChangePoint, Condition, Regression, SuspectRange
 from knickpoint.model.step import Movement, StableRegion
 from knickpoint.server.answers.commits import choose_repository, commit_answer
@@ -324,38 +325,40 @@ def _members(store: Store, places: _Places, points: Sequence[ChangePoint]) -> li
     for name in {point.suspect_range.line for point in points}:
         own = [point for point in points if point.suspect_range.line == name]
         drawn |= sparklines(store, places.lines.line(name), own)
-    return [
-        MemberAnswer(
-            id=point.id,
-            regression=point.regression_id,
-            trace=trace_answer(traces[point.trace_id], places.repository.name),
-            place=places.place(point.suspect_range),
-            commit=places.commit(point.suspect_range),
-            movement=Movement.UP if (point.size or point.movement) > 0 else Movement.DOWN,
-            direction=point.direction,
-            before_level=point.before_level,
-            after_level=point.after_level,
-            deviation=finite(point.deviation),
-            size=point.size,
-            relative_size=finite(point.relative_size),
-            hazard=finite(point.hazard),
-            before=_level_answer(point.before),
-            after=_level_answer(point.after),
-            score=finite(point.score),
-            p_value=finite(point.p_value),
-            method=point.method,
-            alerts=list(point.alerts),
-            condition=point.condition,
-            history=point.history,
-            status=point.effective_status,
-            note=point.note,
-            ticket=point.ticket,
-            matched_ticket=point.matched_ticket,
-            assignee=point.assignee,
-            sparkline=drawn.get(point.id),
-        )
-        for point in points
-    ]
+    return [_member(places, point, traces[point.trace_id], drawn.get(point.id)) for point in points]
+
+
+def _member(places: _Places, point: ChangePoint, trace: Trace, sparkline: SparklineAnswer | None) -> MemberAnswer:
+    numbers = point.numbers
+    return MemberAnswer(
+        id=point.id,
+        regression=point.regression_id,
+        trace=trace_answer(trace, places.repository.name),
+        place=places.place(point.suspect_range),
+        commit=places.commit(point.suspect_range),
+        movement=Movement.UP if (numbers.size or point.movement) > 0 else Movement.DOWN,
+        direction=point.direction,
+        before_level=numbers.before_level,
+        after_level=numbers.after_level,
+        deviation=finite(numbers.deviation),
+        size=numbers.size,
+        relative_size=finite(numbers.relative_size),
+        hazard=finite(numbers.hazard),
+        before=_level_answer(numbers.before),
+        after=_level_answer(numbers.after),
+        score=finite(numbers.score),
+        p_value=finite(numbers.p_value),
+        method=numbers.method,
+        alerts=list(point.alerts),
+        condition=point.condition,
+        history=point.history,
+        status=point.effective_status,
+        note=point.note,
+        ticket=point.ticket,
+        matched_ticket=point.matched_ticket,
+        assignee=point.assignee,
+        sparkline=sparkline,
+    )
 
 
 def _level_answer(region: StableRegion) -> LevelAnswer:

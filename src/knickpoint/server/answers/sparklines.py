@@ -57,8 +57,8 @@ def _draw(store: Store, line: Line, points: Sequence[ChangePoint], reach: int) -
             begin = max(place - reach, first)
             row = rows[point.trace_id][begin - first : place + reach - first]
             level = (
-                line.positions.get(point.before.first, 0) - begin,
-                line.positions.get(point.after.last, len(line.slots)) - begin + 1,
+                line.positions.get(point.numbers.before.first, 0) - begin,
+                line.positions.get(point.numbers.after.last, len(line.slots)) - begin + 1,
             )
             found[point.id] = _cut(row, place - begin, level)
     return found

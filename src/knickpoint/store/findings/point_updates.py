@@ -42,7 +42,7 @@ def _update(connection: Connection, table: Any, rows: Sequence[Mapping[str, Any]
 def _live_values(change: PointUpdate, seconds: float) -> dict[str, Any]:
     names = sorted(sighting.alert for sighting in change.sightings)
     first = change.sightings[0]
-    severity = severity_of(first.direction, first.relative_size)
+    severity = severity_of(first.direction, first.numbers.relative_size)
     return {**step_values(first), "severity": severity, "alerts": text_of_names(names), "changed": seconds}
 
 

@@ -16,6 +16,7 @@ from knickpoint.model.regression import (
     KnownPoint,
     Sighting,
     Status,
+    StepNumbers,
     SuspectRange,
 )
 from knickpoint.model.step import StableRegion
@@ -68,40 +69,8 @@ def _region_values(region: StableRegion, name: str) -> dict[str, Any]:
     }
 
 
-def step_values(sighting: Sighting) -> dict[str, Any]:
-    """Return the columns that a change point and a sighting share."""
-    return {
-        "line": sighting.suspect_range.line,
-        "previous": sighting.suspect_range.previous,
-        "slot": sighting.suspect_range.slot,
-        "movement": sighting.movement,
-        "interval": sighting.interval,
-        "direction": sighting.direction.value,
-        "condition": sighting.condition.value,
-        **_region_values(sighting.before, "before"),
-        **_region_values(sighting.after, "after"),
-        "before_level": _stored(sighting.before_level),
-        "after_level": _stored(sighting.after_level),
-        "deviation": _stored(sighting.deviation),
-        "size": _stored(sighting.size),
-        "relative_size": _stored(sighting.relative_size),
-        "hazard": _stored(sighting.hazard),
-        "score": _stored(sighting.score),
-        "p_value": _stored(sighting.p_value),
-        "found_order": sighting.order,
-        "method": sighting.method,
-    }
-
-
-def sighting_of(row: Values) -> Sighting:
-    """Read a row of ``sighting``."""
-    return Sighting(
-        alert=row["alert"],
-        trace_id=row["trace_id"],
-        suspect_range=SuspectRange(row["line"], row["previous"], row["slot"]),
-        movement=row["movement"],
-        direction=Direction(row["direction"]),
-        interval=row["interval"],
+def _numbers_of(row: Values) -> StepNumbers:
+    return StepNumbers(
         before=_region_of(row, "before"),
         after=_region_of(row, "after"),
         before_level=_number(row["before_level"]),
@@ -114,6 +83,50 @@ def sighting_of(row: Values) -> Sighting:
         p_value=row["p_value"],
         order=row["found_order"],
         method=row["method"],
+    )
+
+
+def _number_values(numbers: StepNumbers) -> dict[str, Any]:
+    return {
+        **_region_values(numbers.before, "before"),
+        **_region_values(numbers.after, "after"),
+        "before_level": _stored(numbers.before_level),
+        "after_level": _stored(numbers.after_level),
+        "deviation": _stored(numbers.deviation),
+        "size": _stored(numbers.size),
+        "relative_size": _stored(numbers.relative_size),
+        "hazard": _stored(numbers.hazard),
+        "score": _stored(numbers.score),
+        "p_value": _stored(numbers.p_value),
+        "found_order": numbers.order,
+        "method": numbers.method,
+    }
+
+
+def step_values(sighting: Sighting) -> dict[str, Any]:
+    """Return the columns that a change point and a sighting share."""
+    return {
+        "line": sighting.suspect_range.line,
+        "previous": sighting.suspect_range.previous,
+        "slot": sighting.suspect_range.slot,
+        "movement": sighting.movement,
+        "interval": sighting.interval,
+        "direction": sighting.direction.value,
+        "condition": sighting.condition.value,
+        **_number_values(sighting.numbers),
+    }
+
+
+def sighting_of(row: Values) -> Sighting:
+    """Read a row of ``sighting``."""
+    return Sighting(
+        alert=row["alert"],
+        trace_id=row["trace_id"],
+        suspect_range=SuspectRange(row["line"], row["previous"], row["slot"]),
+        movement=row["movement"],
+        direction=Direction(row["direction"]),
+        interval=row["interval"],
+        numbers=_numbers_of(row),
         condition=Condition(row["condition"]),
     )
 
@@ -138,18 +151,7 @@ def change_point_of(row: Values) -> ChangePoint:
         suspect_range=SuspectRange(row["line"], row["previous"], row["slot"]),
         movement=row["movement"],
         direction=Direction(row["direction"]),
-        before=_region_of(row, "before"),
-        after=_region_of(row, "after"),
-        before_level=_number(row["before_level"]),
-        after_level=_number(row["after_level"]),
-        deviation=_number(row["deviation"]),
-        size=_number(row["size"]),
-        relative_size=_number(row["relative_size"]),
-        hazard=_number(row["hazard"]),
-        score=_number(row["score"]),
-        p_value=row["p_value"],
-        order=row["found_order"],
-        method=row["method"],
+        numbers=_numbers_of(row),
         alerts=names_of(row["alerts"]),
         condition=Condition(row["condition"]),
         status=Status(row["status"]),

@@ -10,7 +10,7 @@ from typing import Final
 from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.params import decode_key
-from knickpoint.model.regression import Direction, Sighting, SuspectRange, direction_of
+from knickpoint.model.regression import Direction, Sighting, StepNumbers, SuspectRange, direction_of
 from knickpoint.model.step import StableRegion, Step
 from knickpoint.watch.detection.local_levels import NEAR, local_changes
 from knickpoint.watch.detection.recovery import conditions
@@ -49,18 +49,20 @@ def sightings_of(alert: str, frame: Frame, row: int, steps: Sequence[Step], line
                 movement=1 if step.size > 0 else -1,
                 direction=direction_of(change.size, trace.better),
                 interval=_interval(step),
-                before=_at_slots(step.before, frame),
-                after=_at_slots(step.after, frame),
-                before_level=change.before.median,
-                after_level=change.after.median,
-                deviation=change.deviation,
-                size=change.size,
-                relative_size=change.relative_size,
-                hazard=step.hazard,
-                score=step.score,
-                p_value=step.p_value,
-                order=step.order,
-                method=step.method,
+                numbers=StepNumbers(
+                    before=_at_slots(step.before, frame),
+                    after=_at_slots(step.after, frame),
+                    before_level=change.before.median,
+                    after_level=change.after.median,
+                    deviation=change.deviation,
+                    size=change.size,
+                    relative_size=change.relative_size,
+                    hazard=step.hazard,
+                    score=step.score,
+                    p_value=step.p_value,
+                    order=step.order,
+                    method=step.method,
+                ),
                 condition=condition,
             )
         )
@@ -71,8 +73,8 @@ _REFUSED: Final[Mapping[AlertDirection, Callable[[Sighting], bool]]] = {
     AlertDirection.BOTH: lambda _: False,
     AlertDirection.WORSE: lambda sighting: sighting.direction is Direction.IMPROVEMENT,
     AlertDirection.BETTER: lambda sighting: sighting.direction is Direction.REGRESSION,
-    AlertDirection.UP: lambda sighting: sighting.size < 0,
-    AlertDirection.DOWN: lambda sighting: sighting.size > 0,
+    AlertDirection.UP: lambda sighting: sighting.numbers.size < 0,
+    AlertDirection.DOWN: lambda sighting: sighting.numbers.size > 0,
 }
 
 
@@ -82,18 +84,17 @@ def refusal(alert: Alert, sighting: Sighting) -> str:
     Where nobody told which direction is better, a change is neither better nor worse and is reported
     by both kinds of alert. A step that left the local level as it was is reported by none.
     """
-    if not sighting.size:
+    numbers = sighting.numbers
+    if not numbers.size:
         return f"the median of up to {NEAR} values on each side is the same: the level did not change"
     if _REFUSED[alert.direction](sighting):
-        way = "up" if sighting.size > 0 else "down"
+        way = "up" if numbers.size > 0 else "down"
         what = way if sighting.direction is Direction.UNKNOWN else f"{way} (an {sighting.direction.value})"
         if sighting.direction is Direction.REGRESSION:
             what = f"{way} (a regression)"
         return f"the alert reports {alert.direction.value} only, this goes {what}"
-    if abs(sighting.relative_size) < alert.minimum_effect:
-        return (
-            f"the effect {abs(sighting.relative_size):.3%} is below the alert's minimum of {alert.minimum_effect:.3%}"
-        )
+    if abs(numbers.relative_size) < alert.minimum_effect:
+        return f"the effect {abs(numbers.relative_size):.3%} is below the alert's minimum of {alert.minimum_effect:.3%}"
     return ""
 
 
@@ -120,7 +121,7 @@ def moved_together(
         place = sighting.suspect_range
         positions = lines.line(place.line).positions
         member = Member(number, positions.get(place.previous, -1), positions[place.slot])
-        way = math.copysign(1, sighting.size)
+        way = math.copysign(1, sighting.numbers.size)
         rows.setdefault((groups[sighting.trace_id], way, place.line), []).append(member)
     kept: set[int] = set()
     for members in rows.values():

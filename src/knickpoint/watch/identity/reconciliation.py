@@ -22,9 +22,10 @@ def _spot(ruler: Ruler, sighting: Sighting) -> Spot | None:
 
 def _evidence(sighting: Sighting) -> float:
     """Return how far apart the levels on both sides are, in standard errors of their difference."""
-    before, after = sighting.before, sighting.after
+    numbers = sighting.numbers
+    before, after = numbers.before, numbers.after
     error = math.sqrt(before.variance / before.count + after.variance / after.count)
-    strength = abs(sighting.size) / error if error > 0 else math.inf
+    strength = abs(numbers.size) / error if error > 0 else math.inf
     return strength if not math.isnan(strength) else 0.0
 
 
@@ -38,9 +39,9 @@ def _by_authority(point: Iterable[Sighting]) -> tuple[Sighting, ...]:
         sorted(
             point,
             key=lambda sighting: (
-                sighting.method == CLUSTER,
+                sighting.numbers.method == CLUSTER,
                 -_evidence(sighting),
-                -(sighting.before.count + sighting.after.count),
+                -(sighting.numbers.before.count + sighting.numbers.after.count),
                 sighting.alert,
             ),
         )
