@@ -73,7 +73,7 @@ def test_an_older_finding_whose_word_flips_keeps_its_identity_and_its_decision(e
 
 def test_an_older_finding_with_equal_medians_changed_nothing(empty_location: str) -> None:
     found = upgraded(empty_location, after_median=100.0)
-    assert (found.size, found.direction, found.severity) == (0.0, Direction.UNKNOWN, 0.0)
+    assert (found.numbers.size, found.direction, found.severity) == (0.0, Direction.UNKNOWN, 0.0)
 
 
 def test_an_older_finding_that_came_from_nothing_is_infinite(empty_location: str) -> None:
