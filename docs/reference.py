@@ -32,6 +32,7 @@ _AREAS: Final = {
     "011": "Which commit, and in what order",
     "012": "Findings, windows of alerts, health, distributions",
     "013": "History and work, lists on the page",
+    "014": "Rooms, words and plugins",
 }
 
 
@@ -80,11 +81,11 @@ def methods() -> str:
     """Return the page of the detection methods, with their parameters and presets."""
     detect = import_module("knickpoint.detect")
     lines = ["# Detection methods", "", "Written from the code by `make docs-write`; the guide says what they do.", ""]
-    for name in sorted({*detect.METHODS, *detect.TOGETHER}):
+    for name, method in detect.METHODS.items():
         lines += [f"## {name}", "", "| parameter | by default |", "|---|---|"]
-        lines += [f"| `{key}` | `{value}` |" for key, value in detect.parameters_of(name).items()]
+        lines += [f"| `{key}` | `{value}` |" for key, value in method.parameters.items()]
         lines.append("")
-        presets: Mapping[str, Mapping[str, object]] = detect.presets_of(name)
+        presets: Mapping[str, Mapping[str, object]] = method.presets
         for preset, values in presets.items():
             settings = ", ".join(f"`{key}={value}`" for key, value in values.items())
             lines += [f"Preset `{preset}`: {settings}.", ""]

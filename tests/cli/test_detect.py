@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Knick, Ran
 
-from knickpoint.detect import METHODS, TOGETHER
+from knickpoint.detect import METHODS
 
 
 class Terminal(io.TextIOWrapper):
@@ -90,7 +90,7 @@ def test_releases_that_are_no_positions_are_refused(detect: Detect, releases: st
 
 def test_every_method_is_listed_with_its_parameters(detect: Detect) -> None:
     found = {row["method"]: row for row in detect.found("--methods", given="")}
-    assert set(found) == {*METHODS, *TOGETHER}
+    assert set(found) == set(METHODS)
     assert "perfherder" in found["t_test"]["presets"]
     assert "k=0" in found["cluster"]["parameters"]
     assert "scale=noise" in found["e_divisive_joint"]["parameters"]

@@ -9,7 +9,7 @@ import pytest
 
 from knickpoint.calc import FOLDS, FUNCTIONS
 from knickpoint.detect import judge, parameters_of, presets_of
-from knickpoint.detect.methods.cluster.method import PRESETS, cluster_traces
+from knickpoint.detect.methods.cluster.method import PRESETS, detect_cluster
 from knickpoint.detect.parameters import describe
 from knickpoint.detect.window_fits.fit import KINDS
 
@@ -47,7 +47,7 @@ def test_the_page_of_verdicts_names_every_parameter() -> None:
 
 
 def test_the_page_of_clusters_names_every_parameter_and_preset() -> None:
-    assert _missing("detect/cluster.md", set(describe(cluster_traces))) == set()
+    assert _missing("detect/cluster.md", set(describe(detect_cluster))) == set()
     assert all(f"preset={name}" in (_GUIDE / "detect" / "cluster.md").read_text(encoding="utf-8") for name in PRESETS)
 
 

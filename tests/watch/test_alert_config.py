@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from knickpoint.detect import METHODS
+from knickpoint.detect import METHODS, MethodKind
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import ConfigError
@@ -110,7 +110,7 @@ def test_a_bad_alert_keeps_all_from_being_applied(world: World) -> None:
     assert world.store.findings.alerts.stored() == {}
 
 
-@pytest.mark.parametrize("method", [*METHODS, "cluster"])
+@pytest.mark.parametrize("method", [name for name in METHODS if METHODS[name].kind is not MethodKind.JOINT])
 @pytest.mark.parametrize("window", [0, 50, 200])
 def test_usual_windows_are_good_for_every_method(method: str, window: int) -> None:
     check_alert(Alert("a", method=method, window=window))

@@ -7,38 +7,41 @@
     for step in find_steps(values):                    # 1-D, nan where a commit has no value
         print(step.index, step.relative_size)
 
-``find_steps`` is the one door for one series, ``find_steps_many`` for a frame of traces x commits, and
-``explain`` gives everything that a method decided. The methods are functions of this package, too, and
-accept what ``find_steps`` does.
+``find_steps`` takes one series, ``find_steps_many`` a frame of traces x commits, and ``explain`` gives everything that a
+method decided. ``explain_jointly`` looks at several series together, ``find_clusters`` groups those of one shape. Each
+method is a function of this package, too: ``e_divisive(values, …)`` is ``explain(values, method="e_divisive", …)``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import wraps
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from knickpoint.detect.batch import find_steps_many
-from knickpoint.detect.registry import METHODS, TOGETHER
-from knickpoint.detect.single_series import explain, find_steps, parameters_of, presets_of
+from knickpoint.detect.method import Method, MethodKind
+from knickpoint.detect.registry import METHODS, judges_groups, load_method, parameters_of, presets_of
+from knickpoint.detect.several_series import explain_jointly, find_clusters
+from knickpoint.detect.single_series import explain, find_steps
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from knickpoint.model.step import Detection
+    from collections.abc import Callable, Mapping
 
 __all__ = [
     "METHODS",
-    "TOGETHER",
+    "Method",
+    "MethodKind",
     "catapult",
     "cluster",
     "e_divisive",
     "e_divisive_joint",
     "explain",
+    "explain_jointly",
+    "find_clusters",
     "find_steps",
     "find_steps_many",
     "judge",
+    "judges_groups",
+    "load_method",
     "modes",
     "parameters_of",
     "presets_of",
@@ -47,31 +50,36 @@ __all__ = [
     "threshold",
 ]
 
-_ELSEWHERE: Final = {
-    "judge": "knickpoint.detect.judgement",
-    **TOGETHER,
+_RUN: Final[Mapping[MethodKind, Callable[..., object]]] = {
+    MethodKind.SERIES: explain,
+    MethodKind.JOINT: explain_jointly,
+    MethodKind.GROUP: find_clusters,
 }
 
 
-def _method(name: str) -> Callable[..., Detection]:
-    from knickpoint.detect.registry import load_method
+def _function_of(name: str) -> Callable[..., object]:
+    """Return the function of the method ``name``: its documentation and signature, with its parameters checked."""
+    method = load_method(name)
+    run = _RUN[method.kind]
 
-    @wraps(load_method(name).detect)
-    def detect(values: ArrayLike, **parameters: Any) -> Detection:
-        return explain(values, method=name, **parameters)
+    @wraps(method.detect)
+    def detect(*series: Any, **parameters: Any) -> object:
+        return run(*series, method=name, **parameters)
 
     detect.__name__ = detect.__qualname__ = name
     return detect
 
 
 def __getattr__(name: str) -> Any:
-    """Import a method when it is first asked for."""
-    if name in METHODS and name in __all__:
-        found: Any = _method(name)
-    elif name in _ELSEWHERE:
-        found = getattr(import_module(_ELSEWHERE[name]), name)
-    else:
+    """Import a method, or ``judge``, when it is first asked for."""
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "judge":
+        from knickpoint.detect.judgement import judge
+
+        found: Any = judge
+    else:
+        found = _function_of(name)
     globals()[name] = found
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from functools import partial
 from itertools import chain
@@ -11,18 +10,19 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from knickpoint.detect.measured_series import check_frame
-from knickpoint.detect.parameters import resolve
-from knickpoint.detect.registry import Method, load_method
+from knickpoint.detect.method import Method, MethodKind
+from knickpoint.detect.registry import load_method
+from knickpoint.detect.threads import available_threads
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.frame import Frame
-from knickpoint.model.step import Step
+from knickpoint.model.step import Detection, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["available_threads", "find_steps_many"]
+__all__ = ["find_steps_many"]
 
 _PROCESSES_FROM: Final = 1_000_000
 """Values in a frame from which starting processes (about 0.3 s each) pays for a method that threads do not speed up."""
@@ -31,20 +31,15 @@ _BLOCK: Final = 64
 """Series handed over at a time: enough to make the hand-over cheap, few enough to spread the end evenly."""
 
 
-def available_threads() -> int:
-    """Count the cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0)) or 1
-    return os.cpu_count() or 1
-
-
-def _block(frame: NDArray[np.float64], first: int, *, method: Method, arguments: dict[str, Any]) -> list[list[Step]]:
+def _block(
+    frame: NDArray[np.float64], first: int, *, method: Method[Detection], arguments: dict[str, Any]
+) -> list[list[Step]]:
     if method.detect_many is not None:
         return [list(steps) for steps in method.detect_many(frame, **arguments)]
     found: list[list[Step]] = []
     for row, values in enumerate(frame, start=first):
         try:
-            found.append(list(method.detect(values, **arguments, **method.lean).steps))
+            found.append(list(method.detect(values, **arguments, **method.without_candidates).steps))
         except SeriesError as error:
             where = f"trace {row}, {error.where}" if error.where else f"trace {row}"
             raise SeriesError(error.message, where=where, remedy=error.remedy) from error
@@ -59,17 +54,19 @@ def _in_blocks(frame: NDArray[np.float64], size: int) -> Iterator[tuple[NDArray[
     return ((frame[first : first + size], first) for first in range(0, len(frame), size))
 
 
-def _alone(chosen: Method, frame: NDArray[np.float64], arguments: dict[str, Any]) -> list[list[Step]]:
+def _alone(chosen: Method[Detection], frame: NDArray[np.float64], arguments: dict[str, Any]) -> list[list[Step]]:
     blocks = _in_blocks(frame, _BLOCK)
     return list(
         chain.from_iterable(_block(block, first, method=chosen, arguments=arguments) for block, first in blocks)
     )
 
 
-def _share(chosen: Method, frame: NDArray[np.float64], arguments: dict[str, Any], workers: int) -> list[list[Step]]:
+def _share(
+    chosen: Method[Detection], frame: NDArray[np.float64], arguments: dict[str, Any], workers: int
+) -> list[list[Step]]:
     size = max(1, min(_BLOCK, -(-len(frame) // (4 * workers))))
     blocks, firsts = zip(*_in_blocks(frame, size), strict=True)
-    if chosen.threads:
+    if chosen.releases_gil:
         from concurrent.futures import ThreadPoolExecutor
 
         run: Callable[..., list[list[Step]]] = partial(_block, method=chosen, arguments=arguments)
@@ -109,13 +106,13 @@ def find_steps_many(
         SeriesError: the frame is not a matrix of finite or missing numbers.
         InputError: as :func:`knickpoint.detect.explain`, or fewer than one thread.
     """
-    chosen = load_method(method)
-    arguments = resolve(chosen.detect, chosen.name, chosen.presets, parameters)
+    chosen: Method[Detection] = load_method(method, MethodKind.SERIES)
+    arguments = chosen.arguments(parameters)
     matrix = check_frame(frame.values if isinstance(frame, Frame) else frame)
     workers = available_threads() if threads is None else threads
     if workers < 1:
         raise InputError(f"threads is {threads}", remedy="Give 1 or more, or leave it out to use every core.")
     workers = min(workers, len(matrix))
-    if workers <= 1 or not (chosen.threads or matrix.size >= _PROCESSES_FROM):
+    if workers <= 1 or not (chosen.releases_gil or matrix.size >= _PROCESSES_FROM):
         return _alone(chosen, matrix, arguments)
     return _share(chosen, matrix, arguments, workers)

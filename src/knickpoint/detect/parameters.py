@@ -27,11 +27,11 @@ from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hi
 
 from knickpoint.model.errors import InputError
 
-__all__ = ["CANDIDATES", "Value", "describe", "effective", "resolve"]
+__all__ = ["CANDIDATES", "Value", "describe", "effective", "resolve", "takes"]
 
 CANDIDATES: Final = "candidates"
-"""A method whose refused candidates take time to describe has this parameter, a ``bool``, to leave them out. It is
-the doors' to set: ``explain`` asks for candidates, ``find_steps`` does not."""
+"""A method whose rejected candidates take time to describe has this parameter, a ``bool``, to leave them out. Users do
+not set it: ``explain`` asks for candidates, ``find_steps`` does not."""
 
 Value = bool | int | float | str | None | tuple[int, ...] | tuple[float, ...]
 
@@ -56,6 +56,12 @@ def _kinds(method: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
     probe.__annotations__ = {parameter.name: parameter.annotation for parameter in own}
     hints = get_type_hints(probe, globalns=getattr(inspect.unwrap(method), "__globals__", {}))
     return {parameter.name: (hints[parameter.name], parameter.default) for parameter in own}
+
+
+@cache
+def takes(method: Callable[..., Any], name: str) -> bool:
+    """Say whether ``method`` has a parameter ``name``."""
+    return name in inspect.signature(method).parameters
 
 
 def describe(method: Callable[..., Any]) -> dict[str, Value]:

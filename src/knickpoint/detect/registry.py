@@ -1,54 +1,44 @@
-"""The methods by name. Their modules are imported when they are first used."""
+"""The methods by name: the built-in ones, and those that other packages register as ``knickpoint.methods``.
+
+A method is imported when it is first used. The entry points of other packages are read when a name is not built in, or
+when all names are listed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from inspect import signature
 from typing import Any, Final
 
-from knickpoint.detect.parameters import CANDIDATES, Value, describe
-from knickpoint.model.errors import InputError
-from knickpoint.model.step import Detection, Step
+from knickpoint.detect.method import Method, MethodKind
+from knickpoint.detect.parameters import Value
+from knickpoint.model.errors import InputError, PluginError
+from knickpoint.plugins import Plugin, find_plugins
 
-__all__ = ["METHODS", "TOGETHER", "Method", "describe_method", "load_method"]
+__all__ = ["ENTRY_POINTS", "METHODS", "judges_groups", "load_method", "parameters_of", "presets_of"]
 
-METHODS: Final[Mapping[str, str]] = {
-    "catapult": "knickpoint.detect.methods.catapult.method",
-    "default": "knickpoint.detect.methods.default.method",
-    "e_divisive": "knickpoint.detect.methods.e_divisive.method",
-    "modes": "knickpoint.detect.methods.modes.method",
-    "step_fit": "knickpoint.detect.methods.step_fit.method",
-    "t_test": "knickpoint.detect.methods.t_test.method",
-    "threshold": "knickpoint.detect.methods.threshold.method",
+ENTRY_POINTS: Final = "knickpoint.methods"
+"""The group of entry points under which other packages register methods."""
+
+_BUILT_IN: Final[Mapping[str, str]] = {
+    "catapult": "knickpoint.detect.methods.catapult.method:METHOD",
+    "cluster": "knickpoint.detect.methods.cluster.method:METHOD",
+    "default": "knickpoint.detect.methods.default.method:METHOD",
+    "e_divisive": "knickpoint.detect.methods.e_divisive.method:METHOD",
+    "e_divisive_joint": "knickpoint.detect.methods.e_divisive.joint:METHOD",
+    "modes": "knickpoint.detect.methods.modes.method:METHOD",
+    "step_fit": "knickpoint.detect.methods.step_fit.method:METHOD",
+    "t_test": "knickpoint.detect.methods.t_test.method:METHOD",
+    "threshold": "knickpoint.detect.methods.threshold.method:METHOD",
 }
-"""Method name to module. The module defines ``detect_NAME``, and may define ``PRESETS`` (name of a preset
-to parameters), ``THREADS`` (True when nearly all its time is spent in kernels, which let other threads run), and
-``detect_NAME_many``, which takes some rows of a frame at once and returns the steps of each."""
+"""Name to module and attribute, as in an entry point."""
 
-TOGETHER: Final[Mapping[str, str]] = {
-    "cluster": "knickpoint.detect.methods.cluster.method",
-    "e_divisive_joint": "knickpoint.detect.methods.e_divisive.joint",
+_TAKES: Final = {
+    MethodKind.SERIES: "one series",
+    MethodKind.JOINT: "several series together",
+    MethodKind.GROUP: "groups of traces",
 }
-"""What looks at many series at once: name to module, which defines a function of this name and ``PRESETS``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """Hold a method's function, its presets, and whether threads share the work of many series.
-
-    ``lean`` are the arguments that leave out what only ``explain`` wants. ``detect_many`` gives the same steps for
-    many rows in less time than one by one.
-    """
-
-    name: str
-    detect: Callable[..., Detection]
-    presets: Mapping[str, Mapping[str, Value]]
-    threads: bool
-    lean: Mapping[str, bool]
-    detect_many: Callable[..., Sequence[Sequence[Step]]] | None
 
 
 def _canonical(name: object) -> str:
@@ -56,39 +46,79 @@ def _canonical(name: object) -> str:
 
 
 @cache
-def load_method(name: str) -> Method:
-    """Import the method ``name``; hyphens count as underscores.
+def _plugins() -> Mapping[str, Plugin]:
+    return find_plugins(ENTRY_POINTS, _BUILT_IN)
+
+
+def _load_plugin(plugin: Plugin) -> Method[Any]:
+    method = plugin.load()
+    if not isinstance(method, Method):
+        raise plugin.error(f"{plugin.entry_point.value} is {type(method).__name__}, not knickpoint.detect.Method")
+    if method.name != plugin.name:
+        raise plugin.error(f"{plugin.entry_point.value} is the method {method.name!r}, not {plugin.name!r}")
+    return method
+
+
+@cache
+def load_method(name: str, kind: MethodKind | None = None) -> Method[Any]:
+    """Import the method ``name``, which has to be of ``kind`` where one is given; hyphens count as underscores.
 
     Raises:
-        InputError: there is no such method.
+        InputError: there is no such method, or it is of another kind.
+        PluginError: the package that registers it is broken.
     """
     canonical = _canonical(name)
-    if canonical not in METHODS:
+    if canonical in _BUILT_IN:
+        module, _, attribute = _BUILT_IN[canonical].partition(":")
+        method: Method[Any] = getattr(import_module(module), attribute)
+    elif canonical in _plugins():
+        method = _load_plugin(_plugins()[canonical])
+    else:
+        raise InputError(f"there is no method {name!r}", remedy=f"The methods are: {', '.join(METHODS)}.")
+    if kind and method.kind is not kind:
+        others = (other for other, known in METHODS.items() if known.kind is kind)
         raise InputError(
-            f"there is no method {name!r}",
-            remedy=f"The methods for one series are: {', '.join(sorted(METHODS))}; for many: {', '.join(sorted(TOGETHER))}.",
+            f"the method {name} takes {_TAKES[method.kind]}, not {_TAKES[kind]}",
+            remedy=f"The methods for {_TAKES[kind]} are: {', '.join(others)}.",
         )
-    module: Any = import_module(METHODS[canonical])
-    detect: Callable[..., Detection] = getattr(module, f"detect_{canonical}")
-    return Method(
-        name=canonical,
-        detect=detect,
-        presets=getattr(module, "PRESETS", {}),
-        threads=getattr(module, "THREADS", False),
-        lean={CANDIDATES: False} if CANDIDATES in signature(detect).parameters else {},
-        detect_many=getattr(module, f"detect_{canonical}_many", None),
-    )
+    return method
 
 
-def describe_method(name: str) -> tuple[dict[str, Value], Mapping[str, Mapping[str, Value]]]:
-    """Return the parameters of a method with their defaults, and its presets; of what looks at many series, too.
+class _Methods(Mapping[str, Method[Any]]):
+    """Map the names of all methods, sorted, to the methods; an item is imported when it is asked for."""
 
-    Raises:
-        InputError: there is no such method.
-    """
-    canonical = _canonical(name)
-    if canonical in TOGETHER:
-        module: Any = import_module(TOGETHER[canonical])
-        return describe(getattr(module, canonical)), module.PRESETS
-    method = load_method(name)
-    return describe(method.detect), method.presets
+    def __getitem__(self, name: str) -> Method[Any]:
+        if name not in self:
+            raise KeyError(name)
+        return load_method(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _BUILT_IN or name in _plugins()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted({*_BUILT_IN, *_plugins()}))
+
+    def __len__(self) -> int:
+        return len(_BUILT_IN) + len(_plugins())
+
+
+METHODS: Final[Mapping[str, Method[Any]]] = _Methods()
+"""Every method by name, of all kinds."""
+
+
+def judges_groups(name: str) -> bool:
+    """Say whether the method ``name`` judges groups of traces; one that is not installed any more does not."""
+    try:
+        return load_method(name).kind is MethodKind.GROUP
+    except (InputError, PluginError):
+        return False
+
+
+def parameters_of(method: str) -> dict[str, Value]:
+    """Return the parameters of ``method`` with their defaults. Raises ``InputError`` when there is no such method."""
+    return load_method(method).parameters
+
+
+def presets_of(method: str) -> Mapping[str, Mapping[str, Value]]:
+    """Return the presets of ``method``: name to parameters. Raises ``InputError`` as :func:`parameters_of`."""
+    return load_method(method).presets

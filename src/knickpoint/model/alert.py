@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
 
-__all__ = ["CLUSTER", "Alert", "AlertDirection"]
-
-CLUSTER: Final = "cluster"
-"""The method that judges the traces of a group by their centroid, not each by its own values."""
+__all__ = ["Alert", "AlertDirection"]
 
 
 class AlertDirection(Enum):
@@ -32,8 +28,8 @@ class Alert:
         query: text of a query; "" matches every trace.
         repository: name, "" for every repository.
         line: name of the line to look at, "" for the repository's default line.
-        group_by: params; traces with equal values of them are judged together by ``method="cluster"``
-            and counted together for ``minimum_traces``.
+        group_by: params; traces with equal values of them form a group. A method for groups, such as ``cluster``, judges
+            a group together, and ``minimum_traces`` counts within it.
         method: name of a detection method.
         parameters: the method's parameters.
         direction: which movements to report.

@@ -13,6 +13,7 @@
     │   ├── AbsentError       what an id stands for is not there
     │   └── BusyError         somebody else is writing for longer than we waited
     ├── ConfigError           knickpoint.toml or the environment of an instance
+    │   └── PluginError       an installed package that adds a method or a format is broken
     └── ServiceError          a port, a server or a network peer that does not do its part
 """
 
@@ -27,6 +28,7 @@ __all__ = [
     "InputError",
     "KnickpointError",
     "ParamsError",
+    "PluginError",
     "QueryError",
     "SeriesError",
     "ServiceError",
@@ -91,6 +93,10 @@ class BusyError(StoreError):
 
 class ConfigError(KnickpointError):
     """The configuration of an instance cannot be used."""
+
+
+class PluginError(ConfigError):
+    """An installed package that adds a part to Knickpoint is broken, or takes a name that is taken."""
 
 
 class ServiceError(KnickpointError):

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect import METHODS, cluster, find_steps, parameters_of, presets_of
-from knickpoint.model.alert import CLUSTER, Alert
+from knickpoint.detect import METHODS, MethodKind, find_clusters, find_steps, judges_groups
+from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.query import parse_query
 from knickpoint.watch.detection.clusters import narrowest
@@ -35,14 +35,15 @@ def check_alert(alert: Alert) -> None:
     except InputError as error:
         raise ConfigError(f"the query cannot be read: {error.message}", where=where, remedy=error.remedy) from error
     method = alert.method.replace("-", "_")
-    if method not in {*METHODS, CLUSTER}:
+    if method not in METHODS or METHODS[method].kind is MethodKind.JOINT:
+        usable = (name for name, known in METHODS.items() if known.kind is not MethodKind.JOINT)
         raise ConfigError(
-            f"there is no method {alert.method!r}",
+            f"there is no method {alert.method!r}{' for alerts' if method in METHODS else ''}",
             where=where,
-            remedy=f"The methods are: {', '.join(sorted({*METHODS, CLUSTER}))}.",
+            remedy=f"The methods are: {', '.join(usable)}.",
         )
-    if method != CLUSTER:
-        known = {*parameters_of(alert.method), *(["preset"] if presets_of(alert.method) else [])}
+    if METHODS[method].kind is MethodKind.SERIES:
+        known = {*METHODS[method].parameters, *(["preset"] if METHODS[method].presets else [])}
         strange = sorted(set(alert.parameters) - known)
         if strange:
             raise ConfigError(
@@ -75,10 +76,10 @@ def reason_against(alert: Alert, repositories: Collection[str]) -> str:
 def _probe(method: str, parameters: str, window: int) -> tuple[str, str]:
     """Return what is wrong with the parameters or the window, and the remedy; two empty texts for nothing."""
     try:
-        if method == CLUSTER:
+        if judges_groups(method):
             given = json.loads(parameters)
             width = narrowest(given)
-            return _probe_together(given, min(window, width) if window else width)
+            return _probe_together(method, given, min(window, width) if window else width)
         return _probe_alone(method, json.loads(parameters), window)
     except InputError as error:
         return error.message, error.remedy
@@ -103,15 +104,15 @@ def _probe_alone(method: str, parameters: Mapping[str, Any], window: int) -> tup
     )
 
 
-def _probe_together(parameters: Mapping[str, Any], width: int) -> tuple[str, str]:
+def _probe_together(method: str, parameters: Mapping[str, Any], width: int) -> tuple[str, str]:
     """Probe both ends of the part of a window in which a step counts: the rest is left to other windows."""
     rows = max(4, int(parameters.get("minimum_members", 1)))
     keys = [f",probe={row}," for row in range(rows)]
     for step in (width // 4, width - width // 4 - 1):
-        clusters = cluster(np.tile(_level(width, step), (rows, 1)), keys, **parameters)
+        clusters = find_clusters(np.tile(_level(width, step), (rows, 1)), keys, method=method, **parameters)
         if not any(one.step is not None and one.interesting for one in clusters):
             return (
-                f"in windows of {width} measured commits the method cluster misses steps, however large",
+                f"in windows of {width} measured commits the method {method} misses steps, however large",
                 "Give a larger window, or a smaller edge: a quarter of the window, or less.",
             )
     return "", ""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect import explain
-from knickpoint.model.alert import CLUSTER, Alert
+from knickpoint.detect import explain, judges_groups
+from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Repository, SlottedCommit
 from knickpoint.model.errors import AbsentError, HistoryError, InputError
 from knickpoint.model.frame import Frame, Trace
@@ -108,7 +108,7 @@ def _not_watched(alert: Alert, repository: Repository, trace: Trace) -> str:
         return f"the alert watches the repository {alert.repository!r}"
     if not parse_query(alert.query).matches(decode_key(trace.key)):
         return f"the query {alert.query!r} does not match the trace"
-    if alert.method == CLUSTER:
+    if judges_groups(alert.method):
         return f"the method {alert.method} judges traces together; this one has no verdict of its own"
     return ""
 

@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.alert import CLUSTER, Alert
+from knickpoint.detect import judges_groups
+from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line
 from knickpoint.model.regression import Sighting
 from knickpoint.store import Store
@@ -52,7 +53,7 @@ def _filtered(job: Job, looks: Iterator[Look], lines: Lines) -> Iterator[Look]:
         return
     held = list(single)
     digests = np.array([one.digest for one in held], dtype=np.uint64)
-    if alert.method != CLUSTER:
+    if not judges_groups(alert.method):
         digests = fold(alert, [one.trace for one in held], digests)
     groups = {one.trace.id: group_key(alert, one.trace) for one in held}
     kept: dict[int, list[Sighting]] = {}

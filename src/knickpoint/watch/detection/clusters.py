@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect import cluster
+from knickpoint.detect import find_clusters
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.alert import Alert
 from knickpoint.model.cluster import Cluster
@@ -114,12 +114,12 @@ class _Seen:
 
 
 def _seen_in(
-    values: NDArray[np.float64], columns: NDArray[np.int64], width: int, keys: list[str], parameters: Mapping[str, Any]
+    values: NDArray[np.float64], columns: NDArray[np.int64], width: int, keys: list[str], alert: Alert
 ) -> Iterator[_Seen]:
     """Yield the steps of the clusters in each window of ``width`` of the ``columns``."""
     for whole, part in windows(int(columns.size), width):
         block = values[:, columns[whole.start : whole.stop]]
-        for found in cluster(block, keys, **parameters):
+        for found in find_clusters(block, keys, method=alert.method, **alert.parameters):
             if found.step is None or not found.interesting or whole.start + found.step.index not in part:
                 continue
             column = int(columns[whole.start + found.step.index])
@@ -163,7 +163,7 @@ def _cluster_group(frame: Frame, alert: Alert, known: Mapping[int, Sequence[int]
     keys = [trace.key for trace in frame.traces]
     at: dict[int, list[_Seen]] = defaultdict(list)
     for width in widths(int(columns.size), narrowest(alert.parameters)):
-        for step in _seen_in(looked_at, columns, width, keys, alert.parameters):
+        for step in _seen_in(looked_at, columns, width, keys, alert):
             for row in step.cluster.members:
                 at[row].append(step)
     steps = tuple(

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint import __version__
-from knickpoint.model.alert import CLUSTER, Alert
+from knickpoint.detect import judges_groups
+from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.store import Store
@@ -45,7 +46,7 @@ def definition_of(alert: Alert) -> dict[str, Any]:
 
 def counts_together(alert: Alert) -> bool:
     """Say whether what ``alert`` reports of a trace depends on the other traces of its group."""
-    return alert.minimum_traces > 1 or alert.method == CLUSTER
+    return alert.minimum_traces > 1 or judges_groups(alert.method)
 
 
 def _number(digest: bytes) -> int:
@@ -149,7 +150,7 @@ def unjudged(
     if not known.any():
         return ids
     digester = Digester(alert, line, lines)
-    groups = _Groups(alert) if alert.method == CLUSTER and alert.window else None
+    groups = _Groups(alert) if judges_groups(alert.method) and alert.window else None
     digests: list[NDArray[np.uint64]] = []
     traces: list[Trace] = []
     for frame in store.frames.blocks(line, ids, memory=_BLOCK_BYTES):

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect import find_steps_many
-from knickpoint.model.alert import CLUSTER, Alert
+from knickpoint.detect import find_steps_many, judges_groups
+from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.regression import Sighting
@@ -130,7 +130,7 @@ def look(
     Errors are those of :func:`knickpoint.detect.find_steps_many`.
     """
     looker = _Looker(store, alert, line, lines, Digester(alert, line, lines))
-    if alert.method == CLUSTER:
+    if judges_groups(alert.method):
         for grouped in look_together(store, alert, line, trace_ids):
             piece = _Piece(grouped.frame, 0, grouped.spans)
             yield from looker.looks(piece, grouped.steps, group_anchor=grouped.anchor)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from knickpoint.model.alert import CLUSTER
+from knickpoint.detect import judges_groups
 from knickpoint.model.regression import Condition, KnownPoint, PointUpdate, Sighting, SuspectRange, Transition
 from knickpoint.watch.identity.point_matching import Ruler, Spot, pair_up
 
@@ -39,7 +39,7 @@ def _by_authority(point: Iterable[Sighting]) -> tuple[Sighting, ...]:
         sorted(
             point,
             key=lambda sighting: (
-                sighting.numbers.method == CLUSTER,
+                judges_groups(sighting.numbers.method),
                 -_evidence(sighting),
                 -(sighting.numbers.before.count + sighting.numbers.after.count),
                 sighting.alert,

@@ -1,4 +1,4 @@
-"""Group series by shape, for ``knick detect --method cluster``."""
+"""Group series by shape, for ``knick detect`` with a method that judges groups, such as ``cluster``."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ def _evidence(one: Cluster) -> dict[str, Any]:
     return {name: plain(value) for name, value in (fields | {"step": one.step, "evidence": one.evidence}).items()}
 
 
-def show_clusters(series: Sequence[NamedSeries], parameters: dict[str, Any], output: OutputFormat) -> None:
-    """Print the clusters of ``series``, the strongest step first, one row each; JSON has their evidence, too."""
-    from knickpoint.detect import cluster
+def show_clusters(series: Sequence[NamedSeries], method: str, parameters: dict[str, Any], output: OutputFormat) -> None:
+    """Print the clusters that ``method`` makes of ``series``, the strongest step first, one row each; JSON has their evidence, too."""
+    from knickpoint.detect import find_clusters
 
     positions, frame = aligned(series)
-    found = cluster(frame, [_key(one.id) for one in series], **parameters)
+    found = find_clusters(frame, [_key(one.id) for one in series], method=method, **parameters)
     rows: list[dict[str, Any]] = [
         {
             "cluster": number,

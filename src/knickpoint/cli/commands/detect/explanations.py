@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from knickpoint.cli.commands.detect.joint import detect_together, is_joint
+from knickpoint.cli.commands.detect.joint import detect_together
 from knickpoint.cli.commands.detect.positions import in_rows
 from knickpoint.cli.commands.detect.series_csv import NamedSeries
 from knickpoint.cli.evidence import check_lines, detection_lines, plain, verdict_on
@@ -71,10 +71,10 @@ def show_explanations(
     series: Sequence[NamedSeries], method: str, parameters: dict[str, str], output: OutputFormat
 ) -> None:
     """Print all candidates of each series with every number: as text, as JSON, or as CSV with a row for each check."""
-    from knickpoint.detect import explain
+    from knickpoint.detect import MethodKind, explain, load_method
 
-    if is_joint(method):
-        explained = detect_together(series, parameters)
+    if load_method(method).kind is MethodKind.JOINT:
+        explained = detect_together(series, method, parameters)
     else:
         explained = [
             (one, explain(one.values, method=method, **in_rows(one, parameters))) for one in series if one.positions

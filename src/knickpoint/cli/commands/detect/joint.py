@@ -1,9 +1,9 @@
-"""Find the steps of all series of a file together, for ``knick detect --method e_divisive_joint``."""
+"""Find the steps of all series of a file together, for ``knick detect`` with a joint method, such as ``e_divisive_joint``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from knickpoint.cli.commands.detect.clusters import aligned
 from knickpoint.cli.commands.detect.series_csv import NamedSeries
@@ -11,22 +11,17 @@ from knickpoint.cli.commands.detect.series_csv import NamedSeries
 if TYPE_CHECKING:
     from knickpoint.model.step import Detection
 
-__all__ = ["detect_together", "is_joint"]
-
-_JOINT: Final = "e_divisive_joint"
+__all__ = ["detect_together"]
 
 
-def is_joint(method: str) -> bool:
-    """Say whether ``method`` looks at all series together."""
-    return method.replace("-", "_") == _JOINT
-
-
-def detect_together(series: Sequence[NamedSeries], parameters: dict[str, Any]) -> list[tuple[NamedSeries, Detection]]:
-    """Return the series over the positions of all, and what was decided about each."""
-    from knickpoint.detect import e_divisive_joint
+def detect_together(
+    series: Sequence[NamedSeries], method: str, parameters: dict[str, Any]
+) -> list[tuple[NamedSeries, Detection]]:
+    """Return the series over the positions of all, and what ``method`` decided about each."""
+    from knickpoint.detect import explain_jointly
 
     positions, frame = aligned(series)
-    found = e_divisive_joint(frame, **parameters)
+    found = explain_jointly(frame, method=method, **parameters)
     return [
         (NamedSeries(one.id, tuple(positions), values), detection)
         for one, values, detection in zip(series, frame, found, strict=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import numpy as np
 
-from knickpoint.cli.commands.detect.joint import detect_together, is_joint
+from knickpoint.cli.commands.detect.joint import detect_together
 from knickpoint.cli.commands.detect.positions import in_rows, names_positions
 from knickpoint.cli.commands.detect.series_csv import NamedSeries, read_series
 from knickpoint.cli.options import read_pairs
@@ -170,14 +170,16 @@ def command(
     if list_methods:
         _show_methods(output)
         return
+    from knickpoint.detect import MethodKind, load_method
+
     parameters = read_pairs(settings, "--set")
     _refuse_reserved(parameters)
-    clustered = method.replace("-", "_") == "cluster"
+    kind = load_method(method).kind
     if explained and newest:
         raise InputError(
             "a verdict on the newest rows comes with its reason", where="--explain", remedy="Leave out --explain."
         )
-    if explained and clustered:
+    if explained and kind is MethodKind.GROUP:
         raise InputError(
             "clusters come with their evidence in JSON", where="--explain", remedy="Give --format json instead."
         )
@@ -186,10 +188,10 @@ def command(
             "the newest rows are judged by the default method", where="--newest", remedy="Leave out --method."
         )
     series = read_series(*_read(file))
-    if clustered:
+    if kind is MethodKind.GROUP:
         from knickpoint.cli.commands.detect.clusters import show_clusters
 
-        show_clusters(series, parameters, output)
+        show_clusters(series, method, parameters, output)
     elif explained:
         from knickpoint.cli.commands.detect.explanations import show_explanations
 
@@ -203,8 +205,10 @@ def command(
 
 
 def _show_steps(series: list[NamedSeries], method: str, parameters: dict[str, str], output: OutputFormat) -> None:
-    if is_joint(method):
-        found = [(one, detection.steps) for one, detection in detect_together(series, parameters)]
+    from knickpoint.detect import MethodKind, load_method
+
+    if load_method(method).kind is MethodKind.JOINT:
+        found = [(one, detection.steps) for one, detection in detect_together(series, method, parameters)]
     else:
         detect = _one_by_one if names_positions(parameters) else _detect
         found = [(one, tuple(steps)) for one, steps in zip(series, detect(series, method, parameters), strict=True)]
@@ -214,15 +218,15 @@ def _show_steps(series: list[NamedSeries], method: str, parameters: dict[str, st
 
 
 def _show_methods(output: OutputFormat) -> None:
-    from knickpoint.detect import METHODS, TOGETHER, parameters_of, presets_of
+    from knickpoint.detect import METHODS
 
     rows = [
         {
             "method": name,
-            "parameters": [f"{key}={value}" for key, value in parameters_of(name).items() if key not in _RESERVED],
-            "presets": list(presets_of(name)),
+            "parameters": [f"{key}={value}" for key, value in known.parameters.items() if key not in _RESERVED],
+            "presets": list(known.presets),
         }
-        for name in sorted({*METHODS, *TOGETHER})
+        for name, known in METHODS.items()
     ]
     columns = (Column("method"), Column("parameters", text=" ".join), Column("presets", text=" ".join))
     show(columns, rows, output)

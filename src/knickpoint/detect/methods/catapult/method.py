@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import power_of_two, read_series
+from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.steps import build_steps, stable_region
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Check, Detection, StableRegion
 
-__all__ = ["Split", "detect_catapult", "energies", "filter_checks", "find_splits"]
+__all__ = ["METHOD", "Split", "detect_catapult", "energies", "filter_checks", "find_splits"]
 
 _LONGEST_TEST: Final = 20
 """Values around a split that the permutation test looks at."""
@@ -270,3 +271,6 @@ def detect_catapult(
         tuple(sorted((candidate for candidate, _ in judged), key=lambda each: each.index)),
         {"values looked at": float(newest.size)},
     )
+
+
+METHOD: Final = Method("catapult", MethodKind.SERIES, detect_catapult)

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import wraps
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knickpoint import native
-from knickpoint.detect.batch import available_threads
+from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.methods.cluster.kmeans import automatic_k, random_start, skia_iterations, spread_start
 from knickpoint.detect.methods.cluster.normalisation import as_matrix, normalise
-from knickpoint.detect.parameters import Value, resolve
+from knickpoint.detect.parameters import Value
 from knickpoint.detect.steps import build_step
+from knickpoint.detect.threads import available_threads
 from knickpoint.detect.window_fits.fit_skia import fit_as_skia
 from knickpoint.detect.window_fits.rule_text import read_rule
 from knickpoint.detect.window_fits.rules import Rule, explain_window, judge, judge_as_skia, leaves
@@ -31,7 +31,7 @@ from knickpoint.model.frame import Frame
 from knickpoint.model.params import decode_key
 from knickpoint.model.step import Check
 
-__all__ = ["PRESETS", "cluster", "cluster_traces", "count_params"]
+__all__ = ["METHOD", "PRESETS", "count_params", "detect_cluster"]
 
 PRESETS: Final[dict[str, dict[str, Value]]] = {
     "skia": {"compatible": True, "interesting": 50.0, "floor": 0.001, "minimum_measured": 0.0}
@@ -193,7 +193,7 @@ def _given(frame: ArrayLike | Frame, keys: Iterable[str] | None) -> tuple[NDArra
     return values, names
 
 
-def cluster_traces(
+def detect_cluster(
     frame: ArrayLike | Frame,
     keys: Iterable[str] | None = None,
     *,
@@ -274,7 +274,4 @@ def cluster_traces(
     return sorted(found, key=lambda each: (-abs(each.regression), each.members[0]))
 
 
-@wraps(cluster_traces, assigned=("__module__", "__doc__", "__annotations__"))
-def cluster(frame: ArrayLike | Frame, keys: Iterable[str] | None = None, **parameters: Any) -> list[Cluster]:
-    """Check the parameters and cluster; the documentation is that of :func:`cluster_traces`."""
-    return cluster_traces(frame, keys, **resolve(cluster_traces, "cluster", PRESETS, parameters))
+METHOD: Final = Method("cluster", MethodKind.GROUP, detect_cluster, presets=PRESETS)

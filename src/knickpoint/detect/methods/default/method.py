@@ -20,15 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import read_series
+from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Check, Detection
 from knickpoint.native.forest import BARS, CERTAIN, Forest, Segmentation
 from knickpoint.native.segmentation import segment, take_parts
 
-__all__ = ["FALSE_ALARMS", "THREADS", "default_bound", "detect_default"]
-
-THREADS: Final = True
+__all__ = ["FALSE_ALARMS", "METHOD", "default_bound", "detect_default"]
 
 FALSE_ALARMS: Final = 0.08
 """False alarms per 1,000 commits without a change that the default accepts."""
@@ -191,3 +190,6 @@ def detect_default(
             "candidates": float(len(rows)),
         },
     )
+
+
+METHOD: Final = Method("default", MethodKind.SERIES, detect_default, releases_gil=True)

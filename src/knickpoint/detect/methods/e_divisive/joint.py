@@ -6,16 +6,15 @@ That is the method as Matteson and James have it. The guide page ``detect/e_divi
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import wraps
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
 from knickpoint.detect.measured_series import check_frame, power_of_two
+from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.methods.e_divisive.permutation_test import Shuffling, check_shuffling, split_while_unlikely
 from knickpoint.detect.methods.e_divisive.split import Search, check_search, describe, in_unit
-from knickpoint.detect.parameters import effective, resolve
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.frame import Frame
 from knickpoint.model.step import Check, Detection, Step
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from knickpoint.detect.methods.e_divisive.split import Found
     from knickpoint.detect.parameters import Value
 
-__all__ = ["PRESETS", "detect_e_divisive_joint", "e_divisive_joint"]
+__all__ = ["METHOD", "PRESETS", "detect_e_divisive_joint"]
 
 _NAME: Final = "e_divisive_joint"
 
@@ -229,11 +228,4 @@ def detect_e_divisive_joint(
     ]
 
 
-@wraps(detect_e_divisive_joint, assigned=("__module__", "__doc__", "__annotations__"))
-def e_divisive_joint(frame: ArrayLike | Frame, **parameters: Any) -> list[Detection]:
-    """Check the parameters and detect; the documentation is that of :func:`detect_e_divisive_joint`."""
-    arguments = resolve(detect_e_divisive_joint, _NAME, PRESETS, parameters)
-    own: dict[str, Any] = effective(detect_e_divisive_joint, arguments)
-    if parameters.get("preset"):
-        own["preset"] = str(parameters["preset"])
-    return [replace(found, parameters=own) for found in detect_e_divisive_joint(frame, **arguments)]
+METHOD: Final = Method("e_divisive_joint", MethodKind.JOINT, detect_e_divisive_joint, presets=PRESETS)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from knickpoint.detect.measured_series import power_of_two, read_series
+from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.methods.e_divisive.permutation_test import Shuffling, check_shuffling, split_by_permutation
 from knickpoint.detect.methods.e_divisive.split import Found, Search, check_search, describe, in_unit, refuse
 from knickpoint.detect.steps import build_steps
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
     from knickpoint.detect.measured_series import Series
     from knickpoint.detect.parameters import Value
 
-__all__ = ["PRESETS", "THREADS", "detect_e_divisive"]
-
-THREADS: Final = True
+__all__ = ["METHOD", "PRESETS", "detect_e_divisive"]
 
 _NAME: Final = "e_divisive"
 
@@ -216,3 +215,6 @@ def _detection(values: ArrayLike, series: Series, start: int, examined: list[Fou
     )
     facts = {"measured values": float(series.values.size), "values looked at": float(at.size)}
     return Detection(_NAME, {}, steps, describe(examined, at.tolist()) if candidates else (), facts)
+
+
+METHOD: Final = Method("e_divisive", MethodKind.SERIES, detect_e_divisive, presets=PRESETS, releases_gil=True)

@@ -8,17 +8,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import Series, check_series, power_of_two, read_series
+from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.methods.modes.partition import Partition, best_partitions
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Check, Detection
 
-__all__ = ["Visit", "detect_modes", "find_modes", "flatten", "settle"]
+__all__ = ["METHOD", "Visit", "detect_modes", "find_modes", "flatten", "settle"]
 
 _FEWEST_A_MODE = 5
 """How many values there have to be for each mode that is looked for."""
@@ -273,3 +275,6 @@ def detect_modes(
         tuple(sorted([candidate for candidate, _ in moves] + rejected, key=lambda each: each.index)),
         facts,
     )
+
+
+METHOD: Final = Method("modes", MethodKind.SERIES, detect_modes)

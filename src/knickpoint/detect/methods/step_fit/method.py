@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import Series, power_of_two, read_series
+from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.methods.step_fit.refinement import Refiner
 from knickpoint.detect.methods.step_fit.window_decisions import Outcome, Seen, describe, settle
 from knickpoint.detect.parameters import Value
@@ -26,7 +27,7 @@ from knickpoint.detect.window_fits.windows import Runs, slide
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Detection, Step
 
-__all__ = ["PRESETS", "detect_step_fit", "detect_step_fit_many", "rule_of"]
+__all__ = ["METHOD", "PRESETS", "detect_step_fit", "detect_step_fit_many", "rule_of"]
 
 PRESETS: Final[dict[str, dict[str, Value]]] = {
     "skia": {"compatible": True, "kind": "original", "threshold": 50.0, "radius": 7, "refiner": "each", "floor": 0.001},
@@ -253,3 +254,8 @@ def detect_step_fit_many(
     for row, each in seen.items():
         found[row] = fitting.steps(frame[row], each, settle(each, refiner))
     return found
+
+
+METHOD: Final = Method(
+    "step_fit", MethodKind.SERIES, detect_step_fit, presets=PRESETS, detect_many=detect_step_fit_many
+)

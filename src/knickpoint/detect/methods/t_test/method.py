@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import Series, power_of_two, read_series
+from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.methods.t_test.windows import Scan, Weights, Windows, scan_commits, scan_values
 from knickpoint.detect.parameters import Value
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Check, Detection
 
-__all__ = ["PRESETS", "detect_t_test"]
+__all__ = ["METHOD", "PRESETS", "detect_t_test"]
 
 PRESETS: Final[dict[str, dict[str, Value]]] = {
     "perfherder": {"minimum_effect": 0.02},
@@ -212,3 +213,6 @@ def detect_t_test(
         tuple(candidate for _, candidate in judged) if candidates else (),
         {"largest t": float(scan.strength.max())},
     )
+
+
+METHOD: Final = Method("t_test", MethodKind.SERIES, detect_t_test, presets=PRESETS)

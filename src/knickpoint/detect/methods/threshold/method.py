@@ -15,13 +15,14 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import Series, read_series
+from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.methods.threshold.usual_changes import deviations_of
 from knickpoint.detect.parameters import Value
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Check, Detection
 
-__all__ = ["PRESETS", "detect_threshold"]
+__all__ = ["METHOD", "PRESETS", "detect_threshold"]
 
 PRESETS: Final[dict[str, dict[str, Value]]] = {
     "exact": {"change": 0.0, "absolute": 1.0},
@@ -281,3 +282,6 @@ def detect_threshold(
         tuple(candidate for candidate, _ in judged) if candidates else (),
         {"comparisons": float(len(comparisons))},
     )
+
+
+METHOD: Final = Method("threshold", MethodKind.SERIES, detect_threshold, presets=PRESETS)

@@ -1,0 +1,49 @@
+"""Run a method on several series at once: jointly, or to group those of one shape."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from knickpoint.detect.method import Method, MethodKind
+from knickpoint.detect.registry import load_method
+from knickpoint.model.step import Detection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike
+
+    from knickpoint.model.cluster import Cluster
+    from knickpoint.model.frame import Frame
+
+__all__ = ["explain_jointly", "find_clusters"]
+
+
+def explain_jointly(
+    frame: ArrayLike | Frame, *, method: str = "e_divisive_joint", **parameters: object
+) -> list[Detection]:
+    """Return what ``method`` decides about several series together: one detection for each row of ``frame``.
+
+    ``frame`` is traces x commits, ``nan`` for missing. ``parameters`` and errors are those of
+    :func:`knickpoint.detect.explain`.
+    """
+    chosen: Method[list[Detection]] = load_method(method, MethodKind.JOINT)
+    arguments = chosen.arguments(parameters)
+    reported = chosen.reported_parameters(parameters, arguments)
+    return [
+        replace(detection, parameters={**reported, **detection.parameters})
+        for detection in chosen.detect(frame, **arguments)
+    ]
+
+
+def find_clusters(
+    frame: ArrayLike | Frame, keys: Iterable[str] | None = None, *, method: str = "cluster", **parameters: object
+) -> list[Cluster]:
+    """Return the clusters that ``method`` makes of the traces of ``frame``, those with the strongest step first.
+
+    ``frame`` is traces x commits, ``nan`` for missing; ``keys`` are the trace keys of its rows, those of the frame by
+    default. ``parameters`` and errors are those of :func:`knickpoint.detect.explain`.
+    """
+    chosen: Method[list[Cluster]] = load_method(method, MethodKind.GROUP)
+    return chosen.detect(frame, keys, **chosen.arguments(parameters))
