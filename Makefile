@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 JOBS ?= 2
 FUZZ_SECONDS ?= 60
 
-KERNEL_SOURCES := setup.py pyproject.toml building/commands.py building/kernels.py $(wildcard src/knickpoint/native/*.c src/knickpoint/native/*.h)
+KERNEL_SOURCES := setup.py pyproject.toml building/commands.py building/kernels.py $(shell find src/knickpoint/native -name "*.[ch]" ! -name _kernels.c)
 FRONTEND_SOURCES := $(shell git ls-files --cached --others --exclude-standard frontend 2>/dev/null)
 DASHBOARD := src/knickpoint/server/static/index.html
 

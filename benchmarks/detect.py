@@ -28,10 +28,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint import native
 from knickpoint.detect import cluster, find_steps, find_steps_many
 from knickpoint.detect.methods.cluster.normalisation import normalise
 from knickpoint.detect.window_fits.fit_skia import fit_as_skia
+from knickpoint.native import COMPILED
+from knickpoint.native.kmeans import Clustering, Lloyd, lloyd
+from knickpoint.native.q_hat import q_hat
 from peers import peer_python
 from stopwatch import fastest
 from table import Reach, Row, finish
@@ -164,7 +166,7 @@ def otava() -> Iterator[Row]:
 def scan() -> Iterator[Row]:
     """Time all Q-hat of a long series, which a matrix of distances cannot hold."""
     values = _history(50_000)
-    seconds, _ = fastest(lambda: native.q_hat(values, 1.0, v_form=True), 15)
+    seconds, _ = fastest(lambda: q_hat(values, 1.0, v_form=True), 15)
     yield Row(
         "one exact Q-hat scan, 50000 points",
         "ms",
@@ -240,8 +242,8 @@ def k_means() -> Iterator[Row]:
     shapes = normalise(frame)
     start = shapes[np.random.default_rng(_SEED).choice(len(shapes), 50, replace=False)].copy()
 
-    def whole(threads: int) -> native.Clustering:
-        found = native.lloyd(normalise(frame), start, threads=threads)
+    def whole(threads: int) -> Clustering:
+        found = lloyd(normalise(frame), start, threads=threads)
         fit_as_skia(found.centroids, "original", 0.0, floor=0.0)
         return found
 
@@ -267,7 +269,7 @@ def k_means() -> Iterator[Row]:
     clustered, _ = fastest(lambda: cluster(frame, k=50, threads=2), 1)
     yield Row("cluster(k=50) with its own start, two threads", "s", clustered)
 
-    state = native.Lloyd(shapes, 50)
+    state = Lloyd(shapes, 50)
     centroids = start
     turns, products = [], []
     turned = np.ascontiguousarray(start.T)
@@ -335,7 +337,7 @@ def main() -> None:
     busy = os.getloadavg()[0]
     if busy > 0.5:
         print(f"The machine is busy (load {busy:.1f}): times are too long, and ratios uncertain.", file=sys.stderr)
-    if not native.COMPILED:
+    if not COMPILED:
         print("The kernels are not compiled: these are the times of NumPy.", file=sys.stderr)
     finish("detect", [row for name in chosen or PARTS for row in PARTS[name]()], only=chosen)
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from knickpoint import native
+from knickpoint.native.permutation import permute
 
 _FILE: Final = Path(__file__).resolve().parent.parent / "src/knickpoint/detect/methods/e_divisive/null_law.json"
 _LEVELS: Final = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0001)
@@ -27,7 +27,7 @@ _SEED: Final = 20261121
 
 def _quantiles(count: int, least: int, *, both: bool, v_form: bool) -> list[float]:
     tops = np.empty(_DRAWS)
-    native.permute(
+    permute(
         np.arange(float(count)),
         np.array([0, count]),
         1.0,

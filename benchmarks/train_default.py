@@ -35,7 +35,8 @@ from numpy.typing import NDArray
 
 from accuracy_noise import INDEPENDENT, noise
 from accuracy_series import Labelled, place_of_series, read_labelled
-from knickpoint.native.segmentation import Forest, segment
+from knickpoint.native.forest import Forest
+from knickpoint.native.segmentation import segment
 from train_series import Example, examples
 
 TARGET: Final = (

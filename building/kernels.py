@@ -10,23 +10,26 @@ from setuptools import Extension
 
 __all__ = ["kernels"]
 
-_ROOM: Final = Path("src/knickpoint/native")
+_NATIVE: Final = Path("src/knickpoint/native")
 """Relative to the top of the source tree, where the build runs."""
 
 
 def kernels() -> Extension:
     """Return the extension; where it cannot be built, installation goes on and NumPy takes over.
 
-    ``kernels.h`` is what Python may call; every other ``.c`` and ``.h`` of the room is compiled along.
+    The ``exports.h`` of each kernel declares what Python may call. All other C files of the kernels are compiled along.
     """
+    exports = sorted(_NATIVE.glob("*/exports.h"))
+    includes = [f'#include "{header.relative_to(_NATIVE).as_posix()}"' for header in exports]
     ffi = FFI()
-    ffi.cdef((_ROOM / "kernels.h").read_text())
+    for header in exports:
+        ffi.cdef(_declarations(header))
     ffi.set_source(
         "knickpoint.native._kernels",
-        '#include "kernels.h"',
-        include_dirs=[str(_ROOM)],
-        sources=[str(source) for source in sorted(_ROOM.glob("*.c")) if source.name != "_kernels.c"],
-        depends=[str(header) for header in sorted(_ROOM.glob("*.h"))],
+        "\n".join(includes),
+        include_dirs=[str(_NATIVE)],
+        sources=[str(source) for source in sorted(_NATIVE.rglob("*.c")) if source.name != "_kernels.c"],
+        depends=[str(header) for header in sorted(_NATIVE.rglob("*.h"))],
         extra_compile_args=["-O3", "-std=gnu11", "-fno-math-errno", "-Wno-psabi"],
         libraries=["m"],
         py_limited_api=True,
@@ -34,3 +37,8 @@ def kernels() -> Extension:
     extension = cast("Extension", ffi.distutils_extension("build"))
     extension.optional = True
     return extension
+
+
+def _declarations(header: Path) -> str:
+    """Return a header without its preprocessor lines, which cffi does not read."""
+    return "".join(line for line in header.read_text().splitlines(keepends=True) if not line.startswith("#"))

@@ -150,7 +150,7 @@ def test_a_source_distribution_has_the_dashboard_and_what_it_is_made_from(built:
         "src/knickpoint/server/static/index.html",
         "frontend/package-lock.json",
         "frontend/src/main.ts",
-        "src/knickpoint/native/kernels.h",
+        "src/knickpoint/native/ranks/exports.h",
         "building/backend.py",
     } <= names
     assert not [name for name in names if "node_modules" in name or name.endswith(".so")]

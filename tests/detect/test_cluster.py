@@ -19,7 +19,7 @@ from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.unit import Better
-from knickpoint.native import lloyd
+from knickpoint.native.kmeans import lloyd
 
 
 @pytest.fixture(scope="module")

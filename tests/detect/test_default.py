@@ -15,7 +15,7 @@ from knickpoint.detect.methods.default.method import FALSE_ALARMS, default_bound
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.step import Movement
 from knickpoint.native import COMPILED
-from knickpoint.native.segmentation_reference import segment as numpy_segment
+from knickpoint.native.segmentation.reference import segment as numpy_segment
 
 Array = NDArray[np.float64]
 
@@ -163,7 +163,7 @@ def test_many_series_give_the_answers_of_each() -> None:
 
 @pytest.mark.skipif(not COMPILED, reason="the kernels were not built")
 def test_the_answer_is_the_same_without_a_compiler() -> None:
-    from knickpoint.native.segmentation_compiled import segment as compiled
+    from knickpoint.native.segmentation.compiled import segment as compiled
 
     forest, bound = default._model().forest, default_bound()
     for seed in range(8):

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from knickpoint.detect import explain, find_steps
-from knickpoint.native.forest import BARS, CERTAIN
+from knickpoint.native.segmentation import BARS, CERTAIN
 
 Array = NDArray[np.float64]
 

@@ -216,7 +216,7 @@ def test_the_null_law_falls_with_its_level() -> None:
 
 @pytest.mark.parametrize(("name", "v_form"), [("qhat_ustat", False), ("qhat_vstat", True)])
 def test_q_hat_of_mongodbs_series_is_the_stored_one(reference: Path, name: str, v_form: bool) -> None:
-    from knickpoint.native import q_hat
+    from knickpoint.native.q_hat import q_hat
 
     vectors = _vectors(reference, "spa_robust_series_173")
     expected = np.array(vectors[name])

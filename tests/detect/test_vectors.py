@@ -12,12 +12,12 @@ import pytest
 import ruptures
 from numpy.typing import NDArray
 
-from knickpoint import native
 from knickpoint.detect import explain, find_steps
 from knickpoint.detect.methods.step_fit.refinement import find_bounds
 from knickpoint.detect.window_fits.fit import KINDS, Fits, Kind, pooled_cohen
 from knickpoint.detect.window_fits.fit_skia import fit_as_skia, relative_as_skia
 from knickpoint.detect.window_fits.rules import PRIORITY, Judged, Simple
+from knickpoint.native.q_hat import q_hat, scan_both
 
 Floats = NDArray[np.float64]
 
@@ -40,9 +40,9 @@ def test_q_of_every_tau_and_kappa_is_that_of_otava(reference: Path) -> None:
     case = _read(reference, "edivisive_otava_unit")["q_tau_kappa"]
     series, expected = np.array(case["series"]), np.array(case["Q"])
     for kappa in range(2, series.size + 1):
-        found = native.q_hat(np.ascontiguousarray(series[:kappa]), 1.0, v_form=False)
+        found = q_hat(np.ascontiguousarray(series[:kappa]), 1.0, v_form=False)
         assert found[1:] == pytest.approx(expected[: kappa - 1, kappa - 2], rel=1e-12, abs=1e-9)
-    tau, kappa, q = native.scan_both(series, 1.0, 1, v_form=False)
+    tau, kappa, q = scan_both(series, 1.0, 1, v_form=False)
     assert (tau, kappa) == (5, 14)
     assert q == pytest.approx(expected.max(), rel=1e-12)
     assert _places(series, method="e_divisive", preset="otava", p=0.01) == case["expected_points_p0.01"]
@@ -61,7 +61,7 @@ def test_the_t_test_of_a_split_has_the_p_of_otava(reference: Path) -> None:
 
 def test_q_hat_of_twelve_points_is_the_published_one(reference: Path) -> None:
     for case in _read(reference, "edivisive_spa_detection_cases")["qhat_cases"]:
-        found = native.q_hat(np.array(case["series"], dtype=float), 1.0, v_form=False)
+        found = q_hat(np.array(case["series"], dtype=float), 1.0, v_form=False)
         assert found == pytest.approx(case["qhat_ustat"], abs=1e-7)
 
 
@@ -73,7 +73,7 @@ def test_energy_statistics_of_two_samples_are_q_hat_of_one_after_the_other(refer
         first, second = (
             np.arange(*map(int, str(case[side])[7:-1].split(",")), dtype=np.float64) for side in ("x", "y")
         )
-        together = native.q_hat(np.concatenate([first, second]), 1.0, v_form=True)[first.size]
+        together = q_hat(np.concatenate([first, second]), 1.0, v_form=True)[first.size]
         energy = together * (first.size + second.size) / (first.size * second.size)
         share = energy / 2 / np.abs(first[:, None] - second).mean()
         assert (energy, together, share) == pytest.approx((case["e"], case["t"], case["h"]), abs=2e-3)

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from knickpoint import native
-from knickpoint.native import joint_reference
-from knickpoint.native.joint import joint_q
+from knickpoint.native.joint import joint_q, reference
+from knickpoint.native.q_hat import q_hat, scan_both
 
 Floats = NDArray[np.float64]
 
@@ -49,22 +48,22 @@ def test_q_of_points_is_its_definition(  # noqa: PLR0917 - drawn by name
     v_form, both = forms
     points = np.random.default_rng(seed).normal(size=(dimensions, count)).round(1)
     expected = _by_definition(points, alpha, least, v_form=v_form, both=both)
-    for kernel in (joint_q, joint_reference.joint_q):
+    for kernel in (joint_q, reference.joint_q):
         assert kernel(points, alpha, least, v_form=v_form, both=both) == pytest.approx(expected, abs=1e-10)
 
 
 @pytest.mark.parametrize("v_form", [False, True])
 def test_points_of_one_dimension_are_values(v_form: bool) -> None:  # noqa: FBT001 - named by pytest
     values = np.random.default_rng(2).normal(size=60)
-    curve = native.q_hat(values, 1.0, v_form=v_form)
+    curve = q_hat(values, 1.0, v_form=v_form)
     found = joint_q(values[np.newaxis], 1.0, 1, v_form=v_form, both=False)
     assert found[1:] == pytest.approx(curve[1:], abs=1e-10)
-    tau, _, q = native.scan_both(values, 1.0, 2, v_form=v_form)
+    tau, _, q = scan_both(values, 1.0, 2, v_form=v_form)
     both = joint_q(values[np.newaxis], 1.0, 2, v_form=v_form, both=True)
     assert (int(both.argmax()), both.max()) == (tau, pytest.approx(q))
 
 
 def test_no_points_have_no_q() -> None:
-    for kernel in (joint_q, joint_reference.joint_q):
+    for kernel in (joint_q, reference.joint_q):
         assert kernel(np.empty((2, 0)), 1.0, 1, v_form=False, both=True).size == 0
         assert kernel(np.empty((0, 3)), 1.0, 1, v_form=False, both=True).max() == 0

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from knickpoint.native import points_reference as reference
-from knickpoint.native.kernel import COMPILED
-from knickpoint.native.point_tiles import PointTiles
+from knickpoint.native import COMPILED
+from knickpoint.native.points import PointTiles, reference
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="the kernels were not built")
 
@@ -20,7 +19,7 @@ SLOTS = 40
 
 @given(st.lists(st.floats() | st.floats(width=32), max_size=70))
 def test_values_become_small_only_where_nothing_is_lost(values: list[float]) -> None:
-    from knickpoint.native import points_compiled as compiled
+    from knickpoint.native.points import compiled
 
     given_values = np.array(values)
     small, exact, finite = compiled.narrowed(given_values)
@@ -38,7 +37,7 @@ def tiles_of(draw: st.DrawFn) -> tuple[NDArray[np.int64], PointTiles, NDArray[np
         places = st.tuples(st.integers(0, CHUNK - 1), st.integers(0, SLOTS - 1))
         held = sorted(draw(st.sets(places, max_size=60)))
         record = np.dtype([("place", "<u2"), ("slot", "<u2"), ("value", f"<f{width}")])
-        points.append(np.array([(*one, number + 0.1) for number, one in enumerate(held)], dtype=record).tobytes())
+        points.append(np.array([(*place, number + 0.1) for number, place in enumerate(held)], dtype=record).tobytes())
         begin, end = np.searchsorted(ids, [chunk * CHUNK, (chunk + 1) * CHUNK]).tolist()
         facts.append((width, draw(st.integers(0, 9)), begin, end, 0, draw(st.integers(0, 10))))
     tiles = PointTiles(points, *np.array(facts, dtype=np.int64).T)
@@ -56,10 +55,10 @@ def filled(shape: tuple[int, int], tiles: PointTiles) -> NDArray[np.floating]:
 def test_points_are_laid_out_as_numpy_does(
     drawn: tuple[NDArray[np.int64], PointTiles, NDArray[np.int32], int],
 ) -> None:
-    from knickpoint.native import points_compiled as compiled
+    from knickpoint.native.points import compiled
 
     ids, tiles, columns, low = drawn
-    own, expected = filled((len(ids), 10), tiles), filled((len(ids), 10), tiles)
-    compiled.lay(tiles, ids, CHUNK, columns, low, own)
+    found, expected = filled((len(ids), 10), tiles), filled((len(ids), 10), tiles)
+    compiled.lay(tiles, ids, CHUNK, columns, low, found)
     reference.lay(tiles, ids, CHUNK, columns, low, expected)
-    np.testing.assert_array_equal(own, expected)
+    np.testing.assert_array_equal(found, expected)

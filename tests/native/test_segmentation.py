@@ -1,15 +1,17 @@
 from __future__ import annotations
 
-from types import ModuleType
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knickpoint.native import COMPILED, segmentation, segmentation_reference
-from knickpoint.native.forest import CERTAIN, Forest, Segmentation
-from knickpoint.native.forest_reference import judge
+from knickpoint.native import COMPILED
+from knickpoint.native.forest import Forest, take_parts
+from knickpoint.native.forest import reference as forest_reference
+from knickpoint.native.segmentation import CERTAIN, Segmentation
+from knickpoint.native.segmentation import reference as segmentation_reference
 
 NONE = np.zeros(0, np.int32)
 RULE = Forest(0.0, NONE, NONE, NONE, NONE, np.zeros(0), np.zeros(0))
@@ -37,7 +39,7 @@ pytestmark = pytest.mark.skipif(not COMPILED, reason="the kernels were not built
 
 
 def compiled(values: np.ndarray, forest: Forest, threshold: float, whole_path: bool) -> Segmentation:  # noqa: FBT001
-    from knickpoint.native.segmentation_compiled import segment
+    from knickpoint.native.segmentation.compiled import segment
 
     return segment(values, forest, threshold, whole_path)
 
@@ -58,47 +60,50 @@ def random_series(seed: int, n: int) -> np.ndarray:
 def test_compiled_and_numpy_walk_the_same_path(seed: int, n: int, whole_path: bool) -> None:  # noqa: FBT001
     values = random_series(seed, n)
     for forest in (RULE, STUMPS):
-        one, other = (find(values, forest, 2.0, whole_path) for find in (compiled, segmentation_reference.segment))
-        assert one.indices.tolist() == other.indices.tolist()
-        assert one.rounds.tolist() == other.rounds.tolist()
-        assert np.allclose(one.scores, other.scores, rtol=1e-8, atol=1e-8)
-        assert np.allclose(one.facts, other.facts, rtol=1e-8)
-        if one.indices.size:
-            assert np.allclose(one.features, other.features, rtol=1e-8, atol=1e-8)
-            assert np.allclose(one.proofs, other.proofs, rtol=1e-8, atol=1e-8)
+        found, expected = (find(values, forest, 2.0, whole_path) for find in (compiled, segmentation_reference.segment))
+        assert found.indices.tolist() == expected.indices.tolist()
+        assert found.rounds.tolist() == expected.rounds.tolist()
+        assert np.allclose(found.scores, expected.scores, rtol=1e-8, atol=1e-8)
+        assert np.allclose(found.facts, expected.facts, rtol=1e-8)
+        if found.indices.size:
+            assert np.allclose(found.features, expected.features, rtol=1e-8, atol=1e-8)
+            assert np.allclose(found.proofs, expected.proofs, rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("n", [1024, 1025, 1536, 1537, 2600])
 def test_long_series_are_put_in_order_piece_by_piece_as_if_at_once(n: int) -> None:
     values = np.repeat(random_series(1, n // 40 + 1), 40)[:n] * 3 + random_series(n, n)
-    one, other = (find(values, RULE, 2.0, False) for find in (compiled, segmentation_reference.segment))
-    assert one.indices.tolist() == other.indices.tolist()
-    assert np.allclose(one.features, other.features, rtol=1e-8, atol=1e-8)
-    assert np.allclose(one.proofs, other.proofs, rtol=1e-8, atol=1e-8)
+    found, expected = (find(values, RULE, 2.0, False) for find in (compiled, segmentation_reference.segment))
+    assert found.indices.tolist() == expected.indices.tolist()
+    assert np.allclose(found.features, expected.features, rtol=1e-8, atol=1e-8)
+    assert np.allclose(found.proofs, expected.proofs, rtol=1e-8, atol=1e-8)
 
 
-def parts_of(found: Segmentation, forest: Forest, twin: ModuleType) -> np.ndarray:
-    return np.array([twin.take_parts(forest, row) for row in found.features])
+def parts_of(found: Segmentation, forest: Forest, take: Callable[[Forest, np.ndarray], np.ndarray]) -> np.ndarray:
+    return np.array([take(forest, row) for row in found.features])
 
 
 def test_the_parts_of_a_score_add_up() -> None:
     found = compiled(random_series(3, 250), STUMPS, np.inf, whole_path=True)
     assert found.indices.size
-    rest = found.scores - parts_of(found, STUMPS, segmentation).sum(axis=1) - STUMPS.base - 0.3
+    rest = found.scores - parts_of(found, STUMPS, take_parts).sum(axis=1) - STUMPS.base - 0.3
     assert np.all(np.isclose(rest, 0) | np.isclose(rest, CERTAIN))
 
 
 @pytest.mark.parametrize("forest", [STUMPS, UNEVEN], ids=["stumps", "uneven"])
-def test_trees_of_any_shape_say_what_they_say_in_numpy(forest: Forest) -> None:
+def test_trees_of_any_shape_score_as_in_numpy(forest: Forest) -> None:
     found = compiled(random_series(5, 290), forest, np.inf, whole_path=True)
     assert np.allclose(
-        [judge(forest, row) for row in found.features], found.scores - CERTAIN * (found.scores > 5), rtol=0, atol=1e-12
+        [forest_reference.judge(forest, row) for row in found.features],
+        found.scores - CERTAIN * (found.scores > 5),
+        rtol=0,
+        atol=1e-12,
     )
-    expected = parts_of(found, forest, segmentation_reference)
-    assert np.allclose(parts_of(found, forest, segmentation), expected, rtol=0, atol=1e-12)
+    expected = parts_of(found, forest, forest_reference.take_parts)
+    assert np.allclose(parts_of(found, forest, take_parts), expected, rtol=0, atol=1e-12)
 
 
-def test_a_series_with_more_candidates_than_expected_is_told_whole() -> None:
+def test_a_series_with_more_candidates_than_expected_is_found_whole() -> None:
     values = np.repeat(np.random.default_rng(1).permutation(200) * 1.0, 4)
     found = compiled(values, RULE, np.inf, whole_path=True)
     assert found.rounds.max() > 10

@@ -14,7 +14,6 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from knickpoint import native
 from knickpoint.detect.measured_series import check_series, power_of_two
 from knickpoint.detect.methods.default.method import FALSE_ALARMS, detect_default
 from knickpoint.detect.outliers import critical_value, find_outliers, student_quantile
@@ -23,6 +22,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.judgement import Judgement
 from knickpoint.model.step import Check, StableRegion, Verdict
 from knickpoint.model.unit import Better
+from knickpoint.native.student import student_p_value
 
 __all__ = ["judge"]
 
@@ -265,7 +265,7 @@ def judge(
         high=(noise.centre + wide * error) * unit,
         detectable=detectable * unit,
         detectable_relative=blind,
-        p_value=native.student(size / error, freedom) if error > 0 else float(size == 0),
+        p_value=student_p_value(size / error, freedom) if error > 0 else float(size == 0),
         evidence=tuple(checks),
     )
 

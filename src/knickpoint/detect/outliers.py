@@ -13,8 +13,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint import native
 from knickpoint.detect.measured_series import power_of_two
+from knickpoint.native.student import student_p_value
 
 __all__ = ["Outliers", "critical_value", "find_outliers", "student_quantile"]
 
@@ -42,13 +42,13 @@ def student_quantile(share: float, freedom: float) -> float:
     ``share`` lies between 0.5 and 1, exclusive; found by bisection, to 1e-12 relative.
     """
     low, high = 0.0, 1.0
-    while 1 - native.student(high, freedom) / 2 < share:
+    while 1 - student_p_value(high, freedom) / 2 < share:
         low, high = high, high * 2
         if high > 1e300:
             return math.inf
     while high - low > 1e-12 * high:
         middle = 0.5 * (low + high)
-        if 1 - native.student(middle, freedom) / 2 < share:
+        if 1 - student_p_value(middle, freedom) / 2 < share:
             low = middle
         else:
             high = middle

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from knickpoint import native
 from knickpoint.detect.measured_series import power_of_two
 from knickpoint.model.errors import SeriesError
 from knickpoint.model.step import Check, StableRegion, Step
+from knickpoint.native.regions import describe_regions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ def _regions(values: NDArray[np.float64], bounds: Sequence[int]) -> list[StableR
                 remedy="Give bounds within the series, the first not after the last.",
             )
     found: list[StableRegion] = []
-    for (first, stop), numbers in zip(pairwise(bounds), native.regions(values, bounds), strict=True):
+    for (first, stop), numbers in zip(pairwise(bounds), describe_regions(values, bounds), strict=True):
         if numbers is None:
             raise SeriesError(
                 "no value is measured in this region",

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "levels.h"
+#include "vectors.h"
 
 static int machine_level(void)
 {

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.native.ranks import LARGEST_TIED, ranks
+from knickpoint.native.ranks import LARGEST_TIED, compare_ranks
 
 __all__ = ["RankTest", "mann_whitney_rows", "mann_whitney_slid", "mann_whitney_u"]
 
@@ -59,10 +59,10 @@ def _normal(u: Floats, n: int, m: int, tied: Floats) -> Floats:
 
 
 def _test(values: Floats, rows: int, step: int, n: int, m: int) -> tuple[Floats, Floats]:
-    """Return U and p of each pair of samples; the arguments are those of :func:`knickpoint.native.ranks.ranks`."""
+    """Return U and p of each pair of samples; the arguments are those of :func:`knickpoint.native.ranks.compare_ranks`."""
     if not min(n, m, rows):
         return np.full(rows, np.nan), np.full(rows, np.nan)
-    twice, tied, tail = ranks(values, rows, step, n, m)
+    twice, tied, tail = compare_ranks(values, rows, step, n, m)
     u = twice / 2
     total = n + m
     if max(n, m) <= LARGEST_TIED:

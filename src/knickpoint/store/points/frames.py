@@ -12,8 +12,7 @@ from sqlalchemy import BigInteger, Connection, bindparam, select
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Frame
-from knickpoint.native.point_tiles import PointTiles
-from knickpoint.native.points import lay
+from knickpoint.native.points import PointTiles, lay
 from knickpoint.store.database import Database
 from knickpoint.store.points.tiles import dense_of, floats, segment_of
 from knickpoint.store.tables.tiles import hot, sealed, segment

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint import native
+from knickpoint.native.kmeans import Packed, spread
 
 __all__ = ["Iteration", "automatic_k", "random_start", "skia_iterations", "spread_start"]
 
@@ -46,13 +46,13 @@ def _squares(rows: Rows, centroid: Rows) -> NDArray[np.float64]:
     return found
 
 
-def spread_start(rows: Rows | native.Packed, k: int, seed: int, *, threads: int = 1) -> Rows:
+def spread_start(rows: Rows | Packed, k: int, seed: int, *, threads: int = 1) -> Rows:
     """Choose ``k`` different rows as starting centroids by k-means++, the same ones for the same ``seed``.
 
     Fewer come back when fewer rows differ.
     """
-    packed = native.Packed.of(rows)
-    return packed.rows[native.spread(packed, k, np.random.default_rng(seed), threads=threads)]
+    packed = Packed.of(rows)
+    return packed.rows[spread(packed, k, np.random.default_rng(seed), threads=threads)]
 
 
 def random_start(rows: Rows, k: int, seed: int) -> Rows:

@@ -14,7 +14,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from knickpoint import native
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.methods.cluster.kmeans import automatic_k, random_start, skia_iterations, spread_start
 from knickpoint.detect.methods.cluster.normalisation import as_matrix, normalise
@@ -30,6 +29,7 @@ from knickpoint.model.errors import InputError, ParamsError
 from knickpoint.model.frame import Frame
 from knickpoint.model.params import decode_key
 from knickpoint.model.step import Check
+from knickpoint.native.kmeans import Packed, lloyd
 
 __all__ = ["METHOD", "PRESETS", "count_params", "detect_cluster"]
 
@@ -176,10 +176,10 @@ def _k_means(
     """Return centroids, the centroid of each row, and its distance to it."""
     if compatible:
         centroids = skia_iterations(shapes, random_start(shapes, k, seed))[-1].centroids
-        found = native.lloyd(shapes, centroids, iterations=0, threads=threads)
+        found = lloyd(shapes, centroids, iterations=0, threads=threads)
     else:
-        packed = native.Packed.of(shapes)
-        found = native.lloyd(packed, spread_start(packed, k, seed, threads=threads), threads=threads)
+        packed = Packed.of(shapes)
+        found = lloyd(packed, spread_start(packed, k, seed, threads=threads), threads=threads)
     return found.centroids, found.labels, found.distances
 
 

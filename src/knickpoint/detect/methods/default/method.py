@@ -24,8 +24,8 @@ from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Check, Detection
-from knickpoint.native.forest import BARS, CERTAIN, Forest, Segmentation
-from knickpoint.native.segmentation import segment, take_parts
+from knickpoint.native.forest import Forest, take_parts
+from knickpoint.native.segmentation import BARS, CERTAIN, Segmentation, segment
 
 __all__ = ["FALSE_ALARMS", "METHOD", "default_bound", "detect_default"]
 

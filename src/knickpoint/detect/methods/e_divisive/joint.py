@@ -19,8 +19,8 @@ from knickpoint.detect.steps import build_steps
 from knickpoint.model.frame import Frame
 from knickpoint.model.step import Check, Detection, Step
 from knickpoint.native.joint import joint_q
-from knickpoint.native.reference import TIED
-from knickpoint.native.reference import permutations as draw_orders
+from knickpoint.native.permutation import draw_permutations
+from knickpoint.native.q_hat import TIED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +86,7 @@ class _Points:
         while judged < shuffling.permutations and hits <= allowed:
             numbers = range(judged, min(judged + _BATCH, shuffling.permutations))
             drawn = [
-                first + draw_orders(shuffling.seed, len(bounds) - 2, numbers, first, stop - first)
+                first + draw_permutations(shuffling.seed, len(bounds) - 2, numbers, first, stop - first)
                 for first, stop in pairwise(bounds)
             ]
             for order in np.hstack(drawn):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from knickpoint import native
 from knickpoint.detect.methods.e_divisive.split import Found, Search, best_split, refuse
 from knickpoint.model.step import Check
-from knickpoint.native.reference import TIED
+from knickpoint.native.permutation import permute
+from knickpoint.native.q_hat import TIED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,7 +96,7 @@ class _Values:
 
     def reached(self, bounds: list[int], reach: float, allowed: int, shuffling: Shuffling) -> tuple[int, int]:
         values = _upward(self.values)
-        counted: tuple[int, int] = native.permute(
+        counted: tuple[int, int] = permute(
             np.concatenate([np.sort(values[first:stop]) for first, stop in pairwise(bounds)]),
             np.array(bounds, dtype=np.int64),
             self.search.alpha,

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from knickpoint import native
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Check
-from knickpoint.native.reference import TIED
+from knickpoint.native.q_hat import TIED, q_hat, scan_both
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,9 +49,9 @@ def best_split(values: NDArray[np.float64], search: Search) -> tuple[int, float]
     if values.size < 2 * search.least or values.min() == values.max():
         return 0, 0.0
     if search.both:
-        place, _, q = native.scan_both(values, search.alpha, search.least, v_form=search.v_form)
+        place, _, q = scan_both(values, search.alpha, search.least, v_form=search.v_form)
         return (place, q) if q > 0 else (0, 0.0)
-    curve = native.q_hat(values, search.alpha, v_form=search.v_form)
+    curve = q_hat(values, search.alpha, v_form=search.v_form)
     inside = curve[search.least : values.size - search.least + 1]
     q = float(inside.max())
     return (int(np.argmax(inside >= q * (1 - TIED))) + search.least, q) if q > 0 else (0, 0.0)

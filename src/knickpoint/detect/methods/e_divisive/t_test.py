@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from knickpoint import native
 from knickpoint.detect.methods.e_divisive.split import Found, Search
 from knickpoint.model.step import Check
+from knickpoint.native.windows import split_windows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,7 +41,7 @@ def split_by_t(
     """
     window = sliding or max(values.size, 1)
     first_p = _first_p(search.p)
-    notes = native.windows(
+    notes = split_windows(
         values,
         search.alpha,
         v_form=search.v_form,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint import native
+from knickpoint.native.partition import extend_partition
 
 __all__ = ["Partition", "best_partitions"]
 
@@ -56,7 +56,7 @@ def best_partitions(values: Floats, most: int) -> list[Partition]:
     found: list[Partition] = []
     for groups in range(1, min(most, distinct.size) + 1):
         if groups > 1:
-            cost, begin = native.layer(cost, weight, value, square)
+            cost, begin = extend_partition(cost, weight, value, square)
             begins.append(begin)
         bounds = _walk_back(begins, distinct.size)
         members = np.add.reduceat(counts, bounds).astype(np.int64)

@@ -1,0 +1,43 @@
+"""What a forest of decision trees says of a candidate, and what each feature added, in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.native.forest.forest import Forest
+
+__all__ = ["judge", "take_parts"]
+
+Array = NDArray[np.float64]
+
+
+def _paths(forest: Forest, features: Array) -> Iterator[list[int]]:
+    """Yield the nodes that a candidate comes through, tree by tree, from the first to the leaf."""
+    for root in forest.root.tolist():
+        path = [root]
+        while (by := int(forest.feature[at := path[-1]])) >= 0:
+            path.append(int(forest.below[at] if features[by] <= forest.bound[at] else forest.above[at]))
+        yield path
+
+
+def judge(forest: Forest, features: Array) -> float:
+    """Return the log-odds that a candidate is a change."""
+    if not forest.root.size:
+        return float(min(features[1], features[3] / 0.75))
+    total = forest.base
+    for path in _paths(forest, features):
+        total += float(forest.value[path[-1]])
+    return total
+
+
+def take_parts(forest: Forest, features: Array) -> Array:
+    """Return what each feature adds to the log-odds, from the start of all trees to their leaves."""
+    parts = np.zeros(features.size)
+    for path in _paths(forest, features):
+        for at, after in pairwise(path):
+            parts[forest.feature[at]] += forest.value[after] - forest.value[at]
+    return parts

@@ -1,0 +1,22 @@
+"""The kernel of :mod:`knickpoint.native.joint`, compiled. Every call lets other threads run."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.native.binding import lib, pointer
+
+__all__ = ["joint_q"]
+
+
+def joint_q(points: NDArray[np.float64], alpha: float, least: int, *, v_form: bool, both: bool) -> NDArray[np.float64]:
+    """Return the largest Q-hat of every tau."""
+    dimensions, count = points.shape
+    q = np.empty(count)
+    failed = lib.kp_joint_q(
+        pointer("double[]", points), count, dimensions, alpha, v_form, both, least, pointer("double[]", q)
+    )
+    if failed:
+        raise MemoryError
+    return q

@@ -1,0 +1,78 @@
+/* Q-hat of E-Divisive for points of several dimensions; q_hat.c has one dimension, and says what Q is.
+
+   Points come one at a time as the end of the right block. With after[i] the distances from point i to all after it,
+   the sum inside a right block that begins at tau is the sum of these from tau on, so every (tau, kappa) takes O(n^2)
+   time for the distances and O(n) memory beside the points. */
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "q_hat/q_hat.h"
+#include "exports.h"
+#include "vectors.h"
+
+#if defined(__clang__)
+#pragma clang fp contract(off)
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off")
+#endif
+
+/* Distances from point last to all before it. */
+static void far_from(const double *KP_RESTRICT points, int64_t n, int64_t dimensions, int64_t last, int way,
+                     double alpha, double *KP_RESTRICT far)
+{
+    for (int64_t i = 0; i < last; i++)
+        far[i] = 0.0;
+    for (int64_t k = 0; k < dimensions; k++) {
+        const double *KP_RESTRICT z = points + k * n;
+        double own = z[last];
+        for (int64_t i = 0; i < last; i++)
+            far[i] += (z[i] - own) * (z[i] - own);
+    }
+    if (way == FAR_ABSOLUTE)
+        for (int64_t i = 0; i < last; i++)
+            far[i] = sqrt(far[i]);
+    else if (way == FAR_POWER)
+        for (int64_t i = 0; i < last; i++)
+            far[i] = pow(far[i], 0.5 * alpha);
+}
+
+int64_t kp_joint_q(const double *points, int64_t n, int64_t dimensions, double alpha, int v_form, int both,
+                   int64_t least, double *q)
+{
+    double *work = malloc((size_t)(4 * n + 1) * sizeof *work);
+    if (!work)
+        return -1;
+    double *far = work, *after = work + n, *weight = work + 2 * n, *inside = work + 3 * n;
+    int way = kp_way_of(alpha);
+    for (int64_t i = 0; i < n; i++) {
+        q[i] = -INFINITY;
+        after[i] = 0.0;
+        weight[i] = i < 1 ? 0.0 : kp_form_weight(i, v_form);
+    }
+    inside[0] = 0.0;
+    for (int64_t last = 0; last < n; last++) {
+        far_from(points, n, dimensions, last, way, alpha, far);
+        double whole = inside[last], right = 0.0;
+        int64_t kappa = last + 1;
+        for (int64_t i = 0; i < last; i++) {
+            whole += far[i];
+            after[i] += far[i];
+        }
+        inside[kappa] = whole;
+        if (!both && kappa < n)
+            continue;
+        for (int64_t tau = last; tau >= least; tau--) {
+            right += after[tau];
+            if (kappa - tau < least)
+                continue;
+            double before = (double)tau, rest = (double)(kappa - tau), left = inside[tau];
+            double found = (whole - left - right - rest * (left * weight[tau]) - before * weight[kappa - tau] * right) *
+                           (2.0 / (double)kappa);
+            q[tau] = found > q[tau] ? found : q[tau];
+        }
+    }
+    free(work);
+    return 0;
+}

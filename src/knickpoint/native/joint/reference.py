@@ -1,0 +1,36 @@
+"""The kernel of :mod:`knickpoint.native.joint` in NumPy: what the compiled one is tested against."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.native.q_hat.reference import form_weight
+
+__all__ = ["joint_q"]
+
+
+def joint_q(points: NDArray[np.float64], alpha: float, least: int, *, v_form: bool, both: bool) -> NDArray[np.float64]:
+    """Return the largest Q-hat of every tau: ``q[t]`` for the first ``t`` points against those up to any kappa.
+
+    ``points`` is dimensions x points, contiguous; the distance of two is the Euclidean one to the power ``alpha``, in
+    (0, 2]. Without ``both`` the right block reaches to the end. Blocks have at least ``least`` points; ``-inf`` where
+    that leaves none. O(T^2) time for each dimension, O(T) memory.
+    """
+    count = points.shape[1]
+    q = np.full(count, -np.inf)
+    after, inside = np.zeros(count), np.zeros(count + 1)
+    weight = form_weight(np.arange(1.0, count + 1), v_form=v_form)
+    for last in range(count):
+        kappa = last + 1
+        far = np.square(points[:, :last] - points[:, last, np.newaxis]).sum(axis=0) ** (alpha / 2)
+        after[:last] += far
+        inside[kappa] = inside[last] + far.sum()
+        if kappa < 2 * least or not (both or kappa == count):
+            continue
+        tau = np.arange(least, kappa - least + 1)
+        left, right = inside[tau], np.cumsum(after[last::-1])[last - tau]
+        across = inside[kappa] - left - right
+        inner = (kappa - tau) * left * weight[tau - 1] + tau * right * weight[kappa - tau - 1]
+        q[tau] = np.maximum(q[tau], (across - inner) * 2 / kappa)
+    return q

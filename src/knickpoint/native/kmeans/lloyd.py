@@ -1,0 +1,177 @@
+"""Lloyd's k-means on a float32 matrix: blocks of rows, threads of our own, one answer for any number of them."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from knickpoint.native.choice import choose
+from knickpoint.native.kmeans import reference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    _Part = tuple[NDArray[np.float64], NDArray[np.int64]] | None
+    Share = Callable[[Callable[[int], Any], range], Iterator[Any]]
+
+__all__ = ["Clustering", "Lloyd", "Packed", "lloyd", "spread"]
+
+_approach = choose(reference.approach)
+_assign = choose(reference.assign)
+_move = choose(reference.move)
+_pack = choose(reference.pack)
+
+_BLOCK = 2048
+"""Rows a thread takes at a time, a multiple of every granularity; sums are added in the order of the blocks."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Packed:
+    """Hold a matrix of float32 without ``nan``, and a second, packed copy of it that the kernels read."""
+
+    rows: NDArray[np.float32]
+    form: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, rows: NDArray[np.float32] | Packed) -> Packed:
+        """Pack ``rows``, unless they are."""
+        if isinstance(rows, Packed):
+            return rows
+        matrix = np.ascontiguousarray(rows, dtype=np.float32)
+        return cls(matrix, _pack(matrix))
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    """Hold where k-means ended.
+
+    ``labels`` gives the centroid of each row; ``distances`` its Euclidean distance; ``counts`` the rows of
+    each centroid; ``converged`` says that the last iteration moved no row.
+    """
+
+    labels: NDArray[np.int32]
+    centroids: NDArray[np.float32]
+    distances: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    iterations: int
+    converged: bool
+
+
+class Lloyd:
+    """Keep a matrix ready for iterations of k-means: ``rows`` is n x columns, float32, without ``nan``.
+
+    One iteration is :meth:`assign`, then :meth:`means`.
+    """
+
+    def __init__(self, rows: NDArray[np.float32] | Packed, k: int) -> None:
+        packed = Packed.of(rows)
+        self.rows = packed.rows
+        self._packed = packed.form
+        count, columns = self.rows.shape
+        self.labels = np.full(count, -1, np.int32)
+        self.near = np.empty(count, np.float32)
+        self.sums = np.zeros((k, columns))
+        self.counts = np.zeros(k, np.int64)
+
+    def _block(self, first: int, centroids: NDArray[np.float32], fresh: NDArray[np.int32]) -> tuple[int, _Part]:
+        stop = min(first + _BLOCK, len(self.rows))
+        _assign(self._packed, self.rows.shape, first, stop, centroids, fresh, self.near)
+        if np.array_equal(self.labels[first:stop], fresh[first:stop]):
+            return 0, None
+        sums, counts = np.zeros_like(self.sums), np.zeros_like(self.counts)
+        moved = _move(self.rows, first, stop, self.labels, fresh, sums, counts)
+        return moved, (sums, counts)
+
+    def assign(self, centroids: NDArray[np.float32], share: Share = map) -> int:
+        """Give every row its nearest centroid, and return how many rows moved.
+
+        Afterwards ``labels``, ``sums`` and ``counts`` are those of ``centroids`` (k x columns, float32,
+        contiguous). ``share`` is ``map`` or the ``map`` of an executor of threads.
+        """
+        fresh = np.empty_like(self.labels)
+        total = 0
+        for moved, part in share(lambda first: self._block(first, centroids, fresh), range(0, len(self.rows), _BLOCK)):
+            total += moved
+            if part is not None:
+                self.sums += part[0]
+                self.counts += part[1]
+        self.labels = fresh
+        return total
+
+    def means(self, former: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the mean of each cluster's rows; a cluster without rows keeps its ``former`` centroid."""
+        some = self.counts > 0
+        centroids = former.copy()
+        centroids[some] = self.sums[some] / self.counts[some, np.newaxis]
+        return centroids
+
+    def distances(self) -> NDArray[np.float64]:
+        """Return the Euclidean distance of each row to the centroid last assigned."""
+        norms = np.square(self.rows, dtype=np.float64).sum(axis=1)
+        distances: NDArray[np.float64] = np.sqrt(np.maximum(norms + 2.0 * self.near, 0.0))
+        return distances
+
+
+@contextmanager
+def _sharing(threads: int) -> Iterator[Share]:
+    if threads <= 1:
+        yield map
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(threads) as pool:
+        yield pool.map
+
+
+def spread(rows: NDArray[np.float32] | Packed, k: int, random: np.random.Generator, *, threads: int = 1) -> list[int]:
+    """Choose ``k`` different rows far apart by k-means++; the answer does not depend on ``threads``.
+
+    The first is drawn evenly, each further one with a probability that grows with the squared distance to the nearest
+    one chosen; fewer come back when fewer rows differ. A choice takes one pass over the matrix.
+    """
+    packed = Packed.of(rows)
+    count = len(packed.rows)
+    near = np.full(count, np.inf, np.float32)
+    chosen = [int(random.integers(count))]
+
+    def approach(first: int) -> None:
+        stop = min(first + _BLOCK, count)
+        _approach(packed.form, packed.rows.shape, first, stop, packed.rows[chosen[-1]], near)
+
+    with _sharing(threads) as share:
+        while len(chosen) < k:
+            for _ in share(approach, range(0, count, _BLOCK)):
+                pass
+            weights = np.cumsum(near, dtype=np.float64)
+            if not weights[-1] > 0:
+                break
+            place = int(np.searchsorted(weights, random.random() * weights[-1], side="right"))
+            chosen.append(min(place, count - 1))
+    return chosen
+
+
+def lloyd(
+    rows: NDArray[np.float32] | Packed, start: NDArray[np.float32], *, iterations: int = 300, threads: int = 1
+) -> Clustering:
+    """Run k-means from the centroids ``start`` (k x columns) until no row moves, or for ``iterations``.
+
+    The answer does not depend on ``threads``. Ties go to the first centroid; a cluster that loses all its
+    rows keeps its centroid. An iteration takes n k columns multiplications and additions.
+    """
+    centroids = np.ascontiguousarray(start, dtype=np.float32)
+    state = Lloyd(rows, len(centroids))
+    done, moved = 0, 1
+    with _sharing(threads) as share:
+        while moved and done < iterations:
+            moved = state.assign(centroids, share)
+            done += 1
+            if moved:
+                centroids = state.means(centroids)
+        if moved:
+            state.assign(centroids, share)
+    return Clustering(state.labels, centroids, state.distances(), state.counts, done, converged=not moved)

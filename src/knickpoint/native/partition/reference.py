@@ -1,0 +1,48 @@
+"""The kernel of exact k-means of numbers in NumPy; see :mod:`knickpoint.native.reference`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["extend_partition"]
+
+
+def extend_partition(
+    former: NDArray[np.float64], weight: NDArray[np.float64], value: NDArray[np.float64], square: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return for each prefix of sorted numbers the least cost with one group more than ``former``, and where it begins.
+
+    There are two numbers or more. ``weight``, ``value`` and ``square`` are sums over prefixes, one longer than
+    ``former``. Cost is the sum of squared distances to the mean of the own group; a prefix of one number has an
+    infinite one. Takes O(n log n) time: the best beginning never falls as the prefix grows, so the middle prefix
+    halves the search of all others; all halves of one depth are searched together.
+    """
+    size = former.size
+    cost = np.full(size, np.inf)
+    begin = np.zeros(size, dtype=np.int64)
+    low, high = np.array([1]), np.array([size - 1])
+    least, most = np.array([1]), np.array([size - 1])
+    while low.size:
+        middle = (low + high) // 2
+        width = np.minimum(middle, most) - least + 1
+        ends = np.cumsum(width)
+        starts = ends - width
+        place = np.arange(int(ends[-1])) - np.repeat(starts - least, width)
+        last = np.repeat(middle, width)
+        held, total, squares = (sums[last + 1] - sums[place] for sums in (weight, value, square))
+        inside = np.where(place == last, 0.0, np.maximum(squares - total * total / held, 0.0))
+        found = former[place - 1] + inside
+        lowest = np.minimum.reduceat(found, starts)
+        hits = np.flatnonzero(found == np.repeat(lowest, width))
+        best = place[hits[np.searchsorted(hits, starts)]]
+        cost[middle], begin[middle] = lowest, best
+        low, high = np.r_[low, middle + 1], np.r_[middle - 1, high]
+        least, most = np.r_[least, best], np.r_[best, most]
+        keep = low <= high
+        low, high, least, most = low[keep], high[keep], least[keep], most[keep]
+    return cost, begin

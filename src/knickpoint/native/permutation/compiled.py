@@ -1,0 +1,49 @@
+"""Permute series in C."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.native.binding import ffi, lib, pointer
+
+__all__ = ["permute"]
+
+
+def permute(
+    ordered: NDArray[np.float64],
+    bounds: NDArray[np.int64],
+    alpha: float,
+    *,
+    v_form: bool,
+    both: bool,
+    least: int,
+    seed: int,
+    turn: int,
+    count: int,
+    reach: float = np.inf,
+    allowed: int = -1,
+    tops: NDArray[np.float64] | None = None,
+) -> tuple[int, int]:
+    """Return how many permutations reach ``reach``, and how many were judged; see the reference."""
+    exceeded = ffi.new("int64_t *")
+    judged = lib.kp_permute(
+        pointer("double[]", ordered),
+        pointer("int64_t[]", bounds),
+        bounds.size - 1,
+        alpha,
+        v_form,
+        both,
+        least,
+        seed,
+        turn,
+        0,
+        count,
+        reach,
+        allowed,
+        ffi.NULL if tops is None else pointer("double[]", tops),
+        exceeded,
+    )
+    if judged < 0:
+        raise MemoryError
+    return int(exceeded[0]), int(judged)

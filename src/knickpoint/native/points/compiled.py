@@ -1,0 +1,57 @@
+"""The kernels of :mod:`knickpoint.native.points`, compiled. Every call lets other threads run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.native.binding import ffi, lib, pointer
+
+if TYPE_CHECKING:
+    from knickpoint.native.points.tiles import PointTiles
+
+__all__ = ["lay", "narrowed"]
+
+_LOST, _WILD = 1, 2
+
+
+def narrowed(values: NDArray[np.float64]) -> tuple[NDArray[np.float32], bool, bool]:
+    """Return ``values`` as float32, whether that lost nothing, and whether all are finite."""
+    values = np.ascontiguousarray(values)
+    small = np.empty(values.shape, dtype=np.float32)
+    flags = int(lib.kp_narrow(pointer("double[]", values), values.size, pointer("float[]", small)))
+    return small, not flags & _LOST, not flags & _WILD
+
+
+def lay(
+    tiles: PointTiles,
+    ids: NDArray[np.int64],
+    chunk: int,
+    columns: NDArray[np.int32],
+    low: int,
+    values: NDArray[np.floating[Any]],
+) -> None:
+    """Write the points of ``tiles`` into the matrix ``values``."""
+    held = [pointer(points) for points in tiles.points]  # keeps what C is told of
+    sizes = np.array([len(points) for points in tiles.points], dtype=np.int64)
+    counts = sizes // (4 + tiles.widths)
+    facts = np.stack(
+        [counts, tiles.widths, tiles.firsts, tiles.begins, tiles.ends, tiles.lefts, tiles.rights],
+        axis=1,
+        dtype=np.int64,
+    )
+    lib.kp_lay(
+        ffi.new("char *[]", held),
+        pointer("int64_t[]", facts),
+        len(held),
+        pointer("int64_t[]", ids),
+        chunk,
+        pointer("int32_t[]", columns),
+        low,
+        len(columns),
+        values.shape[1],
+        values.itemsize == np.dtype(np.float64).itemsize,
+        ffi.cast("void *", pointer(values)),
+    )

@@ -1,0 +1,21 @@
+"""The kernel of :mod:`knickpoint.native.ranks`, compiled. The call lets other threads run."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.native.binding import lib, pointer
+
+__all__ = ["compare_ranks"]
+
+Floats = NDArray[np.float64]
+
+
+def compare_ranks(values: Floats, rows: int, step: int, n: int, m: int) -> tuple[Floats, Floats, Floats]:
+    """Compare pairs of samples; see :func:`knickpoint.native.ranks.ranks`."""
+    found = np.empty((3, rows))
+    outs = [pointer("double[]", out) for out in found]
+    if lib.kp_ranks(pointer("double[]", values), rows, step, n, m, *outs):
+        raise MemoryError
+    return found[0], found[1], found[2]

@@ -1,0 +1,44 @@
+"""Describe levels in NumPy."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Region", "describe_regions"]
+
+Region = tuple[int, int, int, float, float, float, float, float]
+"""First and last measured row, count, minimum, maximum, median, mean, variance."""
+
+
+def describe_regions(values: NDArray[np.float64], bounds: Sequence[int]) -> list[Region | None]:
+    """Describe the measured values from each of the ascending ``bounds`` to the next, None where there is none.
+
+    The variance has the divisor ``count - 1``; it is 0 for one value and for equal values.
+    """
+    return [_region(values, first, stop) for first, stop in itertools.pairwise(bounds)]
+
+
+def _region(values: NDArray[np.float64], first: int, stop: int) -> Region | None:
+    rows = np.flatnonzero(~np.isnan(values[first:stop]))
+    if not rows.size:
+        return None
+    part = values[first:stop][rows]
+    low, high = float(part.min()), float(part.max())
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = low if low == high else float(part.mean())
+        variance = 0.0 if low == high else float(np.square(part - mean).sum() / (part.size - 1))
+        median = float(np.median(part))
+    return (
+        first + int(rows[0]),
+        first + int(rows[-1]),
+        int(rows.size),
+        low,
+        high,
+        median,
+        mean,
+        variance,
+    )

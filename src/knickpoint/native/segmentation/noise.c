@@ -1,0 +1,157 @@
+/* What is known of a series and its noise, before and after its levels are taken out. */
+
+#include <math.h>
+
+#include "order.h"
+#include "stages.h"
+
+enum { LAGS = 6, AROUND = 20, EVERY = 4 };
+
+/* The noise that the values of this lag differ by. */
+static double noise_at(Series *s, int lag)
+{
+    int m = s->n - lag;
+    for (int i = 0; i < m; i++)
+        s->scratch[i] = fabs(s->x[i + lag] - s->x[i]);
+    return MAD * kp_median_of(s->scratch, m) / sqrt(2.0);
+}
+
+/* The noise between neighbours; negative when there is no memory. */
+static double noise_between(Series *s)
+{
+    double one = noise_at(s, 1), two = noise_at(s, 2), best = one > two ? one : two, total = 0;
+    if (best > 0)
+        return best;
+    /* more than half of the differences are 0: the trimmed mean of the rest tells the grain */
+    int m = s->n - 1, kept = (int)(0.9 * m);
+    for (int i = 0; i < m; i++)
+        s->scratch[i] = fabs(s->x[i + 1] - s->x[i]);
+    if (kp_sort_places(s->scratch, m, s->scratch, NULL))
+        return -1;
+    for (int i = 0; i < kept; i++)
+        total += s->scratch[i];
+    return kept ? 0.8862 * total / kept : 0;
+}
+
+int kp_study_values(Series *s)
+{
+    const double *all = s->values.all;
+    int n = s->n, distinct = 1;
+    double low = all[0], high = all[n - 1], largest = fabs(low) > fabs(high) ? fabs(low) : fabs(high);
+    if (!(high - low > 1e-13 * largest))
+        return 0;
+    for (int i = 1; i < n; i++)
+        distinct += all[i] != all[i - 1];
+    s->distinct = (double)distinct / n;
+    double grain = 1e-12 * largest, least = 1e-6 * (high - low);
+    s->scale = noise_between(s);
+    if (s->scale < 0)
+        return -1;
+    if (s->scale < least)
+        s->scale = least;
+    if (s->scale < grain)
+        s->scale = grain;
+    return 1;
+}
+
+static void take_residuals(Series *s, const int *places, int k)
+{
+    for (int i = 0; i <= k; i++) {
+        int a = i ? places[i - 1] : 0, b = i < k ? places[i] : s->n;
+        double median = kp_median_at(&s->values, a, b, s->scratch);
+        for (int t = a; t < b; t++)
+            s->residual[t] = s->x[t] - median;
+    }
+}
+
+/* Autocorrelations at lags 1 to LAGS; z is centred in passing. */
+static void autocorrelate(double *z, int n, double *out)
+{
+    double mean = 0, all = 0, sums[LAGS] = {0};
+    for (int i = 0; i < n; i++)
+        mean += z[i];
+    mean /= n;
+    for (int i = 0; i < n; i++)
+        z[i] -= mean;
+    for (int i = 0; i < n; i++) {
+        all += z[i] * z[i];
+        for (int lag = 1; lag <= LAGS; lag++)
+            sums[lag - 1] += i < lag ? 0 : z[i] * z[i - lag];
+    }
+    for (int lag = 1; lag <= LAGS; lag++)
+        out[lag - 1] = all > 0 && n > lag ? sums[lag - 1] / all : 0;
+}
+
+/* The noise around each point, EVERY few points anew, from a window that moves along the sizes of the residuals. */
+static void local_noise(Series *s, const Order *sizes, double everywhere)
+{
+    int n = s->n, first = 0, stop = 0, chunk = -1;
+    double most = s->scale > everywhere ? s->scale : everywhere;
+    Window window;
+    for (int i = 0; i < n; i += EVERY) {
+        double local = most;
+        if (n >= 30) {
+            int from = i > AROUND ? i - AROUND : 0, to = i + AROUND + 1 < n ? i + AROUND + 1 : n;
+            if (from / LONGEST != chunk) {
+                chunk = from / LONGEST;
+                kp_open(sizes, from, &window);
+                first = stop = from;
+            }
+            kp_take(&window, first, from);
+            kp_put(&window, stop, to);
+            first = from;
+            stop = to;
+            double near = MAD * kp_middle(&window);
+            local = clip(0.35 * everywhere + 0.65 * near, 0.5 * s->scale, 4 * most);
+        }
+        for (int t = i; t < i + EVERY && t < n; t++)
+            s->noise[t] = local;
+    }
+}
+
+/* How far the medians of eighths of the series lie apart, in noise. */
+static double drift(Series *s)
+{
+    int n = s->n, parts = n / 8 + 1 < 8 ? n / 8 + 1 : 8;
+    double low = INFINITY, high = -INFINITY;
+    for (int p = 0; p < parts; p++) {
+        double median = kp_median_at(&s->values, p * n / parts, (p + 1) * n / parts, s->scratch);
+        low = median < low ? median : low;
+        high = median > high ? median : high;
+    }
+    return (high - low) / s->scale;
+}
+
+int kp_study_noise(Series *s, const int *places, int k)
+{
+    int n = s->n, beyond = 0;
+    double *size = s->scratch, square = 0, lags[LAGS];
+    take_residuals(s, places, k);
+    Order sizes;
+    for (int i = 0; i < n; i++)
+        size[i] = fabs(s->residual[i]);
+    if (kp_order(&sizes, size, n, s->spare))
+        return -1;
+    double half = kp_sorted_median(sizes.all, n), everywhere = MAD * half;
+    s->scale = clip(everywhere, s->scale, 2.5 * s->scale);
+    for (int i = 0; i < n; i++) {
+        double z = size[i] / s->scale;
+        beyond += z > 4;
+        z = z < 8 ? z : 8;
+        square += z * z;
+    }
+    s->square = square / n;
+    s->tail = (double)beyond / n;
+    half = everywhere / MAD;
+    s->weight = half > 0 ? clip(kp_sorted_quantile(sizes.all, n, 0.9) / half, 0, 20) : 20;
+    local_noise(s, &sizes, everywhere);
+    for (int i = 0; i < n; i++)
+        s->scratch[i] = clip(s->residual[i], -3 * s->scale, 3 * s->scale);
+    autocorrelate(s->scratch, n, lags);
+    s->phi = n < 12 ? 0 : clip(lags[0] + 1.0 / n - 1.0 / sqrt((double)n), 0, 0.8);
+    s->memory = lags[0];
+    for (int lag = 2; lag <= LAGS && lag < n / 4; lag++)
+        s->memory += lags[lag - 1];
+    s->drift = drift(s);
+    return 0;
+}

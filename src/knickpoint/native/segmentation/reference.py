@@ -1,0 +1,79 @@
+"""The search of the default method in NumPy: the oracle of the tests, and the fallback without a compiler.
+
+``segmentation.c`` does the same in the same order of operations, and so do the files of the stages, which have the names
+of their twins here. In both, a *place* is the first point of a new level, and *noise* is a standard deviation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from knickpoint.native.forest import Forest
+from knickpoint.native.forest.reference import judge
+from knickpoint.native.segmentation.features import describe
+from knickpoint.native.segmentation.noise import Array, Study, noise_of_values
+from knickpoint.native.segmentation.paths import find_candidates
+from knickpoint.native.segmentation.places import SHORTEST, TIE, place_candidates, settle
+from knickpoint.native.segmentation.proof import certainty, prove
+from knickpoint.native.segmentation.result import Segmentation
+
+__all__ = ["segment"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Hold a candidate, examined."""
+
+    features: Array
+    proof: Array
+    score: float
+
+
+def _examine(series: Study, forest: Forest, places: Sequence[int], i: int) -> _Row:
+    features, proof = describe(series, places, i), prove(series, places, i)
+    return _Row(features, proof, judge(forest, features) + certainty(proof))
+
+
+def _weakest(scores: Sequence[float]) -> int:
+    weakest = 0
+    for row, score in enumerate(scores):
+        if score < scores[weakest] - TIE:
+            weakest = row
+    return weakest
+
+
+def segment(values: Array, forest: Forest, threshold: float, whole_path: bool) -> Segmentation:  # noqa: FBT001
+    """Find candidates and drop the weakest until all reach ``threshold``; see :func:`knickpoint.native.segmentation.segment`."""
+    written: list[tuple[int, int, _Row]] = []
+    n = values.size
+    ordered = np.sort(values)
+    scale = noise_of_values(values, ordered) if n >= 2 * SHORTEST else 0.0
+    series = None
+    if scale > 0:
+        series, candidates = find_candidates(values, ordered, scale)
+        places = place_candidates(series, candidates)
+        held = [_examine(series, forest, places, k) for k in range(len(places))]
+        rounds = 0
+        while places and held[weakest := _weakest([row.score for row in held])].score < threshold:
+            shown = range(len(places)) if whole_path else [weakest]
+            written.extend((rounds, places[k], held[k]) for k in shown)
+            rounds += 1
+            del places[weakest], held[weakest]
+            for k in range(max(weakest - 1, 0), min(weakest + 1, len(places))):
+                settle(series, places, k)
+            for k in range(max(weakest - 2, 0), min(weakest + 2, len(places))):
+                held[k] = _examine(series, forest, places, k)
+        written.extend((-1, place, row) for place, row in zip(places, held, strict=True))
+    rows = [row for _, _, row in written]
+    features, proofs = (np.array([getattr(row, name) for row in rows]) for name in ("features", "proof"))
+    return Segmentation(
+        rounds=np.array([number for number, _, _ in written], np.int32),
+        indices=np.array([place for _, place, _ in written], np.int32),
+        scores=np.array([row.score for row in rows]),
+        features=features.reshape(len(rows), -1) if rows else np.zeros((0, 0)),
+        proofs=proofs.reshape(len(rows), 4),
+        facts=(series.scale, series.phi, series.square, series.tail) if series else (0.0, 0.0, 0.0, 0.0),
+    )

@@ -1,0 +1,35 @@
+/* What lies around a candidate: the levels beside it, their values in order, and the noise. */
+
+#include "stages.h"
+
+void kp_look(const Series *s, const int *places, int k, int i, Spot *spot)
+{
+    int n = s->n, place = places[i], first = i ? places[i - 1] : 0, stop = i + 1 < k ? places[i + 1] : n;
+    int a = place - WINDOW > first ? place - WINDOW : first, b = place + WINDOW < stop ? place + WINDOW : stop;
+    int from = place - 20 > a ? place - 20 : a, to = place + 20 < b ? place + 20 : b;
+    double noise = 0;
+    for (int t = from; t < to; t++)
+        noise += s->noise[t];
+    spot->noise = noise / (to - from);
+    spot->earlier = i > 1 ? places[i - 2] : 0;
+    spot->first = first;
+    spot->place = place;
+    spot->stop = stop;
+    spot->later = i + 2 < k ? places[i + 2] : n;
+    spot->a = a;
+    spot->b = b;
+    spot->na = place - a;
+    spot->nb = b - place;
+    int bounds[5] = {a, a + spot->na / 2, place, place + spot->nb / 2, b};
+    for (int half = 0; half < 4; half++) {
+        kp_open(&s->values, a, &spot->halves[half]);
+        kp_put(&spot->halves[half], bounds[half], bounds[half + 1]);
+    }
+    Window left = spot->halves[0], right = spot->halves[2];
+    kp_join(&left, &spot->halves[1]);
+    kp_join(&right, &spot->halves[3]);
+    kp_list(&left, spot->left);
+    kp_list(&right, spot->right);
+    spot->before = kp_sorted_median(spot->left, spot->na);
+    spot->after = kp_sorted_median(spot->right, spot->nb);
+}

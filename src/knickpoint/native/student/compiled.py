@@ -1,0 +1,12 @@
+"""Compute p-values of Student's t in C."""
+
+from __future__ import annotations
+
+from knickpoint.native.binding import lib
+
+__all__ = ["student_p_value"]
+
+
+def student_p_value(t: float, freedom: float) -> float:
+    """Return the two-sided p-value of Student's t; see the reference."""
+    return float(lib.kp_student(t, freedom))

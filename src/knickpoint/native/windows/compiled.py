@@ -1,0 +1,56 @@
+"""Split windows in C."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.native.binding import ffi, lib, pointer
+from knickpoint.native.windows.reference import Note
+
+__all__ = ["split_windows"]
+
+
+def split_windows(
+    values: NDArray[np.float64],
+    alpha: float,
+    *,
+    v_form: bool,
+    least: int,
+    window: int,
+    stride: int,
+    first_p: float,
+    max_p: float,
+    least_magnitude: float,
+    population: bool,
+    stale: bool,
+    refused: bool = True,
+) -> list[Note]:
+    """Split windows by t-test and take away the weakest; see the reference."""
+    found = ffi.new("int64_t *")
+    most = 64 + values.size // 4
+    while True:
+        notes = np.empty((most, 5))
+        used = lib.kp_windows(
+            pointer("double[]", values),
+            values.size,
+            alpha,
+            v_form,
+            least,
+            window,
+            stride,
+            first_p,
+            max_p,
+            least_magnitude,
+            population,
+            stale,
+            pointer("double[]", notes),
+            most,
+            found,
+        )
+        if used < 0:
+            raise MemoryError
+        if used <= most:
+            told = notes[0 if refused else used - found[0] : used].tolist()
+            return [(int(kind), int(index), q, p, size) for kind, index, q, p, size in told]
+        most = used

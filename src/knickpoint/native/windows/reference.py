@@ -1,0 +1,139 @@
+"""Split windows in NumPy."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.native.q_hat.reference import TIED, scan_both
+from knickpoint.native.student.reference import student_p_value
+
+__all__ = ["Note", "split_windows"]
+
+Note = tuple[int, int, float, float, float]
+"""What :func:`windows` did, with index, Q, p and magnitude: 0 split, 1 candidate refused, 2 taken away for its p,
+3 for its magnitude, 4 stays."""
+
+
+def _compare(values: NDArray[np.float64], a: int, b: int, c: int, *, population: bool) -> tuple[float, float]:
+    """Return p and magnitude of ``values[a:b]`` against ``values[b:c]``, by a pooled t-test."""
+    before, after = values[a:b], values[b:c]
+    n, m = before.size, after.size
+    one, two = (float(part[0] + (part - part[0]).sum() / part.size) for part in (before, after))
+    magnitude = max(abs(two / one - 1) if one else 0.0, abs(one / two - 1) if two else 0.0)
+    if n + m <= 2:
+        return 1.0, magnitude
+    squares = float(np.square(before - one).sum()) * ((n - 1) / n if population else 1)
+    others = float(np.square(after - two).sum()) * ((m - 1) / m if population else 1)
+    error = (squares + others) / (n + m - 2) * (1 / n + 1 / m)
+    if error == 0:
+        return (1.0 if one == two else 0.0), magnitude
+    return student_p_value((one - two) / math.sqrt(error), n + m - 2), magnitude
+
+
+def _split_window(
+    values: NDArray[np.float64],
+    start: int,
+    stop: int,
+    alpha: float,
+    *,
+    v_form: bool,
+    least: int,
+    bound: float,
+    population: bool,
+    notes: list[Note],
+) -> dict[int, float]:
+    """Split ``values[start:stop]`` until the best candidate is not significant; return the points and their Q."""
+    found: dict[int, float] = {}
+    bounds = [start, stop]
+    known: dict[tuple[int, int], tuple[int, float]] = {}
+    while True:
+        candidates = []
+        for first, end in itertools.pairwise(bounds):
+            if end - first < 2 * least:
+                continue
+            if (first, end) not in known:
+                tau, _, q = scan_both(values[first:end], alpha, least, v_form=v_form)
+                known[first, end] = first + tau, q
+            candidates.append((*known[first, end], first, end))
+        if not candidates:
+            return found
+        index, q, first, end = candidates[0]
+        for candidate in candidates[1:]:
+            if candidate[1] > q + TIED * abs(q):
+                index, q, first, end = candidate
+        p, magnitude = _compare(values, first, index, end, population=population)
+        passed = p <= bound
+        notes.append((0 if passed else 1, index, q, p, magnitude))
+        if not passed:
+            return found
+        found[index] = q
+        bounds = sorted([*bounds, index])
+
+
+def split_windows(
+    values: NDArray[np.float64],
+    alpha: float,
+    *,
+    v_form: bool,
+    least: int,
+    window: int,
+    stride: int,
+    first_p: float,
+    max_p: float,
+    least_magnitude: float,
+    population: bool,
+    stale: bool,
+    refused: bool = True,
+) -> list[Note]:
+    """Split sliding windows by E-Divisive with a t-test at each split, then take away the weakest.
+
+    A window begins ``stride`` after the one before, or at the last point found if that is later. Splits need
+    a p of at most ``first_p``. Then the point with the largest p goes while that is not below ``max_p``, else
+    the one with the smallest magnitude while that is not above ``least_magnitude``. ``population`` divides
+    variances by n as Otava does; ``stale`` leaves the statistics of the point before one that is taken away
+    as they were, as Otava 0.8 does. The last notes, of kind 4, are the points that stay, with fresh statistics;
+    without ``refused`` there are no others.
+    """
+    notes: list[Note] = []
+    strength: dict[int, float] = {}
+    start = 0
+    while start < values.size:
+        found = _split_window(
+            values,
+            start,
+            min(start + window, values.size),
+            alpha,
+            v_form=v_form,
+            least=least,
+            bound=first_p,
+            population=population,
+            notes=notes,
+        )
+        for index, q in found.items():
+            strength[index] = max(q, strength.get(index, -math.inf))
+        start = max([*found, start + stride])
+    points = sorted(strength)
+
+    def around(place: int) -> tuple[float, float]:
+        first = points[place - 1] if place else 0
+        end = points[place + 1] if place + 1 < len(points) else values.size
+        return _compare(values, first, points[place], end, population=population)
+
+    levels = [around(place) for place in range(len(points))]
+    while points:
+        kind, weakest = 2, max(range(len(points)), key=lambda place: levels[place][0])
+        if levels[weakest][0] < max_p:
+            kind, weakest = 3, min(range(len(points)), key=lambda place: levels[place][1])
+            if levels[weakest][1] > least_magnitude:
+                break
+        index = points.pop(weakest)
+        notes.append((kind, index, strength[index], *levels.pop(weakest)))
+        for place in (weakest, weakest + 1) if stale else (weakest - 1, weakest):
+            if 0 <= place < len(points):
+                levels[place] = around(place)
+    stay: list[Note] = [(4, index, strength[index], *around(place)) for place, index in enumerate(points)]
+    return notes + stay if refused else stay
