@@ -15,7 +15,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 JOBS ?= 2
 FUZZ_SECONDS ?= 60
 
-KERNEL_SOURCES := setup.py pyproject.toml building/commands.py building/kernels.py $(shell find src/knickpoint/native -name "*.[ch]" ! -name _kernels.c)
+C_SOURCES := $(shell find src/knickpoint/native -name "*.[ch]" ! -name _kernels.c)
+KERNEL_SOURCES := setup.py pyproject.toml building/commands.py building/kernels.py $(C_SOURCES)
 FRONTEND_SOURCES := $(shell git ls-files --cached --others --exclude-standard frontend 2>/dev/null)
 DASHBOARD := src/knickpoint/server/static/index.html
 
@@ -70,9 +71,10 @@ demo: setup ## The whole story on real input, then the dashboard (DEMO_ARGS=--no
 
 test: lint types imports test-frontend test-python docs ## Everything that must pass
 
-lint: $(STAMPS)/dev ## Style of the Python code
+lint: $(STAMPS)/dev ## Style of the Python and the C code
 	@$(BIN)/ruff check --quiet src tests benchmarks building docs setup.py
 	@$(BIN)/ruff format --quiet --check src tests benchmarks building docs setup.py
+	@$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
 
 types: setup-dev ## Static types, strict
 	@$(BIN)/mypy --no-error-summary
@@ -133,9 +135,10 @@ lock: setup-dev ## Resolve the dependencies anew and write requirements/
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --group build pyproject.toml -o requirements/runtime.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --all-extras --group build --group test --group lint pyproject.toml -o requirements/dev.txt
 
-format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code and the dashboard
+format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code, the C code and the dashboard
 	@$(BIN)/ruff format --quiet src tests benchmarks building docs setup.py
 	@$(BIN)/ruff check --quiet --fix src tests benchmarks building docs setup.py
+	@$(BIN)/clang-format -i $(C_SOURCES)
 	@export PATH="$$(cat $(STAMPS)/node)$$PATH" && cd frontend && npm run --silent format
 
 clean: ## Remove what was built; .venv stays
