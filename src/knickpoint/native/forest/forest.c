@@ -4,7 +4,10 @@
 
 enum { TOGETHER = 8 };
 
-int64_t kp_trees_together(void) { return TOGETHER; }
+int64_t kp_trees_together(void)
+{
+    return TOGETHER;
+}
 
 /* TOGETHER trees go down side by side: they do not wait for each other, and nothing is guessed. */
 double kp_judge(const KpForest *forest, const double *features)

@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "q_hat/q_hat.h"
 #include "exports.h"
+#include "q_hat/q_hat.h"
 #include "vectors.h"
 
 #if defined(__clang__)

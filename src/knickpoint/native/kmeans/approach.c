@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "exports.h"
-#include "vectors.h"
 #include "packed.h"
+#include "vectors.h"
 
 #if defined(__clang__)
 #pragma clang fp contract(off)

@@ -30,8 +30,8 @@ KP_INLINE void NAME(tile)(const float *KP_RESTRICT x, const float *KP_RESTRICT w
         }
 }
 
-static void NAME(assign)(const float *packed, int64_t c, int64_t first, int64_t stop, const float *w,
-                         const float *half, int64_t groups, int g, int32_t *labels, float *near)
+static void NAME(assign)(const float *packed, int64_t c, int64_t first, int64_t stop, const float *w, const float *half,
+                         int64_t groups, int g, int32_t *labels, float *near)
 {
     for (int64_t row = first; row < stop; row += VECTORS * LANES) {
         const float *x = packed + row / PACK_ROWS * PACK_ROWS * c + row % PACK_ROWS;
@@ -44,9 +44,9 @@ static void NAME(assign)(const float *packed, int64_t c, int64_t first, int64_t 
         for (int64_t group = 0; group < groups; group++) {
             const float *part = w + group * g * c;
             int32_t from = (int32_t)(group * g);
-#define TILE(count)                                                                                                \
-    case count:                                                                                                    \
-        NAME(tile)(x, part, half, c, from, count < GROUP ? count : GROUP, best, label);                            \
+#define TILE(count)                                                                     \
+    case count:                                                                         \
+        NAME(tile)(x, part, half, c, from, count < GROUP ? count : GROUP, best, label); \
         break;
             switch (g) {
                 TILE(1)

@@ -22,7 +22,7 @@ void kp_approach(const float *packed, int64_t c, int64_t first, int64_t stop, co
 
 /* Move the rows [first, stop) whose label changed from one sum to another; old labels of -1 were in none.
    Returns how many changed. sums: k x c, counts: k. */
-int64_t kp_move(const float *x, int64_t c, int64_t first, int64_t stop, const int32_t *before,
-                const int32_t *after, double *sums, int64_t *counts);
+int64_t kp_move(const float *x, int64_t c, int64_t first, int64_t stop, const int32_t *before, const int32_t *after,
+                double *sums, int64_t *counts);
 
 #endif

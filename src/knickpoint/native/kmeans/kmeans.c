@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "exports.h"
-#include "vectors.h"
 #include "packed.h"
+#include "vectors.h"
 
 #if defined(__clang__)
 #pragma clang fp contract(fast)
@@ -111,8 +111,8 @@ static int group_size(int64_t k, int most)
     return best;
 }
 
-int64_t kp_assign(const float *packed, int64_t c, int64_t first, int64_t stop, const float *centroids,
-                  int64_t k, int32_t *labels, float *near)
+int64_t kp_assign(const float *packed, int64_t c, int64_t first, int64_t stop, const float *centroids, int64_t k,
+                  int32_t *labels, float *near)
 {
     int level = kp_level();
     int g = group_size(k, level == 2 ? 12 : level == 1 ? 6 : 4);

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "q_hat/q_hat.h"
 #include "exports.h"
+#include "q_hat/q_hat.h"
 #include "vectors.h"
 
 #if defined(__clang__)
@@ -39,7 +39,8 @@ static void tau_weights(int64_t n, int v_form, double *weight)
 {
     double scale = 2.0 / (double)n;
     for (int64_t left = 1; left < n; left++) {
-        double a = (double)(n - left) * kp_form_weight(left, v_form), b = (double)left * kp_form_weight(n - left, v_form);
+        double a = (double)(n - left) * kp_form_weight(left, v_form),
+               b = (double)left * kp_form_weight(n - left, v_form);
         weight[3 * left] = scale * (1.0 + b);
         weight[3 * left + 1] = scale * b;
         weight[3 * left + 2] = scale * (2.0 + a + b);
@@ -65,10 +66,16 @@ int64_t kp_permute(const double *sorted, const int64_t *bounds, int64_t clusters
         longest = bounds[c + 1] - bounds[c] > longest ? bounds[c + 1] - bounds[c] : longest;
     struct tree tree;
     size_t lanes = (size_t)(8 * (longest + 1)) * sizeof(double);
-    size_t sizes[] = {lanes, lanes, 2 * lanes + lanes / 4 + 64, kp_tree_layout(&tree, longest, NULL),
-                      (size_t)(3 * (longest + 10)) * sizeof(double), (size_t)(total + 1) * sizeof(double),
-                      (size_t)(total + 1) * sizeof(double), (size_t)(3 * (total + 1)) * sizeof(double),
-                      (size_t)(8 * (longest + 1)) * sizeof(int32_t), (size_t)(longest + 1) * sizeof(uint32_t),
+    size_t sizes[] = {lanes,
+                      lanes,
+                      2 * lanes + lanes / 4 + 64,
+                      kp_tree_layout(&tree, longest, NULL),
+                      (size_t)(3 * (longest + 10)) * sizeof(double),
+                      (size_t)(total + 1) * sizeof(double),
+                      (size_t)(total + 1) * sizeof(double),
+                      (size_t)(3 * (total + 1)) * sizeof(double),
+                      (size_t)(8 * (longest + 1)) * sizeof(int32_t),
+                      (size_t)(longest + 1) * sizeof(uint32_t),
                       (size_t)clusters * sizeof(struct cluster)};
     enum { PARTS = sizeof sizes / sizeof *sizes };
     char *parts[PARTS];

@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "q_hat.h"
 #include "exports.h"
-#include "vectors.h"
 #include "order.h"
+#include "q_hat.h"
+#include "vectors.h"
 
 #if KP_X86
 #include <immintrin.h>

@@ -376,5 +376,6 @@ static void NAME(permuted_tree)(const double *sorted, const double *r, const int
 }
 
 static const struct divisive NAME(divisive) = {
-    NAME(prefix), NAME(prefix_tree), NAME(permuted_tau), NAME(permuted_tree), NAME(permuted_both), NAME(scan_both), NAME(draw),
+    NAME(prefix),        NAME(prefix_tree), NAME(permuted_tau), NAME(permuted_tree),
+    NAME(permuted_both), NAME(scan_both),   NAME(draw),
 };

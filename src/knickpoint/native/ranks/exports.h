@@ -12,5 +12,4 @@
 int64_t kp_ranks(const double *x, int64_t rows, int64_t step, int64_t n, int64_t m, double *twice, double *tied,
                  double *tail);
 
-
 #endif

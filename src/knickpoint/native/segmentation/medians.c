@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "order.h"
 #include "medians.h"
+#include "order.h"
 
 #if defined(__clang__)
 #pragma clang fp contract(off)

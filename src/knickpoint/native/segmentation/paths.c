@@ -71,7 +71,10 @@ static int cheapest_path(Series *s, const double *grid, const double *noise, dou
     return walk_plain(s->x, s->scratch, s->n, grid, penalty, cap, s->before, out);
 }
 
-static int by_place(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+static int by_place(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
 
 /* Put the ends of runs of SHORTEST or more values that lie FAR off on one side among the places, instead of what is
    too close to them: a level may be too short, or too far off the grid, for either path. */

@@ -75,7 +75,10 @@ void kp_settle(Series *s, int *places, int k, int i)
         places[i] = place;
 }
 
-static int by_place(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+static int by_place(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
 
 int kp_place_candidates(Series *s, int *places, int k, int *spare)
 {

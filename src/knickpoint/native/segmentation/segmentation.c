@@ -83,9 +83,15 @@ static int prepare(Series *s, const double *x, int n)
     return kp_order(&s->values, x, n, s->before + n);
 }
 
-int64_t kp_segment_features(void) { return FEATURES; }
+int64_t kp_segment_features(void)
+{
+    return FEATURES;
+}
 
-int64_t kp_segment_proofs(void) { return PROOFS; }
+int64_t kp_segment_proofs(void)
+{
+    return PROOFS;
+}
 
 int64_t kp_segment(const double *x, int64_t n, const KpForest *forest, double threshold, int whole_path,
                    int64_t capacity, int32_t *places, double *rows, double *facts)

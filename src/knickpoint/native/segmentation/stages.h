@@ -16,8 +16,8 @@
 #ifndef KP_SEGMENTATION_STAGES_H
 #define KP_SEGMENTATION_STAGES_H
 
-#include "vectors.h"
 #include "medians.h"
+#include "vectors.h"
 
 #if defined(__clang__)
 #pragma clang fp contract(off)
@@ -50,7 +50,10 @@ typedef struct {
     Window halves[4];                   /* of both */
 } Spot;
 
-KP_INLINE double clip(double v, double lo, double hi) { return v < lo ? lo : (v > hi ? hi : v); }
+KP_INLINE double clip(double v, double lo, double hi)
+{
+    return v < lo ? lo : (v > hi ? hi : v);
+}
 
 /* The square of the distance d, no more than CAP; w is one over the noise. */
 KP_INLINE double bounded(double d, double w)

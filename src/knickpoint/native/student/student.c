@@ -19,8 +19,11 @@ static double log_gamma_ratio(double a)
         a += 1.0;
     }
     double v = 1.0 / a, w = v * v;
-    double series = v * (-1.0 / 8 + w * (1.0 / 192 + w * (-1.0 / 640 + w * (17.0 / 14336 + w * (-31.0 / 18432 +
-                    w * (691.0 / 180224 - w * 5461.0 / 425984))))));
+    double series =
+        v *
+        (-1.0 / 8 +
+         w * (1.0 / 192 + w * (-1.0 / 640 +
+                               w * (17.0 / 14336 + w * (-31.0 / 18432 + w * (691.0 / 180224 - w * 5461.0 / 425984))))));
     return 0.5 * log(a) + series + log(shift);
 }
 
