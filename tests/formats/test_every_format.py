@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.formats.files import COMPANIONS, FILES, HERE, format_of, read
 
 from knickpoint.formats import FORMATS, Format, find_format, read_report, sniff
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.model.errors import FormatError
 from knickpoint.model.params import decode_key, encode_key
 from knickpoint.model.report import Outcome, Problem, Report
@@ -165,7 +165,7 @@ _json = st.recursive(
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(document=_json, known=st.sampled_from(FORMATS))
 def test_arbitrary_json_is_read_or_refused(document: object, known: Format) -> None:
-    source = Source(b"{}")
+    source = FileContent(b"{}")
     source.__dict__["_parsed"] = (document, None)
     source.__dict__["strict_json"] = document
     known.fits(source)

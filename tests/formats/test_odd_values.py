@@ -13,10 +13,10 @@ from tests.formats.files import COMPANIONS, FILES, format_of
 
 from knickpoint.formats import FORMATS, read_mapped, read_report
 from knickpoint.formats.criterion import RAW_HEADER
-from knickpoint.formats.moment import in_utc, read_moment
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.timestamps import in_utc, read_moment
 from knickpoint.model.errors import FormatError
 from knickpoint.model.params import encode_key
 from knickpoint.model.report import Outcome, Report
@@ -151,7 +151,7 @@ def test_noise_of_a_terminal_before_a_line_of_go_does_not_hide_it() -> None:
 
 
 _ODD = (None, float("nan"), float("-inf"), "n/a", "", "NaN", True)
-_JSON = [path for path in FILES if Source(path.read_bytes()).document is not None and format_of(path) != "go"]
+_JSON = [path for path in FILES if FileContent(path.read_bytes()).document is not None and format_of(path) != "go"]
 _MOST_PLACES = 60
 
 

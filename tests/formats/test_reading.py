@@ -10,9 +10,9 @@ import pytest
 from tests.formats.files import COMPANIONS, FILES, HERE, made
 
 from knickpoint.formats import companion_of, read_found, read_mapped, read_report, sniff
-from knickpoint.formats.moment import read_moment
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome
 
@@ -69,7 +69,7 @@ def test_several_documents_in_one_file_are_runs_in_their_order(between: str, for
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_every_json_file_twice_in_one_has_every_run_twice(path: Path) -> None:
     once, _ = read_report(path.read_bytes(), name=path.name, companions=COMPANIONS)
-    if not isinstance(Source(path.read_bytes()).document, dict | list):
+    if not isinstance(FileContent(path.read_bytes()).document, dict | list):
         return
     twice, _ = read_report(path.read_bytes().strip() * 2, name=path.name, companions=COMPANIONS)
     values = [list(map(tuple, (result.samples for result in run.results))) for run in once.runs]

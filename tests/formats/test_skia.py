@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from tests.formats.files import by, made
 
 from knickpoint.formats import read_report
-from knickpoint.formats.node import Node
 from knickpoint.formats.skia import careful_table, skia_better, skia_unit
 from knickpoint.formats.skia_columns import quick_table
+from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome, Report, ResultTable
 from knickpoint.model.unit import Better

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from knickpoint.formats.companion import companion_of
+from knickpoint.formats.companion_files import companion_of
+from knickpoint.formats.declared_mapping import read_mapped
 from knickpoint.formats.format import Format
-from knickpoint.formats.mapping import read_mapped
-from knickpoint.formats.reading import find_format, read_found, read_report, sniff
 from knickpoint.formats.registry import FORMATS
+from knickpoint.formats.sniffer import find_format, read_found, read_report, sniff
 
 __all__ = ["FORMATS", "Format", "companion_of", "find_format", "read_found", "read_mapped", "read_report", "sniff"]

@@ -7,10 +7,10 @@ import math
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.moment import read_moment
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
@@ -52,9 +52,9 @@ _NAMES_UNKNOWN: Final = "param{}"
 _UNITS: Final = {"seconds": "s"}
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this is an object of results of one commit."""
-    document = source.document
+    document = file.document
     return (
         isinstance(document, dict)
         and isinstance(document.get("commit_hash"), str)
@@ -62,14 +62,14 @@ def fits(source: Source) -> bool:
     )
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run; ``benchmarks.json``, where it is at hand, tells names of params and units of trackers.
 
     Null is a failure and NaN a skip, as asv has it. Machine, Python and requirements are part of the series.
     """
-    root = Node(source.strict_json)
-    described = source.companions.get("benchmarks.json")
-    benchmarks = Node(Source(described, "benchmarks.json").json) if described is not None else Node({})
+    root = Node(file.strict_json)
+    described = file.companions.get("benchmarks.json")
+    benchmarks = Node(FileContent(described, "benchmarks.json").json) if described is not None else Node({})
     common = _series(root)
     rows = Rows()
     starts: list[float] = []

@@ -6,9 +6,9 @@ import re
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
 
@@ -29,9 +29,9 @@ _MEASURES: Final = {
 """Units of the measures that Bencher itself defines; of others it keeps the unit on its server."""
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this is an object of benchmarks, each an object of measures with a value."""
-    document = source.document
+    document = file.document
     return (
         isinstance(document, dict)
         and bool(document)
@@ -44,10 +44,10 @@ def fits(source: Source) -> bool:
     )
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run: a series for every benchmark and measure, the bounds in its summary."""
     rows = Rows()
-    for name, measures in Node(source.strict_json).members():
+    for name, measures in Node(file.strict_json).members():
         for measure, node in measures.members():
             unit, better = _MEASURES.get(measure, ("", Better.UNKNOWN))
             params = {"benchmark": _IGNORED.sub("", name), "metric": measure}

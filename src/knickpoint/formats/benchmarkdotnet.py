@@ -6,9 +6,9 @@ import re
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
 
@@ -19,9 +19,9 @@ _JOB: Final = re.compile(r": (?P<name>[\w .+-]+?)(?:\((?P<facts>[^()]*)\))?(?: \
 _STATISTICS: Final = {"Mean": "mean", "Min": "min", "Max": "max"}
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this is an object with host facts and benchmarks."""
-    document = source.document
+    document = file.document
     return (
         isinstance(document, dict)
         and "HostEnvironmentInfo" in document
@@ -29,9 +29,9 @@ def fits(source: Source) -> bool:
     )
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run: times in nanoseconds, allocated bytes, and hardware counters."""
-    root = Node(source.json)
+    root = Node(file.json)
     host = root.maybe("HostEnvironmentInfo")
     rows = Rows()
     benchmarks = list(root["Benchmarks"].elements())

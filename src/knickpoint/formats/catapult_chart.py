@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Problem, Report, RunReport, Severity
 from knickpoint.model.unit import Better
 
@@ -24,21 +24,21 @@ _BETTER: Final = {
 }
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this has charts by name."""
-    document = source.document
+    document = file.document
     if not isinstance(document, dict):
         return False
     chart = document.get("chart_data", document)
     return isinstance(chart, dict) and isinstance(chart.get("charts"), dict)
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run: a series for every chart and trace; the trace ``summary`` is the chart's own.
 
     Histograms hold counts by bucket, not values, so they stay out, with a warning.
     """
-    root = Node(source.strict_json)
+    root = Node(file.strict_json)
     chart = root.maybe("chart_data") or root
     common = {name: text for name in ("master", "bot") if (text := root.words(name))}
     common["benchmark"] = chart.words("benchmark_name") or chart.words("benchmark_description")

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.moment import read_moment
-from knickpoint.formats.node import Node
-from knickpoint.formats.numeral import NoNumberError
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.numbers import NoNumberError
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better
@@ -31,9 +31,9 @@ _RUNNING: Final = {"count": 0, "max": 1, "mean": 3, "min": 4}
 """Places in ``running``, which is [count, max, meanlogs, mean, min, sum, variance]."""
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this is a list of histograms and diagnostics, with at least one histogram."""
-    document = source.document
+    document = file.document
     return (
         isinstance(document, list)
         and all(isinstance(entry, dict) and (_is_histogram(entry) or "type" in entry) for entry in document)
@@ -45,12 +45,12 @@ def _is_histogram(entry: dict[str, object]) -> bool:
     return {"name", "unit"} <= entry.keys() and not {"value", "type"} & entry.keys()
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run: the sample values of each histogram, else its mean, smallest and largest value.
 
     Master, bot, benchmark and story, which the diagnostics tell, are params.
     """
-    entries = list(Node(source.json).elements())
+    entries = list(Node(file.json).elements())
     shared = {entry.words("guid"): entry for entry in entries if "type" in entry and "guid" in entry}
     rows = Rows()
     revision, environment, revisions, start = "", {}, {}, None

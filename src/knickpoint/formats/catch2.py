@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.markup import Element, read_markup, root_name
-from knickpoint.formats.numeral import NoNumberError, numeral
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.xml import Element, read_markup, root_name
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
@@ -19,17 +19,17 @@ _NAME: Final = "catch2"
 _ROOTS: Final = ("Catch", "Catch2TestRun")
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether the root element is Catch2's."""
-    return root_name(source) in _ROOTS
+    return root_name(file) in _ROOTS
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run: the mean of every benchmark in nanoseconds, by test case and section.
 
     Deviation and confidence interval go into the summary; Catch2 writes no samples and no median.
     """
-    root = read_markup(source)
+    root = read_markup(file)
     rows = Rows()
     _walk(rows, root, {})
     version = root.attributes.get("catch2-version", "")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.moment import read_moment
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
 
@@ -17,18 +17,18 @@ __all__ = ["fits", "read"]
 _NAME: Final = "conbench"
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether these are results with a run and tags."""
-    document = source.document
+    document = file.document
     results = document if isinstance(document, list) else [document]
     return bool(results) and all(
         isinstance(result, dict) and "run_id" in result and isinstance(result.get("tags"), dict) for result in results
     )
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read a run for every run id: tags are params, machine and context its environment."""
-    root = Node(source.json)
+    root = Node(file.json)
     results = list(root.elements()) if isinstance(root.value, list) else [root]
     runs: dict[str, tuple[Rows, list[Node]]] = {}
     for result in results:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from knickpoint.formats.cells import read_cells
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.node import Node
-from knickpoint.formats.numeral import NoNumberError, numeral
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
-from knickpoint.formats.terminal import LONGEST_LINE, plain
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.table_cells import read_cells
+from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
@@ -34,16 +34,16 @@ _ESTIMATES: Final = {"mean", "median", "std_dev"}
 _DIRECTORIES: Final = re.compile(r"(?:^|/)criterion/(?P<id>.+)/(?:new|base)/(?:sample|estimates)\.json$")
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this is one of the surfaces."""
-    document = source.document
+    document = file.document
     if isinstance(document, dict):
         return (
             document.get("reason") in ("benchmark-complete", "group-complete")
             or {"iters", "times"} <= document.keys()
             or (document.keys() >= _ESTIMATES and "median_abs_dev" in document)
         )
-    text = source.prose
+    text = file.prose
     return (
         text.startswith(RAW_HEADER)
         or _MESSAGE.match(text.lstrip()) is not None
@@ -51,35 +51,35 @@ def fits(source: Source) -> bool:
     )
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run: samples where the surface has them, else the median, else Criterion's typical time."""
     rows = Rows()
-    document = source.document
+    document = file.document
     if isinstance(document, dict) and "reason" not in document:
-        name = _name_of(source)
+        name = _name_of(file)
         if "iters" in document:
             _add_samples(rows, name, Node(document)["iters"], Node(document)["times"], "ns")
         else:
             _add_estimates(rows, name, Node(document))
-    elif source.text.startswith(RAW_HEADER):
-        _add_raw(rows, source)
-    elif source.text.lstrip().startswith("{"):
-        _add_messages(rows, source)
+    elif file.text.startswith(RAW_HEADER):
+        _add_raw(rows, file)
+    elif file.text.lstrip().startswith("{"):
+        _add_messages(rows, file)
     else:
-        _add_text(rows, source)
+        _add_text(rows, file)
     return Report(_NAME, (RunReport(rows.table()),)), ()
 
 
-def _name_of(source: Source) -> str:
+def _name_of(file: FileContent) -> str:
     """Return the benchmark's id from ``benchmark.json`` beside the file, else from its path."""
-    beside = source.companions.get("benchmark.json")
+    beside = file.companions.get("benchmark.json")
     if beside is not None:
-        return Node(Source(beside, "benchmark.json").json)["full_id"].text()
-    found = _DIRECTORIES.search(source.name.replace("\\", "/"))
+        return Node(FileContent(beside, "benchmark.json").json)["full_id"].text()
+    found = _DIRECTORIES.search(file.name.replace("\\", "/"))
     if found is None:
         raise FormatError(
             "this file of Criterion does not say which benchmark it belongs to",
-            where=source.name,
+            where=file.name,
             remedy="Import it under its path, as in target/criterion/GROUP/NAME/new/sample.json.",
         )
     return found["id"]
@@ -106,10 +106,10 @@ def _add_estimates(rows: Rows, name: str, root: Node) -> None:
             rows.add(params, (number,), "ns", Better.LOWER, summary=summary if statistic == "median" else None)
 
 
-def _add_raw(rows: Rows, source: Source) -> None:
-    if source.open_line:  # Criterion ends every line, and a count of iterations that lost digits makes times too long
-        raise source.cut_short()
-    for number, cells in read_cells(source.lines, RAW_HEADER.count(",") + 1, first=1):
+def _add_raw(rows: Rows, file: FileContent) -> None:
+    if file.open_line:  # Criterion ends every line, and a count of iterations that lost digits makes times too long
+        raise file.cut_short()
+    for number, cells in read_cells(file.lines, RAW_HEADER.count(",") + 1, first=1):
         name = "/".join(filter(None, cells[:3]))
         time, count = numeral(cells[5]), numeral(cells[7])
         params = {"benchmark": name}
@@ -119,11 +119,11 @@ def _add_raw(rows: Rows, source: Source) -> None:
             rows.add(params, (time / count,), cells[6], Better.LOWER)
 
 
-def _add_messages(rows: Rows, source: Source) -> None:
-    for number, line in enumerate(source.lines, 1):
+def _add_messages(rows: Rows, file: FileContent) -> None:
+    for number, line in enumerate(file.lines, 1):
         if not line.strip().startswith("{"):
             continue
-        message = Node(source.parse_json(line, first_line=number), step=f"line {number}: ")
+        message = Node(file.parse_json(line, first_line=number), step=f"line {number}: ")
         if message.words("reason") == "benchmark-complete":
             name = message["id"].text()
             _add_samples(
@@ -131,9 +131,9 @@ def _add_messages(rows: Rows, source: Source) -> None:
             )
 
 
-def _add_text(rows: Rows, source: Source) -> None:
+def _add_text(rows: Rows, file: FileContent) -> None:
     before = ""
-    for number, raw in enumerate(source.lines, 1):
+    for number, raw in enumerate(file.lines, 1):
         line = plain(raw)
         if len(line) > LONGEST_LINE:
             continue

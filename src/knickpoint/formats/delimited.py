@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from knickpoint.formats.cells import header_cells, read_cells
-from knickpoint.formats.columns import read_table, roles
-from knickpoint.formats.companion import companion_of
+from knickpoint.formats.companion_files import companion_of
 from knickpoint.formats.criterion import RAW_HEADER
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.numeral import numeral
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.numbers import numeral
+from knickpoint.formats.toolbox.table_cells import header_cells, read_cells
+from knickpoint.formats.toolbox.table_columns import read_table, roles
 from knickpoint.model.errors import FormatError
 
 __all__ = ["fits", "read"]
@@ -20,11 +20,11 @@ _NAME: Final = "csv"
 _DELIMITERS: Final = (",", "\t", ";", "|")
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether the first line is a header that has values and says of what."""
-    if companion_of(source):
+    if companion_of(file):
         return False
-    text = source.readable[:65536]
+    text = file.readable[:65536]
     if text.lstrip()[:1] in ("{", "[", "<", "") or text.startswith(RAW_HEADER):
         return False
     header = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
@@ -38,9 +38,9 @@ def fits(source: Source) -> bool:
     return bool({"commit", "time", "commit_time"} & found.keys()) and len(names) > len(found)
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read the runs that the rows make; lines that begin with ``#`` are comments."""
-    lines = source.lines
+    lines = file.lines
     first = next((index for index, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
     if first is None:
         raise FormatError("the table has no header", remedy="Begin with a line that names the columns.")
@@ -49,7 +49,7 @@ def read(source: Source) -> Parsed:
     number = partial(numeral, decimal_comma=delimiter == ";")
     rows = read_cells(lines, len(header), first=first + 1, delimiter=delimiter)
     report = read_table(_NAME, header, ((f"line {line}", cells) for line, cells in rows), number=number)
-    return report, source.open_line_warning()
+    return report, file.open_line_warning()
 
 
 def _delimiter(header: str) -> str:

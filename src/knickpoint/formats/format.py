@@ -1,4 +1,4 @@
-"""Format: what is known of one format before its module is loaded."""
+"""What is known of one format before its module is loaded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
 
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.model.report import Problem, Report
 
 __all__ = ["Format", "Parsed"]
@@ -18,9 +18,9 @@ Parsed = tuple[Report, tuple[Problem, ...]]
 class _Module(Protocol):
     """What a module of a format offers."""
 
-    def fits(self, source: Source) -> bool: ...
+    def fits(self, file: FileContent) -> bool: ...
 
-    def read(self, source: Source) -> Parsed: ...
+    def read(self, file: FileContent) -> Parsed: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +46,21 @@ class Format:
     module: str
     companions: tuple[str, ...] = ()
 
-    def fits(self, source: Source) -> bool:
-        """Tell whether ``source`` looks like this format. Never raises."""
-        return self._loaded().fits(source)
+    def fits(self, file: FileContent) -> bool:
+        """Tell whether ``file`` looks like this format. Never raises."""
+        return self._loaded().fits(file)
 
     def matches(self, data: bytes) -> bool:
         """Tell whether ``data`` look like this format. Never raises."""
-        return self.fits(Source(data))
+        return self.fits(FileContent(data))
 
-    def read(self, data: bytes | Source, *, name: str = "") -> Parsed:
+    def read(self, data: bytes | FileContent, *, name: str = "") -> Parsed:
         """Return what ``data`` say, and warnings.
 
         Raises:
             FormatError: something is not as the format has it; the message names the place.
         """
-        return self._loaded().read(data if isinstance(data, Source) else Source(data, name))
+        return self._loaded().read(data if isinstance(data, FileContent) else FileContent(data, name))
 
     def _loaded(self) -> _Module:
         return cast("_Module", import_module(f"knickpoint.formats.{self.module}"))

@@ -9,12 +9,12 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
-from knickpoint.formats.columns import roles
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.moment import read_moment
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.table_columns import roles
+from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.commit import NO_TIME, Commit
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
@@ -43,11 +43,11 @@ _TOOLS: Final = {
 _LOWER_UNLESS_RATE: Final = ("go", "jmh", "julia", "benchmarkluau")
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this is a list of custom entries, which say nothing of commits, or a history."""
-    if _ASSIGNMENT.match(source.readable):
+    if _ASSIGNMENT.match(file.readable):
         return True
-    document = source.document
+    document = file.document
     if isinstance(document, dict):
         return isinstance(document.get("entries"), dict) and ("lastUpdate" in document or "repoUrl" in document)
     return (
@@ -58,14 +58,14 @@ def fits(source: Source) -> bool:
     )
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read custom entries as one run, a history as one run per entry, with the commits that it describes."""
-    found = _ASSIGNMENT.match(source.text)
+    found = _ASSIGNMENT.match(file.text)
     if found:
-        line = source.text.count("\n", 0, found.end()) + 1
-        document = source.parse_json(source.text[found.end() :].rstrip().removesuffix(";"), first_line=line)
+        line = file.text.count("\n", 0, found.end()) + 1
+        document = file.parse_json(file.text[found.end() :].rstrip().removesuffix(";"), first_line=line)
     else:
-        document = source.json
+        document = file.json
     root = Node(document)
     if isinstance(document, list):
         rows = Rows()

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.moment import read_moment
-from knickpoint.formats.node import Node
-from knickpoint.formats.numeral import NoNumberError
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
-from knickpoint.formats.terminal import plain
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.numbers import NoNumberError
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.terminal_output import plain
+from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Report, RunReport
 from knickpoint.model.revision import commit_name
@@ -54,9 +54,9 @@ class _Line:
     broken: str = ""
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether any line is a result of a Go benchmark."""
-    text = source.prose
+    text = file.prose
     if "Benchmark" not in text:
         return False
     if _EVENT.match(text.lstrip()):
@@ -64,14 +64,14 @@ def fits(source: Source) -> bool:
     return any(_LOOK.match(plain(line)) for line in text.splitlines() if "Benchmark" in line)
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read a run for every commit that the file names: every unit is a metric, repeated lines are samples.
 
     The number of processors at a name's end is a param only where the file has one benchmark with several.
     """
     units: dict[str, Better] = {}
-    found = [line for text in _outputs(source) for line in _lines(text, units)]
-    warnings = _check_end(source, found)
+    found = [line for text in _outputs(file) for line in _lines(text, units)]
+    warnings = _check_end(file, found)
     processors = _processors(found)
     varying = _varying(found, processors)
     runs: dict[tuple[str, str], tuple[Rows, dict[str, str]]] = {}
@@ -97,37 +97,37 @@ def read(source: Source) -> Parsed:
     return Report(_NAME, reports or (RunReport(Rows().table()),)), warnings
 
 
-def _check_end(source: Source, found: list[_Line]) -> tuple[Problem, ...]:
+def _check_end(file: FileContent, found: list[_Line]) -> tuple[Problem, ...]:
     """Return the warning about a result on a last line without a line end, where its unit does not say it is whole.
 
     Raises:
         FormatError: the result is not whole: it has no unit, or the beginning of one that the file or Go has.
     """
-    number = source.open_line
-    if not number or _EVENT.match(source.text.lstrip()) or not plain(source.lines[-1]).startswith("Benchmark"):
+    number = file.open_line
+    if not number or _EVENT.match(file.text.lstrip()) or not plain(file.lines[-1]).startswith("Benchmark"):
         return ()
     last = found[-1] if found and found[-1].number == number else None
     if last is None or last.broken:
-        raise source.cut_short()
+        raise file.cut_short()
     units = {unit for line in found if line is not last for _, unit in line.values} | _METRICS.keys()
     ending = last.values[-1][1]
     if ending in units:
         return ()
     if any(unit.startswith(ending) for unit in units):
-        raise source.cut_short()
-    return source.open_line_warning()
+        raise file.cut_short()
+    return file.open_line_warning()
 
 
-def _outputs(source: Source) -> Iterator[list[tuple[int, str]]]:
+def _outputs(file: FileContent) -> Iterator[list[tuple[int, str]]]:
     """Yield the numbered lines of each stream: the file, or every package's output within events."""
-    if not _EVENT.match(source.text.lstrip()):
-        yield list(enumerate(map(plain, source.lines), 1))
+    if not _EVENT.match(file.text.lstrip()):
+        yield list(enumerate(map(plain, file.lines), 1))
         return
     streams: dict[str, list[tuple[int, str]]] = {}
-    for number, line in enumerate(source.lines, 1):
+    for number, line in enumerate(file.lines, 1):
         if not line.startswith("{"):
             continue
-        event = Node(source.parse_json(line, first_line=number))
+        event = Node(file.parse_json(line, first_line=number))
         if event.words("Action") == "output" and "Output" in event:
             stream = streams.setdefault(event.words("Package"), [(number, "")])
             first, *more = event["Output"].text().split("\n")

@@ -6,10 +6,10 @@ import re
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.moment import read_moment
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.report import Problem, Report, RunReport, Severity
 from knickpoint.model.unit import Better
 
@@ -44,22 +44,22 @@ _SPREADS: Final = ("stddev", "cv")
 _RESERVED: Final = ("benchmark", "metric", "stat")
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this has the context and the rows that Google Benchmark writes."""
-    document = source.document
+    document = file.document
     if not isinstance(document, dict) or not isinstance(document.get("context"), dict):
         return False
     rows = document.get("benchmarks")
     return isinstance(rows, list) and all(isinstance(row, dict) and "name" in row for row in rows)
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run: real and CPU time, throughputs and counters; repetitions are samples.
 
     Aggregates of repetitions that are in the file make no series. Where the file has aggregates only, the median
     is the value, mean and others are series with ``stat``, and the spreads go into the median's summary.
     """
-    root = Node(source.json)
+    root = Node(file.json)
     context = root["context"]
     entries = list(root["benchmarks"].elements())
     measured = {_run_name(entry) for entry in entries if not _aggregate(entry)}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
 
@@ -17,9 +17,9 @@ _NAME: Final = "hyperfine"
 _STATISTICS: Final = ("mean", "min", "max")
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this is an object of results, each with a command."""
-    document = source.document
+    document = file.document
     results = document.get("results") if isinstance(document, dict) else None
     return (
         isinstance(results, list)
@@ -28,13 +28,13 @@ def fits(source: Source) -> bool:
     )
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run: time, user and system time in seconds, and memory in bytes.
 
     A command of which any execution ended with another exit code than 0 failed.
     """
     rows = Rows()
-    for result in Node(source.json)["results"].elements():
+    for result in Node(file.json)["results"].elements():
         parameters = result.maybe("parameters")
         params = parameters.facts() if parameters is not None else {}
         _add(rows, {**params, "benchmark": result["command"].text()}, result)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
 
@@ -21,9 +21,9 @@ _COSTS: Final = ("gc.", "class.", "compiler.", "mempool.")
 """How the metrics of profilers begin that say what a benchmark costs, in whatever unit: ``gc.alloc.rate`` in MB/sec."""
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this is a list of benchmarks with a primary metric each."""
-    document = source.document
+    document = file.document
     return (
         isinstance(document, list)
         and bool(document)
@@ -31,7 +31,7 @@ def fits(source: Source) -> bool:
     )
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run: the score in its unit, and the secondary metrics under their names.
 
     The iterations of all forks are the samples. Of sampled times, which come as histograms, the median is the value,
@@ -40,7 +40,7 @@ def read(source: Source) -> Parsed:
     """
     rows = Rows()
     environment: dict[str, str] = {}
-    for entry in Node(source.json).elements():
+    for entry in Node(file.json).elements():
         name, mode = entry["benchmark"].text(), entry.words("mode")
         given = entry.maybe("params")
         params = {**(given.facts() if given is not None else {}), "benchmark": name}

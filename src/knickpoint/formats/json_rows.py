@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from knickpoint.formats.cells import Cell
-from knickpoint.formats.columns import read_table, roles
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.node import Node
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.table_cells import Cell
+from knickpoint.formats.toolbox.table_columns import read_table, roles
 
 __all__ = ["fits", "read"]
 
 _NAME: Final = "json"
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this is a list of plain objects, or one, that have a value and say of which commit or time."""
-    document = source.document
+    document = file.document
     rows = document if isinstance(document, list) else [document]
     objects = [row for row in rows if isinstance(row, dict) and all(map(_is_plain, row.values()))]
     if not objects or len(objects) < len(rows):
@@ -27,9 +27,9 @@ def fits(source: Source) -> bool:
     return bool({"value", "samples"} & found) and bool({"commit", "time"} & found)
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read the runs that the rows make; a member that is a list holds samples, null is missing."""
-    root = Node(source.json)
+    root = Node(file.json)
     rows = list(root.elements()) if isinstance(root.value, list) else [root]
     header = _header([dict(row.members()) for row in rows])
     return read_table(_NAME, header, ((row.path or "the document", _cells(row, header)) for row in rows)), ()

@@ -6,11 +6,11 @@ import re
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.markup import Element, read_markup, root_name
-from knickpoint.formats.moment import read_moment
-from knickpoint.formats.numeral import NoNumberError, numeral
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.timestamps import read_moment
+from knickpoint.formats.toolbox.xml import Element, read_markup, root_name
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
@@ -22,14 +22,14 @@ _THOUSANDS: Final = re.compile(r"\d{1,3}(,\d{3})+\.\d+")
 _DECIMAL_COMMA: Final = re.compile(r"\d+,(\d{1,2}|\d{4,})")
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether the root element is JUnit's."""
-    return root_name(source) in ("testsuites", "testsuite")
+    return root_name(file) in ("testsuites", "testsuite")
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run: how long each passed test took, in seconds; failed and skipped tests as such."""
-    root = read_markup(source)
+    root = read_markup(file)
     rows = Rows()
     environment: dict[str, str] = {}
     times: list[str] = []

@@ -6,9 +6,9 @@ import re
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
 
@@ -40,18 +40,18 @@ _BETTER: Final = {
 }
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this is an object of metrics that k6 collects."""
-    document = source.document
+    document = file.document
     metrics = document.get("metrics") if isinstance(document, dict) else None
     if not isinstance(document, dict) or not isinstance(metrics, dict):
         return False
     return "root_group" in document or any(name.startswith(_BUILT_IN) for name in metrics)
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run: of trends the median, of counters the rate, and their other statistics with ``stat``."""
-    root = Node(source.strict_json)
+    root = Node(file.strict_json)
     rows = Rows()
     for name, metric in root["metrics"].members():
         _add(rows, name, metric)

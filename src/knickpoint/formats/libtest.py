@@ -6,10 +6,10 @@ import re
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.numeral import NoNumberError
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
-from knickpoint.formats.terminal import LONGEST_LINE, plain
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.numbers import NoNumberError
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
 
@@ -24,23 +24,23 @@ _WHOLE: Final = re.compile(r"\(\+/- [\d,.]+\)|\.\.\. (?:ok|ignored|FAILED)\b")
 _OTHER: Final = re.compile(r"^[.iFa]*test (?P<name>.+?)\s+\.\.\. (?P<what>ignored|FAILED)(?:, (?P<why>.*))?\s*$")
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether any line is a benchmark's."""
-    text = source.prose
+    text = file.prose
     return "bench:" in text and any(
         _BENCH.match(plain(line)) for line in text.splitlines() if "bench:" in line and len(line) <= LONGEST_LINE
     )
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run: the median time of each benchmark, with its spread (largest minus smallest) in the summary."""
     rows = Rows()
-    for number, raw in enumerate(source.lines, 1):
+    for number, raw in enumerate(file.lines, 1):
         line = plain(raw)
         if len(line) > LONGEST_LINE:
             continue
-        if number == source.open_line and _BEGUN.match(line) and not _WHOLE.search(line):
-            raise source.cut_short()
+        if number == file.open_line and _BEGUN.match(line) and not _WHOLE.search(line):
+            raise file.cut_short()
         found = _BENCH.match(line)
         if found:
             _add(rows, {"benchmark": found["name"]}, found["rest"].strip(), number)

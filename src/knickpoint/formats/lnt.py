@@ -6,11 +6,11 @@ import math
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.moment import read_moment
-from knickpoint.formats.node import Node
-from knickpoint.formats.numeral import shown, to_float
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.numbers import shown, to_float
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better
@@ -34,9 +34,9 @@ _MEASURES: Final = {*_UNITS, *_HIGHER}
 _STATUSES: Final = {0: "", 1: "failed", 2: "failed as expected", 3: "not run"}
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this is a report of version 2."""
-    document = source.document
+    document = file.document
     return (
         isinstance(document, dict)
         and str(document.get("format_version")) == "2"
@@ -45,9 +45,9 @@ def fits(source: Source) -> bool:
     )
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run: every number of a test is a metric, a list its samples, ``METRIC_status`` its outcome."""
-    root = Node(source.json)
+    root = Node(file.json)
     run = root["run"]
     machine = root["machine"]
     rows = Rows()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from knickpoint.formats.cells import header_cells, read_cells
-from knickpoint.formats.companion import LOCUST_HISTORY, companion_of
+from knickpoint.formats.companion_files import LOCUST_HISTORY, companion_of
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.numeral import NoNumberError, numeral
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
-from knickpoint.formats.terminal import LONGEST_LINE
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.table_cells import header_cells, read_cells
+from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
@@ -30,22 +30,22 @@ _SAME: Final = ("50", "100")
 """Percentiles that the table has as median and maximum, too."""
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether the first line is the header of Locust's table of requests."""
-    first = source.prose.partition("\n")[0]
+    first = file.prose.partition("\n")[0]
     return len(first) <= LONGEST_LINE and set(_header(first)) >= _COLUMNS
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run: response times in milliseconds, and requests and failures per second, of every request.
 
     The median is the value, the other statistics are series with ``stat``. The row of all requests together is the
     benchmark ``Aggregated``.
     """
-    lines = source.lines
+    lines = file.lines
     header = _header(lines[0])
     if not set(header) >= _COLUMNS:
-        if companion_of(source) == _NAME:
+        if companion_of(file) == _NAME:
             raise FormatError(
                 "this table of Locust holds no results of a whole run"
                 + (", but a row for each second of it" if lines[0].startswith(LOCUST_HISTORY) else ""),
@@ -59,7 +59,7 @@ def read(source: Source) -> Parsed:
     rows = Rows()
     for number, cells in read_cells(lines, len(header), first=1):
         _add(rows, dict(zip(header, cells, strict=True)), f"line {number}")
-    return Report(_NAME, (RunReport(rows.table()),)), source.open_line_warning()
+    return Report(_NAME, (RunReport(rows.table()),)), file.open_line_warning()
 
 
 def _header(line: str) -> list[str]:

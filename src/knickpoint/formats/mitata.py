@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.moment import read_moment
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
 
@@ -28,9 +28,9 @@ _RESERVED: Final = {"benchmark", "metric", "stat", "suite"}
 _FACTS: Final = ("arch", "runtime", "version")
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this is an object of benchmarks whose runs have statistics, or an error, each."""
-    document = source.document
+    document = file.document
     benchmarks = document.get("benchmarks") if isinstance(document, dict) else None
     return isinstance(benchmarks, list) and bool(benchmarks) and all(map(_is_benchmark, benchmarks))
 
@@ -42,12 +42,12 @@ def _is_benchmark(entry: object) -> bool:
     return isinstance(runs, list) and all(isinstance(run, dict) and {"stats", "error"} & run.keys() for run in runs)
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run: times in nanoseconds, memory in bytes, and the time of garbage collection.
 
     The median is the value. The samples stay out: mitata sorts them, cuts the ends off and keeps up to a million.
     """
-    root = Node(source.json)
+    root = Node(file.json)
     groups = root.maybe("layout")
     suites = [group.words("name") for group in groups.elements()] if groups is not None else []
     rows = Rows()

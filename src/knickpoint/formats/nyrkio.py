@@ -6,10 +6,10 @@ from collections import Counter
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.moment import read_moment
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, ResultTable, RunReport
@@ -23,9 +23,9 @@ _BETTER: Final = {"higher_is_better": Better.HIGHER, "lower_is_better": Better.L
 _NO_FACTS: Final = ("git_repo", "git_commit", "branch", "test_name")
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this is a list of entries with metrics and attributes."""
-    document = source.document
+    document = file.document
     return (
         isinstance(document, list)
         and bool(document)
@@ -38,9 +38,9 @@ def fits(source: Source) -> bool:
     )
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read a run for every entry; its timestamp, in seconds, is the commit's."""
-    entries = list(Node(source.json).elements())
+    entries = list(Node(file.json).elements())
     names = Rows()
     runs: list[RunReport] = []
     commits: dict[str, Commit] = {}

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from typing import Any, Final
 
-from knickpoint.formats.cells import Cell
-from knickpoint.formats.columns import read_table
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.table_cells import Cell
+from knickpoint.formats.toolbox.table_columns import read_table
 from knickpoint.model.errors import FormatError
 
 __all__ = ["fits", "read"]
@@ -19,12 +19,12 @@ _NAME: Final = "parquet"
 _MAGIC: Final = b"PAR1"
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this begins as Parquet files do."""
-    return source.data.startswith(_MAGIC)
+    return file.data.startswith(_MAGIC)
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read the runs that the rows make; a cell that is a list holds samples."""
     try:
         import pyarrow as pa  # type: ignore[import-untyped]
@@ -34,7 +34,7 @@ def read(source: Source) -> Parsed:
             "reading Parquet needs the package pyarrow", remedy="Install it: pip install 'knickpoint[parquet]'."
         ) from error
     try:
-        table = parquet.read_table(io.BytesIO(source.data))
+        table = parquet.read_table(io.BytesIO(file.data))
         columns = {name: table.column(index).to_pylist() for index, name in enumerate(table.column_names)}
     except (pa.ArrowException, OSError, OverflowError, ValueError) as error:
         raise FormatError(

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.moment import read_moment
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
 
@@ -20,16 +20,16 @@ _NAME: Final = "perfherder"
 _LINE: Final = re.compile(r"PERFHERDER_DATA:[ \t]*(?=\{)")
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this is an object with framework and suites, or has a line with one."""
-    document = source.document
+    document = file.document
     if isinstance(document, dict):
         return isinstance(document.get("framework"), dict) and isinstance(document.get("suites"), list)
-    text = source.prose
+    text = file.prose
     return "PERFHERDER_DATA:" in text and _LINE.search(text) is not None
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run: a series for each suite with a value of its own, and for each subtest.
 
     Lower is better unless the file says otherwise. Options are part of the series, tags are not.
@@ -37,7 +37,7 @@ def read(source: Source) -> Parsed:
     rows = Rows()
     environment: dict[str, str] = {}
     times: list[float] = []
-    for root in _blobs(source):
+    for root in _blobs(file):
         common = {"framework": root["framework"]["name"].text()}
         application = root.maybe("application")
         if application is not None:
@@ -58,14 +58,14 @@ def read(source: Source) -> Parsed:
     return Report(_NAME, (run,)), ()
 
 
-def _blobs(source: Source) -> Iterator[Node]:
-    if isinstance(source.document, dict):
-        yield Node(source.document)
+def _blobs(file: FileContent) -> Iterator[Node]:
+    if isinstance(file.document, dict):
+        yield Node(file.document)
         return
-    for number, line in enumerate(source.lines, 1):
+    for number, line in enumerate(file.lines, 1):
         found = _LINE.search(line)
         if found:
-            yield Node(source.parse_json(line[found.end() :].rstrip(), first_line=number), step=f"line {number}")
+            yield Node(file.parse_json(line[found.end() :].rstrip(), first_line=number), step=f"line {number}")
 
 
 def _add_suite(rows: Rows, common: dict[str, str], suite: Node, environment: dict[str, str]) -> None:

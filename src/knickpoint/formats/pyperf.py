@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.moment import read_moment
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import Better
@@ -37,9 +37,9 @@ _NO_FACTS: Final = (
 _REVISIONS: Final = ("commit_id", "commit", "revision")
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this is an object of benchmarks that consist of runs."""
-    document = source.document
+    document = file.document
     if not isinstance(document, dict):
         return False
     benchmarks = document.get("benchmarks")
@@ -51,9 +51,9 @@ def fits(source: Source) -> bool:
     )
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run: the values of every benchmark, and the largest memory of its processes; warm-ups stay out."""
-    root = Node(source.json)
+    root = Node(file.json)
     facts = _facts(root)
     rows = Rows()
     dates: list[str] = []

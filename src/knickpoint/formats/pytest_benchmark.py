@@ -6,10 +6,10 @@ import re
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.moment import read_moment
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.commit import Commit
 from knickpoint.model.report import Problem, Report, RunReport, Severity
 from knickpoint.model.revision import commit_name
@@ -24,9 +24,9 @@ _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{6,}|^UNSERIALIZABLE")
 _LONGEST_VALUE: Final = 80
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this has what only pytest-benchmark writes."""
-    document = source.document
+    document = file.document
     return (
         isinstance(document, dict)
         and isinstance(document.get("benchmarks"), list)
@@ -34,9 +34,9 @@ def fits(source: Source) -> bool:
     )
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run; times are in seconds. Samples where all were saved, else the median and other statistics."""
-    root = Node(source.json)
+    root = Node(file.json)
     benchmarks = list(root["benchmarks"].elements())
     rows = Rows()
     problems: list[Problem] = []

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
 from knickpoint.formats.skia_columns import quick_table
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Problem, Report, ResultTable, RunReport, Severity
 from knickpoint.model.unit import Better, better_of, read_unit
 from knickpoint.model.unit_in_name import unit_in_name
@@ -21,9 +21,9 @@ _DIRECTIONS: Final = {"up": Better.HIGHER, "down": Better.LOWER}
 _SUFFIXES: Final = {"_smallerIsBetter": Better.LOWER, "_biggerIsBetter": Better.HIGHER}
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this is an object with a version, a commit and results."""
-    document = source.document
+    document = file.document
     return (
         isinstance(document, dict)
         and document.get("version") == 1
@@ -32,13 +32,13 @@ def fits(source: Source) -> bool:
     )
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run: a trace per result, or per value of a group of measurements.
 
     The unit is the param ``unit`` or ``units``, else the name of the group where that is a unit; the direction
     is ``improvement_direction``, else the unit's.
     """
-    root = Node(source.json)
+    root = Node(file.json)
     if root["version"].value != 1 or isinstance(root["version"].value, bool):
         raise root["version"].refuse("only version 1 is known", remedy="Write version 1, as an integer.")
     revision = root.words("git_hash")

@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Problem, Report, RunReport, Severity
 from knickpoint.model.unit import read_unit
 
@@ -24,18 +24,18 @@ _SAMPLED: Final = "min_ms"
 """The metric that ``samples`` belong to."""
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this is an object with a commit and results by test and configuration."""
-    document = source.document
+    document = file.document
     return isinstance(document, dict) and "gitHash" in document and isinstance(document.get("results"), dict)
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run: a trace per test, configuration and metric; the metric is the param ``sub_result``.
 
     Where nanobench kept samples, they are those of ``min_ms``.
     """
-    root = Node(source.strict_json)
+    root = Node(file.strict_json)
     common: dict[str, str] = {}
     for group in ("key", "options"):
         given = root.maybe(group)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit import Better
 
@@ -24,9 +24,9 @@ _BENCH_FILE: Final = re.compile(r"\.bench(?:mark)?\.[cm]?[jt]sx?$")
 _SKIPPED: Final = ("skipped", "pending", "todo", "disabled")
 
 
-def fits(source: Source) -> bool:
+def fits(file: FileContent) -> bool:
     """Tell whether this is an object of files with groups of benchmarks, or of tests that ran benchmarks."""
-    document = source.document
+    document = file.document
     if not isinstance(document, dict):
         return False
     files, reported = document.get("files"), document.get("testResults")
@@ -47,15 +47,15 @@ def _has_benchmarks(file: dict[str, object]) -> bool:
     return any(told) or (bool(told) and _BENCH_FILE.search(str(file.get("name"))) is not None)
 
 
-def read(source: Source) -> Parsed:
+def read(file: FileContent) -> Parsed:
     """Read one run, times in milliseconds: the samples where they were kept, else the median and other statistics."""
-    root = Node(source.json)
+    root = Node(file.json)
     rows = Rows()
     if "testResults" in root:
         _read_reported(rows, list(root["testResults"].elements()))
     else:
-        for file in root["files"].elements():
-            for group in file["groups"].elements():
+        for test_file in root["files"].elements():
+            for group in test_file["groups"].elements():
                 for benchmark in group["benchmarks"].elements():
                     params = {"benchmark": benchmark["name"].text(), "suite": group.words("fullName")}
                     if not benchmark.has("mean") and not _has_samples(benchmark):

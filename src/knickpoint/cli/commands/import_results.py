@@ -159,7 +159,7 @@ def command(
 
 def _moment(text: str) -> datetime | None:
     """Return the time that ``text`` says, None for "". Raises ``InputError`` where it says none."""
-    from knickpoint.formats.moment import read_moment
+    from knickpoint.formats.toolbox.timestamps import read_moment
 
     moment = read_moment(text)
     if text and moment is None:

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
 
-from knickpoint.formats.moment import in_utc
+from knickpoint.formats.toolbox.timestamps import in_utc
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.model.errors import InputError
 from knickpoint.server.answers.uploads import check_token, largest_bytes, take_notification, take_results

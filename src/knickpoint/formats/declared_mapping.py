@@ -1,4 +1,4 @@
-"""Mappings: read any JSON by a declaration, in TOML, of where in it the results stand.
+"""Read any JSON by a declaration, in TOML, of where in it the results stand.
 
 A path is a row of names with dots between them, ``[0]`` for one element of a list, ``[*]`` for every element and
 ``*`` for every member. A name with dots in it stands in double quotes. Within ``each``, paths begin at the element
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.moment import read_moment
-from knickpoint.formats.node import Node
-from knickpoint.formats.rows import Rows
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.revision import commit_name
@@ -48,7 +48,7 @@ def read_mapped(data: bytes, mapping: bytes, *, name: str = "") -> Parsed:
         FormatError: the mapping has an error, a path that it needs leads nowhere, or what stands there is no number.
     """
     declared = _load(mapping)
-    root = _Found(Node(Source(data, name).strict_json))
+    root = _Found(Node(FileContent(data, name).strict_json))
     rows = Rows()
     for number, result in enumerate(declared["results"], 1):
         where = f"mapping, results {number}"

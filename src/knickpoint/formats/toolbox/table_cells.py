@@ -1,4 +1,4 @@
-"""Cells: what stands in tables; split the lines of those with delimiters, and refuse what is not whole."""
+"""What stands in tables; split the lines of those with delimiters, and refuse what is not whole."""
 
 from __future__ import annotations
 

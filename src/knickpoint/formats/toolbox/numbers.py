@@ -1,4 +1,4 @@
-"""Numerals: numbers as files write them, and the error for what stands in a number's place and is none."""
+"""Numbers as files write them, and the error for what stands in a number's place and is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exported: read the points that ``knick export`` wrote, as CSV, JSON or Parquet, back into runs.
+"""Read the points that ``knick export`` wrote, as CSV, JSON or Parquet, back into runs.
 
 An export has a point's value, not the runs and samples that it was made of; a backup has everything. A run takes the
 time of its commit.
@@ -13,10 +13,10 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
-from knickpoint.formats.cells import Cell, cell_text
-from knickpoint.formats.moment import in_utc, read_moment
-from knickpoint.formats.numeral import NoNumberError, to_float
-from knickpoint.formats.rows import Rows
+from knickpoint.formats.toolbox.numbers import NoNumberError, to_float
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.table_cells import Cell, cell_text
+from knickpoint.formats.toolbox.timestamps import in_utc, read_moment
 from knickpoint.model.commit import NO_TIME, Commit
 from knickpoint.model.errors import FormatError, ParamsError
 from knickpoint.model.params import decode_key

@@ -1,4 +1,4 @@
-"""Texts: make what tools wrote fit for keeping, as no database takes halves of characters and NUL."""
+"""Make texts storable: databases refuse half characters (lone surrogates) and NUL."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.model.commit import Commit
 from knickpoint.model.report import Report, ResultTable, RunReport
 
@@ -19,17 +19,17 @@ _ESCAPE: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _BINARY: Final = b"PAR1"
 
 
-def may_need_tidying(source: Source) -> bool:
-    """Tell whether the texts of ``source`` may hold what cannot be kept; nearly none do."""
-    if source.data.startswith(_BINARY):
+def may_need_tidying(file: FileContent) -> bool:
+    """Tell whether the texts of ``file`` may hold what cannot be kept; nearly none do."""
+    if file.data.startswith(_BINARY):
         return True
-    return "\x00" in source.text or ("\\u" in source.text and _ESCAPE.search(source.text) is not None)
+    return "\x00" in file.text or ("\\u" in file.text and _ESCAPE.search(file.text) is not None)
 
 
 def keepable(report: Report) -> Report:
     """Return ``report`` with U+FFFD in place of every half of a character and NUL in its texts.
 
-    Names of series have none: :mod:`knickpoint.formats.rows` makes them tidy, or refuses them.
+    Names of series have none: :mod:`knickpoint.formats.toolbox.result_rows` makes them tidy, or refuses them.
     """
     return dataclasses.replace(
         report,

@@ -1,4 +1,4 @@
-"""Collector: hold back Python's cyclic garbage collector while a large document is built."""
+"""Hold back Python's cyclic garbage collector while a large document is built."""
 
 from __future__ import annotations
 

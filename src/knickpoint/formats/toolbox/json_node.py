@@ -1,4 +1,4 @@
-"""Nodes: values of a JSON document that know their path, so that every complaint can name its place."""
+"""Values of a JSON document that know their path, so that every complaint can name its place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from knickpoint.formats.numeral import NoNumberError, numeral, shown, to_float
+from knickpoint.formats.toolbox.numbers import NoNumberError, numeral, shown, to_float
 from knickpoint.model.errors import FormatError
 
 __all__ = ["Node"]

@@ -1,4 +1,4 @@
-"""Rows: gather the results of one run, repeated names as samples of one point, into columns."""
+"""Gather the results of one run, repeated names as samples of one point, into columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from knickpoint.formats.numeral import NoNumberError
+from knickpoint.formats.toolbox.numbers import NoNumberError
 from knickpoint.model.errors import FormatError, ParamsError
 from knickpoint.model.params import MAXIMUM_KEY_BYTES, encode_key
 from knickpoint.model.report import Outcome, ResultTable

@@ -1,4 +1,4 @@
-"""Moments: read the many ways in which tools write a point in time."""
+"""Read the many ways in which tools write a point in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Terminal: take out of captured output what was meant for a terminal only."""
+"""Remove from captured output what is meant for a terminal only."""
 
 from __future__ import annotations
 

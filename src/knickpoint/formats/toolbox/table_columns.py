@@ -1,4 +1,4 @@
-"""Columns: what the columns of a table of results mean, and the runs that its rows make.
+"""What the columns of a table of results mean, and the runs that its rows make.
 
 A table is *long* when it has a column ``value`` (one measurement a row), and *wide* when it has not: then each
 row is one run, and every column of numbers is a series. Both may hold many runs: rows of one commit, branch and
@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from knickpoint.formats.cells import Cell, cell_text
-from knickpoint.formats.exported import is_export, read_export
-from knickpoint.formats.moment import in_utc, read_moment
-from knickpoint.formats.numeral import NoNumberError, numeral, to_float
-from knickpoint.formats.rows import Rows
+from knickpoint.formats.toolbox.exported_points import is_export, read_export
+from knickpoint.formats.toolbox.numbers import NoNumberError, numeral, to_float
+from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.table_cells import Cell, cell_text
+from knickpoint.formats.toolbox.timestamps import in_utc, read_moment
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport

@@ -1,4 +1,4 @@
-"""Placeholders: take out of a report what a tool wrote where it knew no commit."""
+"""Remove from a report what a tool wrote in place of a commit that it did not know."""
 
 from __future__ import annotations
 

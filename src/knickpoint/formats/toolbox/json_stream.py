@@ -1,4 +1,4 @@
-"""Documents: read files that hold several JSON documents, one a line or one after the other.
+"""Read files that hold several JSON documents, one a line or one after the other.
 
 CI jobs append the output of each run to one file, and services write JSON Lines. Each document is read as a file of
 its own. Where each is an entry of the list that a format has, all together are read as that list.
@@ -10,36 +10,36 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from knickpoint.formats.format import Format, Parsed
-from knickpoint.formats.source import Document, Source
+from knickpoint.formats.toolbox.file_content import Document, FileContent
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Report, RunReport
 
 __all__ = ["read_documents"]
 
-Fitting = Callable[[Source], tuple[Format, ...]]
-"""Return the formats that a source looks like."""
+Fitting = Callable[[FileContent], tuple[Format, ...]]
+"""Return the formats that a file looks like."""
 
 
-def read_documents(source: Source, fitting: Fitting, wanted: Format | None) -> Parsed | None:
-    """Return what the documents of ``source`` say, as runs in their order; None where they are in no format.
+def read_documents(file: FileContent, fitting: Fitting, wanted: Format | None) -> Parsed | None:
+    """Return what the documents of ``file`` say, as runs in their order; None where they are in no format.
 
     Args:
-        source: a file with several documents.
-        fitting: returns the formats that a source looks like.
+        file: a file with several documents.
+        fitting: returns the formats that a file looks like.
         wanted: the format that was named, None to find it by looking.
 
     Raises:
         FormatError: a document breaks off, is not in the format of the first, or has an error; nothing of the file is
             to be kept.
     """
-    documents = source.documents
-    joined = _joined(source, documents)
+    documents = file.documents
+    joined = _joined(file, documents)
     if joined is not None:
         chosen = (wanted,) if wanted is not None and wanted.fits(joined) else () if wanted else fitting(joined)
         if len(chosen) == 1:
             return chosen[0].read(joined)
-    parts = [replace(source, data=document.text.encode(errors="surrogatepass")) for document in documents]
+    parts = [replace(file, data=document.text.encode(errors="surrogatepass")) for document in documents]
     found = (wanted,) if wanted is not None else fitting(parts[0])
     if len(found) != 1:
         return None
@@ -47,15 +47,15 @@ def read_documents(source: Source, fitting: Fitting, wanted: Format | None) -> P
     return _merged(found[0], [_read(found[0], part, document) for part, document in zip(parts, documents, strict=True)])
 
 
-def _joined(source: Source, documents: Sequence[Document]) -> Source | None:
+def _joined(file: FileContent, documents: Sequence[Document]) -> FileContent | None:
     """Return the documents as one list, None where one of them is a list itself."""
     if any(document.text.startswith("[") for document in documents):
         return None
     text = ",\n".join(document.text for document in documents)
-    return replace(source, data=f"[{text}]".encode(errors="surrogatepass"))
+    return replace(file, data=f"[{text}]".encode(errors="surrogatepass"))
 
 
-def _check(parts: Sequence[Source], documents: Sequence[Document], found: Format) -> None:
+def _check(parts: Sequence[FileContent], documents: Sequence[Document], found: Format) -> None:
     """Refuse the file where a document does not look like the format ``found``, that of the first."""
     for part, document in zip(parts, documents, strict=True):
         if not found.fits(part):
@@ -66,7 +66,7 @@ def _check(parts: Sequence[Source], documents: Sequence[Document], found: Format
             )
 
 
-def _read(known: Format, part: Source, document: Document) -> Parsed:
+def _read(known: Format, part: FileContent, document: Document) -> Parsed:
     try:
         report, problems = known.read(part)
     except FormatError as error:

@@ -1,11 +1,11 @@
-"""Companions: files that tools leave beside results, and that hold none themselves."""
+"""Files that tools leave beside results, and that hold none themselves."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
 
 __all__ = ["LOCUST_HISTORY", "companion_of"]
 
@@ -16,7 +16,7 @@ _LOCUST: Final = (LOCUST_HISTORY, "Method,Name,Error,Occurrences", "Count,Messag
 _FORMER: Final = re.compile(r"(?:^|/)(?:base|change)/(?:sample|estimates)\.json$")
 
 
-def companion_of(data: bytes | Source, *, name: str = "") -> str:
+def companion_of(data: bytes | FileContent, *, name: str = "") -> str:
     """Return the name of the format whose results ``data`` stand beside, "" where they may be results themselves.
 
     Whoever reads whole folders leaves such files alone. They are: asv's ``benchmarks.json`` and ``machine.json``;
@@ -24,15 +24,15 @@ def companion_of(data: bytes | Source, *, name: str = "") -> str:
     ``change/``) the results of a former run, which belong to another commit; of Locust, the tables by second, of
     failures and of exceptions.
     """
-    source = data if isinstance(data, Source) else Source(data, name)
-    if source.readable[:200].replace('"', "").startswith(_LOCUST):
+    file = data if isinstance(data, FileContent) else FileContent(data, name)
+    if file.readable[:200].replace('"', "").startswith(_LOCUST):
         return "locust"
-    document = source.document
+    document = file.document
     if isinstance(document, list):
         return "criterion" if len(document) == 4 and all(isinstance(fence, float) for fence in document) else ""
     if not isinstance(document, dict):
         return ""
-    if _is_of_criterion(document, source.name.replace("\\", "/")):
+    if _is_of_criterion(document, file.name.replace("\\", "/")):
         return "criterion"
     return "asv" if _is_of_asv(document) else ""
 

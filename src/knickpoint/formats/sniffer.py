@@ -1,4 +1,4 @@
-"""Read results files: find the format that fits, and refuse to guess between two."""
+"""Find the format of a results file and read it; refuse to guess between two that fit."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Final
 
-from knickpoint.formats.collector import held_back
-from knickpoint.formats.companion import companion_of
-from knickpoint.formats.documents import read_documents
+from knickpoint.formats.companion_files import companion_of
 from knickpoint.formats.format import Format, Parsed
-from knickpoint.formats.placeholders import without_placeholders
 from knickpoint.formats.registry import FORMATS
-from knickpoint.formats.source import Source
-from knickpoint.formats.texts import keepable, keepable_text, may_need_tidying
+from knickpoint.formats.toolbox.commit_placeholders import without_placeholders
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.gc_pause import held_back
+from knickpoint.formats.toolbox.json_stream import read_documents
+from knickpoint.formats.toolbox.storable_text import keepable, keepable_text, may_need_tidying
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Severity
 
@@ -40,11 +40,11 @@ def find_format(name: str) -> Format:
 
 def sniff(data: bytes, *, name: str = "") -> tuple[Format, ...]:
     """Return every format that ``data`` look like: one where all is well, none or several where it is not."""
-    return _fitting(Source(data, name))
+    return _fitting(FileContent(data, name))
 
 
-def _fitting(source: Source) -> tuple[Format, ...]:
-    return tuple(known for known in FORMATS if known.fits(source))
+def _fitting(file: FileContent) -> tuple[Format, ...]:
+    return tuple(known for known in FORMATS if known.fits(file))
 
 
 def read_report(
@@ -66,9 +66,9 @@ def read_report(
         FormatError: the file is empty or was cut short, no format or more than one fits, or something in it is
             not as its format has it. Nothing of such a file is to be kept.
     """
-    source = Source(data, name, companions or {})
+    file = FileContent(data, name, companions or {})
     with held_back() if len(data) > _LARGE else nullcontext():
-        return _read(source, format)
+        return _read(file, format)
 
 
 def read_found(data: bytes, *, name: str = "", companions: Mapping[str, bytes] | None = None) -> Parsed | None:
@@ -80,50 +80,50 @@ def read_found(data: bytes, *, name: str = "", companions: Mapping[str, bytes] |
     Raises:
         FormatError: as :func:`read_report`.
     """
-    source = Source(data, name, companions or {})
+    file = FileContent(data, name, companions or {})
     with held_back() if len(data) > _LARGE else nullcontext():
-        broken = source.data.lstrip()[:1] in (b"", b"{", b"[", b"\x1f") and source.fault is not None
-        if source.several and not _fitting(source):
+        broken = file.data.lstrip()[:1] in (b"", b"{", b"[", b"\x1f") and file.fault is not None
+        if file.several and not _fitting(file):
             try:
-                parsed = read_documents(source, _fitting, None)
+                parsed = read_documents(file, _fitting, None)
             except FormatError as error:
                 raise _placed(error, name) from error
-            return parsed and _checked(source, parsed)
-        if not broken and (companion_of(source) or not _fitting(source)):
+            return parsed and _checked(file, parsed)
+        if not broken and (companion_of(file) or not _fitting(file)):
             return None
-        return _read(source, "")
+        return _read(file, "")
 
 
-def _read(source: Source, wanted: str) -> Parsed:
-    name = source.name
-    if not source.content.strip():
+def _read(file: FileContent, wanted: str) -> Parsed:
+    name = file.name
+    if not file.unpacked.strip():
         raise FormatError(
             "the file is empty",
             where=name,
             remedy="The benchmark run probably failed before it wrote results; look at its log, then run it again.",
         )
     try:
-        parsed = _parsed(source, find_format(wanted) if wanted else None)
+        parsed = _parsed(file, find_format(wanted) if wanted else None)
     except FormatError as error:
         raise _placed(error, name) from error
-    return _checked(source, parsed)
+    return _checked(file, parsed)
 
 
-def _parsed(source: Source, wanted: Format | None) -> Parsed:
-    """Return what the one document of ``source`` says, or all of several."""
-    whole = wanted.fits(source) if wanted is not None else bool(_fitting(source))
-    if source.several and not whole:
-        parsed = read_documents(source, _fitting, wanted)
+def _parsed(file: FileContent, wanted: Format | None) -> Parsed:
+    """Return what the one document of ``file`` says, or all of several."""
+    whole = wanted.fits(file) if wanted is not None else bool(_fitting(file))
+    if file.several and not whole:
+        parsed = read_documents(file, _fitting, wanted)
         if parsed is not None:
             return parsed
-    chosen = wanted or _only(source)
-    return chosen.read(source)
+    chosen = wanted or _only(file)
+    return chosen.read(file)
 
 
-def _checked(source: Source, parsed: Parsed) -> Parsed:
+def _checked(file: FileContent, parsed: Parsed) -> Parsed:
     """Return ``parsed`` with texts that can be kept, places that name the file, and a warning where it is empty."""
-    name, (report, problems) = source.name, parsed
-    if may_need_tidying(source):
+    name, (report, problems) = file.name, parsed
+    if may_need_tidying(file):
         report = keepable(report)
     report = without_placeholders(report)
     if not any(len(run.results) for run in report.runs):
@@ -145,29 +145,29 @@ def _of_file(problem: Problem, name: str) -> Problem:
     )
 
 
-def _only(source: Source) -> Format:
-    fitting = _fitting(source)
+def _only(file: FileContent) -> Format:
+    fitting = _fitting(file)
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
         raise FormatError(
             f"more than one format fits: {', '.join(known.name for known in fitting)}",
-            where=source.name,
+            where=file.name,
             remedy=f"Say which with --as, for example --as {fitting[0].name}.",
         )
-    beside = companion_of(source)
+    beside = companion_of(file)
     if beside:
         raise FormatError(
             f"the file holds no results: {beside} keeps it beside them",
-            where=source.name,
+            where=file.name,
             remedy=_BESIDE.get(beside, "Import the results; it is read along where it is of use."),
         )
-    start = source.text.lstrip()[:1]
-    if start in ("{", "[") and source.fault is not None and not source.several:
-        raise source.fault
+    start = file.text.lstrip()[:1]
+    if start in ("{", "[") and file.fault is not None and not file.several:
+        raise file.fault
     raise FormatError(
         "no format fits this file",
-        where=source.name,
+        where=file.name,
         remedy="Say which it is with --as; knick import --list shows them all, "
         "and the guide on formats tells how to map any other JSON.",
     )

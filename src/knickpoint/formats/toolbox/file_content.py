@@ -1,4 +1,4 @@
-"""Source: the bytes of one results file, decoded at most once for all the formats that look at them."""
+"""The content of one results file: its bytes, decoded at most once for all the formats that look at them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Final
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Severity
 
-__all__ = ["LARGEST_CONTENT", "Document", "Source"]
+__all__ = ["LARGEST_CONTENT", "Document", "FileContent"]
 
 LARGEST_CONTENT: Final = 1 << 30
 """Bytes that a compressed file may unpack to; more is taken for an attack or an accident."""
@@ -46,7 +46,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Source:
+class FileContent:
     """One results file as it came.
 
     ``name`` is for messages; only files of Criterion, which do not say what they belong to, are named by their
@@ -58,7 +58,7 @@ class Source:
     companions: Mapping[str, bytes] = field(default_factory=dict)
 
     @cached_property
-    def content(self) -> bytes:
+    def unpacked(self) -> bytes:
         """The bytes, unpacked where they are gzip. Raises ``FormatError`` where they end too early."""
         if not self.data.startswith(b"\x1f\x8b"):
             return self.data
@@ -86,7 +86,7 @@ class Source:
     @cached_property
     def text(self) -> str:
         """The text; UTF-8, or UTF-16 where a byte order mark says so. Raises ``FormatError``."""
-        content = self.content
+        content = self.unpacked
         for mark, encoding in _BYTE_ORDER_MARKS:
             if content.startswith(mark):
                 return self._decoded(content[len(mark) :], encoding)
@@ -234,7 +234,7 @@ class Source:
             raise self._too_deep() from error
 
     def parse_json(self, text: str, *, first_line: int = 1) -> object:
-        """Parse ``text``, a part of this source that begins on ``first_line``. Raises ``FormatError``."""
+        """Parse ``text``, a part of this file that begins on ``first_line``. Raises ``FormatError``."""
         try:
             return json.loads(text)
         except JSONDecodeError as error:

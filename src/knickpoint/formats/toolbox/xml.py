@@ -1,4 +1,4 @@
-"""Markup: read XML without document types, entities or anything else that can be used against us."""
+"""Read XML without document types, entities or anything else that can be used against us."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from xml.parsers import expat
 
-from knickpoint.formats.source import Source
+from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.model.errors import FormatError
 
 __all__ = ["Element", "read_markup", "root_name"]
@@ -38,13 +38,13 @@ class Element:
         return (child for child in self.children if child.name == name)
 
 
-def root_name(source: Source) -> str:
+def root_name(file: FileContent) -> str:
     """Return the name of the root element, "" where this is no XML."""
-    found = _ROOT.match(source.readable[:65536])
+    found = _ROOT.match(file.readable[:65536])
     return found["name"] if found else ""
 
 
-def read_markup(source: Source) -> Element:
+def read_markup(file: FileContent) -> Element:
     """Return the root element.
 
     Raises:
@@ -85,7 +85,7 @@ def read_markup(source: Source) -> Element:
     parser.StartDoctypeDeclHandler = doctype
     parser.buffer_text = True
     try:
-        parser.Parse(source.content, True)  # noqa: FBT003 - the signature of expat
+        parser.Parse(file.unpacked, True)  # noqa: FBT003 - the signature of expat
     except expat.ExpatError as error:
         raise FormatError(
             f"is no whole XML document: {expat.ErrorString(error.code)}",
