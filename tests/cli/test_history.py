@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from knickpoint.instance import open_instance
-from knickpoint.watch.alert_run.run import EVENT
+from knickpoint.store import EventKind
 
 from .conftest import EXAMPLE, Knick
 
@@ -119,14 +119,14 @@ def test_an_import_as_work_that_brings_nothing_says_what_does(knick: Knick) -> N
 
 def test_an_import_as_work_announces_the_history_that_it_makes_work(knick: Knick, years: Path, tmp_path: Path) -> None:
     with open_instance(years) as opened:
-        for event in opened.store.outbox.claim([EVENT], "test", 60, 10):
+        for event in opened.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "test", 60, 10):
             opened.store.outbox.done(event)
     more = tmp_path / "more.csv"
     more.write_text("commit,time,benchmark,value\nffffffffff,2030-01-01T00:00:00Z,late,1.0\n", encoding="utf-8")
     ran = knick("import", "--as-work", more)
     assert ran.code == 0, ran.errors
     with open_instance(years) as opened:
-        (event,) = opened.store.outbox.claim([EVENT], "test", 60, 10)
+        (event,) = opened.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "test", 60, 10)
     (row,) = listed(knick, "history", "list")
     assert (row["history"], len(event.payload["changed_regressions"])) == (0, row["work_regressions"])
 

@@ -11,6 +11,8 @@ import pytest
 from tests.cli.conftest import EXAMPLE, Knick
 
 from knickpoint.instance import open_instance
+from knickpoint.store import EventKind
+from knickpoint.store.events.payloads import FindingsDecided, TracesChanged
 
 
 def _rows(text: str) -> list[dict[str, str]]:
@@ -234,10 +236,10 @@ def test_the_doctor_counts_events_that_wait_and_that_failed(knick: Knick, instan
     knick("import", EXAMPLE)
     with open_instance(instance) as opened:
         outbox = opened.store.outbox
-        outbox.publish("broken", {})
+        outbox.publish(FindingsDecided("main", decided=0, regressions=()))
         for _ in range(5):
-            assert outbox.claim(["broken"], "one", 0.0, 1)
-        assert outbox.claim(["broken"], "one", 0.0, 1) == []
+            assert outbox.claim([EventKind.REGRESSIONS_CHANGED], "one", 0.0, 1)
+        assert outbox.claim([EventKind.REGRESSIONS_CHANGED], "one", 0.0, 1) == []
     rows = [row for row in json.loads(knick("doctor", "--format", "json").output) if row["about"] == "events"]
     assert [row["state"] for row in rows] == ["good", "warning"]
     assert "1 traces-changed for main" in rows[0]["observed"]
@@ -247,11 +249,11 @@ def test_the_doctor_counts_events_that_wait_and_that_failed(knick: Knick, instan
 @pytest.mark.usefixtures("instance")
 def test_a_worker_tries_failed_events_again_when_told(knick: Knick, instance: Path) -> None:
     with open_instance(instance) as opened:
-        opened.store.outbox.publish("traces-changed", {"count": 0})
+        opened.store.outbox.publish(TracesChanged("main", slots=(), runs=(), traces={"count": 0}))
         for _ in range(5):
-            assert opened.store.outbox.claim(["traces-changed"], "one", 0.0, 1)
-        opened.store.outbox.claim(["traces-changed"], "one", 0.0, 1)
+            assert opened.store.outbox.claim([EventKind.TRACES_CHANGED], "one", 0.0, 1)
+        opened.store.outbox.claim([EventKind.TRACES_CHANGED], "one", 0.0, 1)
         assert len(opened.store.outbox.dead()) == 1
     assert knick("worker", "--once", "--retry-events").code == 0
     with open_instance(instance) as opened:
-        assert (opened.store.outbox.dead(), opened.store.outbox.pending()) == ([], {})
+        assert (opened.store.outbox.dead(), opened.store.outbox.pending()) == ([], [])

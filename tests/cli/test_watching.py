@@ -198,7 +198,7 @@ def test_a_worker_that_fails_is_found_by_the_doctor(knick: Knick, judged: Path) 
     from knickpoint.instance import open_instance
 
     with open_instance(judged) as opened:
-        opened.store.workers.saw("lab/1/2", started=1e9, failures=4, reason="sources: the disk is gone")
+        opened.store.workers.report("lab/1/2", started=1e9, failures=4, reason="sources: the disk is gone")
     (row,) = [row for row in doctor(knick) if row["about"] == "worker lab/1/2"]
     assert (row["state"], "4 times in a row: sources: the disk is gone" in row["observed"]) == ("warning", True)
 

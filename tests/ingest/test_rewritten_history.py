@@ -12,7 +12,7 @@ from tests.repositories import GitRepository
 from knickpoint.ingest import retry_waiting
 from knickpoint.model.alert import Alert
 from knickpoint.model.regression import ChangePoint, Condition, Status
-from knickpoint.store import unpack_ids
+from knickpoint.store import EventKind, unpack_ids
 from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.alert_run.run import RunSummary, run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide, undo
@@ -193,11 +193,11 @@ def test_a_ticket_follows_its_commit(story: Story) -> None:
 def test_a_rebase_is_announced_at_once_for_the_traces_it_concerns(story: Story) -> None:
     store = story.lab.instance.store
     story.lab.take(story.lab.skia("old.json", story.hashes[0], search=1))
-    for event in store.outbox.claim(["traces-changed"], "test", 60, 1000):
+    for event in store.outbox.claim([EventKind.TRACES_CHANGED], "test", 60, 1000):
         store.outbox.done(event)
     story.insert_below(4)
     notes = retry_waiting(story.lab.instance).notes
-    (event,) = store.outbox.claim(["traces-changed"], "test", 60, 10)
+    (event,) = store.outbox.claim([EventKind.TRACES_CHANGED], "test", 60, 10)
     (trace,) = store.traces.find(store.commits.repository("lib"), ",benchmark=sort,unit=ms,")
     assert unpack_ids(event.payload).tolist() == [trace.id]
     assert [note.split(": ")[1] for note in notes] == [
@@ -207,11 +207,11 @@ def test_a_rebase_is_announced_at_once_for_the_traces_it_concerns(story: Story) 
 
 def test_commits_that_only_come_to_the_end_of_a_line_are_no_news(story: Story) -> None:
     store = story.lab.instance.store
-    for event in store.outbox.claim(["traces-changed"], "test", 60, 1000):
+    for event in store.outbox.claim([EventKind.TRACES_CHANGED], "test", 60, 1000):
         store.outbox.done(event)
     story.git.commits(2)
     assert retry_waiting(story.lab.instance).notes == ()
-    assert store.outbox.claim(["traces-changed"], "test", 60, 10) == []
+    assert store.outbox.claim([EventKind.TRACES_CHANGED], "test", 60, 10) == []
 
 
 def test_results_of_a_rewritten_commit_say_what_it_is_now(story: Story) -> None:

@@ -20,10 +20,11 @@ from knickpoint.instance.relay.receiver import Answer, Receiver
 from knickpoint.model.errors import ServiceError, StoreError
 from knickpoint.model.query import Query
 from knickpoint.model.report import Problem
-from knickpoint.store import Outbox, create_store
+from knickpoint.store import EventKind, Outbox, create_store
+from knickpoint.store.events.payloads import TracesChanged
 
 _NUMBERS = count()
-_KIND = "traces-changed"
+_KIND = EventKind.TRACES_CHANGED
 
 NewInstance = Callable[..., Instance]
 
@@ -80,7 +81,7 @@ def told_by(instance: Instance) -> list[str]:
 
 def publish(instance: Instance, *numbers: int) -> None:
     for number in numbers:
-        instance.store.outbox.publish(_KIND, {"n": number})
+        instance.store.outbox.publish(TracesChanged("main", slots=(number,), runs=(), traces={"count": 0}))
 
 
 def relayed(server: NatsServer, instance: Instance, number: int) -> list[int]:
@@ -90,7 +91,7 @@ def relayed(server: NatsServer, instance: Instance, number: int) -> list[int]:
     async def read(jetstream: Any) -> list[int]:
         inbox = await jetstream.subscribe(names.of_kind(_KIND), stream=names.stream)
         messages = [await inbox.next_msg(timeout=SECONDS) for _ in range(number)]
-        return [json.loads(message.data)["payload"]["n"] for message in messages]
+        return [json.loads(message.data)["payload"]["slots"][0] for message in messages]
 
     return server.ask(read)
 
@@ -139,7 +140,7 @@ def points(instance: Instance) -> list[float]:
 
 
 def waiting(instance: Instance) -> int:
-    return sum(number for (consumer, _), number in instance.store.outbox.pending().items() if consumer == "nats")
+    return sum(each.count for each in instance.store.outbox.pending() if each.consumer == "nats")
 
 
 class Heard(queue.Queue[str]):

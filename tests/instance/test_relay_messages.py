@@ -14,13 +14,13 @@ from knickpoint.instance import CONFIG_FILE, Worker, create_instance, open_insta
 from knickpoint.instance.relay import LARGEST_BYTES, Subjects, encode_event, message_id, subject_name
 from knickpoint.instance.relay.session import without_secrets
 from knickpoint.model.errors import ConfigError
-from knickpoint.store import Event, pack_ids, unpack_ids
+from knickpoint.store import Event, EventKind, pack_ids, unpack_ids
 
 _MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def event(payload: dict[str, Any], number: int = 7, created: datetime = _MOMENT) -> Event:
-    return Event(number, "traces-changed", payload, created, 1, "w", "nats")
+    return Event(number, EventKind.TRACES_CHANGED, payload, created, 1, "w", "nats")
 
 
 @pytest.mark.parametrize(

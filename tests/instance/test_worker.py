@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -13,7 +14,9 @@ from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, 
 from knickpoint.model.errors import BusyError, ServiceError
 from knickpoint.model.query import Query
 from knickpoint.model.regression import Status
-from knickpoint.store import Event
+from knickpoint.store import Event, EventKind
+from knickpoint.store.events.packed_ids import PackedIds
+from knickpoint.store.events.payloads import FindingsDecided, TracesChanged
 
 _OLD = (1_700_000_000, 1_700_000_000)
 
@@ -50,6 +53,11 @@ def instance(tmp_path: Path) -> Iterator[Instance]:
         yield opened
 
 
+def pending(instance: Instance) -> dict[EventKind, int]:
+    """Return how many events of each kind wait for the worker."""
+    return {each.kind: each.count for each in instance.store.outbox.pending() if each.consumer == "main"}
+
+
 def measure(instance: Instance, number: int, value: float) -> None:
     """Put a results file of the commit ``number`` into the watched folder."""
     path = instance.directory / "results" / f"{number:03}.json"
@@ -77,7 +85,7 @@ def test_a_round_takes_in_what_arrived_and_finds_what_changed(instance: Instance
     assert worker.step()
     assert points(instance) == 30
     assert any("1 new regressions" in line for line in told)
-    assert instance.store.outbox.pending().get(("main", "traces-changed"), 0) == 0
+    assert EventKind.TRACES_CHANGED not in pending(instance)
 
 
 def test_a_second_round_finds_nothing_to_do(instance: Instance) -> None:
@@ -111,7 +119,7 @@ def test_findings_are_delivered_once(instance: Instance) -> None:
     worker = Worker(instance, notify=delivered.append, clock=Clock())
     worker.step()
     worker.step()
-    assert [event.kind for event in delivered] == ["regressions-changed"]
+    assert [event.kind for event in delivered] == [EventKind.REGRESSIONS_CHANGED]
 
 
 def test_a_delivery_that_fails_is_told_and_kept(instance: Instance) -> None:
@@ -123,7 +131,7 @@ def test_a_delivery_that_fails_is_told_and_kept(instance: Instance) -> None:
 
     Worker(instance, told.append, refuse, clock=Clock()).step()
     assert "notification: the mail server does not answer" in told
-    assert instance.store.outbox.pending()["main", "regressions-changed"] == 1
+    assert pending(instance)[EventKind.REGRESSIONS_CHANGED] == 1
 
 
 def with_alerts(instance: Instance, alerts: str) -> Instance:
@@ -210,12 +218,13 @@ def test_what_fails_is_tried_again_after_a_pause_that_grows_and_told_once(
 
 
 def test_events_that_cannot_be_read_do_not_hold_up_the_others(instance: Instance) -> None:
-    instance.store.outbox.publish("traces-changed", {"count": "many", "chunks": 5})
+    broken = cast(PackedIds, {"count": "many", "chunks": 5})
+    instance.store.outbox.publish(TracesChanged("main", slots=(), runs=(), traces=broken))
     with_a_step(instance)
     told: list[str] = []
     Worker(instance, told.append, clock=Clock()).step()
     assert any("1 new regressions" in line for line in told)
-    assert instance.store.outbox.pending() == {("main", "regressions-changed"): 1, ("main", "traces-changed"): 1}
+    assert pending(instance) == {EventKind.REGRESSIONS_CHANGED: 1, EventKind.TRACES_CHANGED: 1}
 
 
 def test_events_outlive_a_store_that_is_busy(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,11 +304,11 @@ def test_events_that_nobody_takes_do_not_pile_up(instance: Instance) -> None:
     path = instance.directory / CONFIG_FILE
     path.write_text(path.read_text(encoding="utf-8") + "[worker]\nmost_events = 2\n", encoding="utf-8")
     for number in range(5):
-        instance.store.outbox.publish("regressions-changed", {"n": number})
+        instance.store.outbox.publish(FindingsDecided("main", decided=number, regressions=()))
     told: list[str] = []
     with open_instance(instance.directory) as opened:
         Worker(opened, told.append, clock=Clock()).step()
-    assert instance.store.outbox.pending() == {("main", "regressions-changed"): 2}
+    assert pending(instance) == {EventKind.REGRESSIONS_CHANGED: 2}
     assert any("3 of kind regressions-changed" in line for line in told)
 
 

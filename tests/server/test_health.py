@@ -41,8 +41,8 @@ def test_the_last_run_of_an_alert_is_told(reader: Client) -> None:
 
 
 def test_a_worker_that_fails_or_is_lost_is_told(instance: Instance) -> None:
-    instance.store.workers.saw("one", started=1e9, failures=3, reason="the disk is full")
-    instance.store.workers.saw("two", started=1e9)
+    instance.store.workers.report("one", started=1e9, failures=3, reason="the disk is full")
+    instance.store.workers.report("two", started=1e9)
     assert read_health(instance).troubles == ["worker one fails: the disk is full"]
     later = read_health(instance, datetime.now(UTC) + timedelta(hours=1))
     assert [own.state for own in later.workers] == ["failing", "lost"]
@@ -50,7 +50,7 @@ def test_a_worker_that_fails_or_is_lost_is_told(instance: Instance) -> None:
 
 
 def test_metrics_name_what_monitoring_asks_for(sick: Instance) -> None:
-    sick.store.workers.saw("one", started=1e9, failures=2, reason="no")
+    sick.store.workers.report("one", started=1e9, failures=2, reason="no")
     answer = Client(create_app(sick)).get("/api/v1/metrics")
     assert answer.headers["content-type"].startswith("text/plain")
     lines = answer.text.splitlines()

@@ -12,8 +12,8 @@ from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Condition, Direction, Status
 from knickpoint.model.step import Step
-from knickpoint.store import open_store
-from knickpoint.watch.alert_run.run import EVENT, default_alert, run_alerts
+from knickpoint.store import EventKind, open_store
+from knickpoint.watch.alert_run.run import default_alert, run_alerts
 from knickpoint.watch.detection.trace_detection import Shard, detect_shard
 from knickpoint.work import Processes
 
@@ -244,12 +244,12 @@ def test_a_window_keeps_what_was_found_before_it(world: World) -> None:
 def test_a_change_is_announced_by_one_event_and_no_change_by_none(world: World) -> None:
     world.measure({"parse": levels((10, 20.0), (10, 25.0))})
     run_alerts(world.store, world.alerts, as_work=True)
-    (event,) = world.store.outbox.claim([EVENT], "worker", 60, 10)
+    (event,) = world.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "worker", 60, 10)
     (regression,) = world.store.findings.regressions(world.repository)
     assert event.payload["new_regressions"] == [regression.id]
     assert event.payload["new"] == 1
     world.run()
-    assert world.store.outbox.claim([EVENT], "worker", 60, 10) == []
+    assert world.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "worker", 60, 10) == []
 
 
 def test_the_answer_does_not_depend_on_where_detection_runs(world: World, tmp_path: Path) -> None:

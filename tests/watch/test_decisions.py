@@ -11,10 +11,10 @@ from sqlalchemy import Engine, event
 
 from knickpoint.model.errors import InputError, QueryError
 from knickpoint.model.regression import Action, Condition, Direction, Regression, Status
+from knickpoint.store import EventKind
 from knickpoint.store.findings.regression_list import Sort
 from knickpoint.store.findings.selection import Selection
 from knickpoint.store.findings.tickets import Ticket
-from knickpoint.watch.alert_run.run import EVENT
 from knickpoint.watch.triage.decisions import Targets, decide, merge, read_targets, split, undo
 from knickpoint.watch.triage.tickets import put_tickets
 
@@ -37,7 +37,7 @@ def busy_file(empty_world: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
         }
     )
     world.run()
-    world.store.outbox.claim([EVENT], "test", 600, 10)
+    world.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "test", 600, 10)
     world.store.close()
     return place
 
@@ -396,7 +396,7 @@ def test_a_ticket_with_a_query_that_cannot_be_read_is_refused(busy: World) -> No
 
 def test_a_decision_is_announced(busy: World) -> None:
     decide(busy.store, Targets(points=(busy.points("pack")[0].id,)), who=ME, status=Status.HIDDEN)
-    (event,) = busy.store.outbox.claim([EVENT], "worker", 60, 10)
+    (event,) = busy.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "worker", 60, 10)
     assert event.payload["decided"] == 1
 
 

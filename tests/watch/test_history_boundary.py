@@ -10,9 +10,9 @@ import pytest
 
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Status
-from knickpoint.store import open_store, restore
+from knickpoint.store import EventKind, open_store, restore
 from knickpoint.store.findings.selection import Selection
-from knickpoint.watch.alert_run.run import EVENT, run_alerts
+from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide, merge, read_targets, undo
 from knickpoint.watch.triage.history_boundary import drop_boundary, set_boundary, take
 
@@ -119,7 +119,7 @@ def test_judging_everything_afresh_keeps_the_boundary(world: World) -> None:
 def test_history_is_not_announced(world: World) -> None:
     import_years(world)
     world.run()
-    (event,) = world.store.outbox.claim([EVENT], "worker", 60, 10)
+    (event,) = world.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "worker", 60, 10)
     assert event.payload["new_regressions"] == []
     assert event.payload["changed_regressions"] == []
     assert event.payload["history_regressions"] == 2
@@ -234,21 +234,21 @@ def test_taking_never_turns_work_into_history(world: World) -> None:
 def test_what_was_taken_is_announced(world: World) -> None:
     import_years(world)
     world.run()
-    for event in world.store.outbox.claim([EVENT], "worker", 60, 10):
+    for event in world.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "worker", 60, 10):
         world.store.outbox.done(event)
     moved = take(world.store, world.repository, who="ada")
-    (event,) = world.store.outbox.claim([EVENT], "worker", 60, 10)
+    (event,) = world.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "worker", 60, 10)
     assert event.payload["changed_regressions"] == list(moved.work)
 
 
 def test_what_a_dropped_boundary_makes_work_is_announced_once(world: World) -> None:
     import_years(world)
     world.run()
-    for event in world.store.outbox.claim([EVENT], "worker", 60, 10):
+    for event in world.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "worker", 60, 10):
         world.store.outbox.done(event)
     moved = drop_boundary(world.store, world.repository)
     drop_boundary(world.store, world.repository)
-    (event,) = world.store.outbox.claim([EVENT], "worker", 60, 10)
+    (event,) = world.store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "worker", 60, 10)
     assert event.payload["changed_regressions"] == list(moved.work)
     assert (places(world, _HISTORY), len(moved.work) > 0) == ([], True)
 

@@ -53,10 +53,10 @@ class Presence:
         state = (worst[1].failures, f"{worst[0]}: {worst[1].reason}") if worst is not None else (0, "")
         if self._next is not None and self.clock() < self._next and bool(state[0]) == bool(self._told[0]):
             return
-        self.store.workers.saw(self.name, started=self._started, failures=state[0], reason=state[1])
+        self.store.workers.report(self.name, started=self._started, failures=state[0], reason=state[1])
         self._told = state
         self._next = self.clock() + _EVERY_SECONDS
 
     def end(self) -> None:
         """Write that the worker ended as it should."""
-        self.store.workers.left(self.name)
+        self.store.workers.remove(self.name)

@@ -34,8 +34,6 @@ __all__ = ["Announce", "Notify", "Worker"]
 _LOG: Final = logging.getLogger("knickpoint.worker")
 _BATCH: Final = 256
 _MOST_NOTICES: Final = 20
-_CHANGED: Final = "traces-changed"
-_FOUND: Final = "regressions-changed"
 _HOUR_SECONDS: Final = 3600.0
 
 Announce = Callable[[str], None]
@@ -218,13 +216,13 @@ class Worker:
         """Run alerts over the traces of events; an event is done when its findings are written."""
         import numpy as np
 
-        from knickpoint.store import unpack_ids
+        from knickpoint.store import EventKind, unpack_ids
 
         outbox = self.instance.store.outbox
         seconds = self.instance.config.worker.lease_seconds
         events: list[Event] = []
         ids: list[NDArray[np.int64]] = []
-        for event in outbox.claim([_CHANGED], self.name, seconds, _BATCH):
+        for event in outbox.claim([EventKind.TRACES_CHANGED], self.name, seconds, _BATCH):
             try:
                 ids.append(unpack_ids(event.payload))
             except (KeyError, ValueError, TypeError) as error:
@@ -306,8 +304,10 @@ class Worker:
     def _deliver(self) -> bool:
         if self.notify is None:
             return False
-        outbox = self.instance.store.outbox
-        events = outbox.claim([_FOUND], self.name, self.instance.config.worker.lease_seconds, _BATCH)
+        from knickpoint.store import EventKind
+
+        outbox, lease = self.instance.store.outbox, self.instance.config.worker.lease_seconds
+        events = outbox.claim([EventKind.REGRESSIONS_CHANGED], self.name, lease, _BATCH)
         for event in events:
             try:
                 self.notify(event)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from knickpoint.store.events.outbox import Event, Outbox, pack_ids, unpack_ids
+from knickpoint.store.events.outbox import Event, EventCount, Outbox
+from knickpoint.store.events.packed_ids import pack_ids, unpack_ids
+from knickpoint.store.events.payloads import EventKind
 from knickpoint.store.points.file_ledger import FileEntry, FileState, Ledger, Quarantined, Waiting
 from knickpoint.store.points.many import RunItem
 from knickpoint.store.points.retention import Forgotten
@@ -13,6 +15,8 @@ from knickpoint.store.store import Store, create_store, open_store, restore
 __all__ = [
     "Changes",
     "Event",
+    "EventCount",
+    "EventKind",
     "FileEntry",
     "FileState",
     "Forgotten",

@@ -5,7 +5,7 @@ from tests.store.findings.test_findings import new, put, sighting
 
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.regression import Status
-from knickpoint.store import Store, unpack_ids
+from knickpoint.store import EventKind, Store, unpack_ids
 from knickpoint.store.findings.tickets import Ticket
 
 
@@ -69,13 +69,13 @@ def test_only_traces_measured_at_the_commits_are_announced(bench: Bench) -> None
     bench.put(3, bench.report({"sort": 1, "parse": 2}), "one")
     bench.put(4, bench.report({"parse": 2}), "two")
     store = bench.store
-    for event in store.outbox.claim(["traces-changed"], "test", 60, 100):
+    for event in store.outbox.claim([EventKind.TRACES_CHANGED], "test", 60, 100):
         store.outbox.done(event)
     assert store.rewrites.announce(bench.repository, {4, 5}) == 1
-    (event,) = store.outbox.claim(["traces-changed"], "test", 60, 100)
+    (event,) = store.outbox.claim([EventKind.TRACES_CHANGED], "test", 60, 100)
     assert unpack_ids(event.payload).tolist() == [bench.id("parse")]
 
 
 def test_commits_without_results_announce_nothing(bench: Bench) -> None:
     assert bench.store.rewrites.announce(bench.repository, {1, 2, 3}) == 0
-    assert bench.store.outbox.claim(["traces-changed"], "test", 60, 100) == []
+    assert bench.store.outbox.claim([EventKind.TRACES_CHANGED], "test", 60, 100) == []

@@ -17,7 +17,7 @@ from knickpoint.model.commit import Commit
 from knickpoint.model.errors import InputError, StoreError
 from knickpoint.model.query import Query
 from knickpoint.model.report import Outcome, Result, ResultTable, RunReport
-from knickpoint.store import Put, RunItem, create_store, open_store, unpack_ids
+from knickpoint.store import EventKind, Put, RunItem, create_store, open_store, unpack_ids
 
 report = Bench.report
 
@@ -64,7 +64,7 @@ def test_runs_of_other_traces_join_the_tiles_of_their_commits(bench: Bench) -> N
     assert {receipt.outcome for receipt in receipts} == {Put.NEW}
     assert bench.values(["a", "d"])[:, :70].tolist() == [[float(slot) for slot in range(70)]] * 2
     assert (bench.point("b", 69), bench.point("c", 69)) == (1.5, 2.5)
-    assert len(bench.store.outbox.claim(["traces-changed"], "worker", 60, 10)) == 2
+    assert len(bench.store.outbox.claim([EventKind.TRACES_CHANGED], "worker", 60, 10)) == 2
 
 
 def test_a_run_of_a_stored_trace_joins_its_point(bench: Bench) -> None:
@@ -78,7 +78,7 @@ def test_a_run_of_a_stored_trace_joins_its_point(bench: Bench) -> None:
 
 def test_one_event_tells_of_all(bench: Bench) -> None:
     bench.store.runs.put_many(bench.repository, [item(slot, f"r{slot}", {"a": 1.0}) for slot in range(5)])
-    (event,) = bench.store.outbox.claim(["traces-changed"], "worker", 60, 10)
+    (event,) = bench.store.outbox.claim([EventKind.TRACES_CHANGED], "worker", 60, 10)
     assert event.payload["slots"] == [0, 1, 2, 3, 4]
     assert unpack_ids(event.payload).tolist() == [bench.id("a")]
 
@@ -97,7 +97,7 @@ def test_two_runs_of_one_identity_are_refused(bench: Bench) -> None:
 
 def test_no_runs_are_nothing(bench: Bench) -> None:
     assert bench.store.runs.put_many(bench.repository, []) == []
-    assert bench.store.outbox.claim(["traces-changed"], "worker", 60, 10) == []
+    assert bench.store.outbox.claim([EventKind.TRACES_CHANGED], "worker", 60, 10) == []
 
 
 @pytest.fixture(scope="module")
@@ -172,5 +172,5 @@ def test_together_and_one_by_one_come_to_the_same(
 
 def test_an_event_lists_so_many_runs_and_no_more(bench: Bench) -> None:
     bench.store.runs.put_many(bench.repository, [item(0, f"r{number}", {f"b{number}": 1.0}) for number in range(1200)])
-    (event,) = bench.store.outbox.claim(["traces-changed"], "worker", 60, 10)
+    (event,) = bench.store.outbox.claim([EventKind.TRACES_CHANGED], "worker", 60, 10)
     assert (len(event.payload["runs"]), event.payload["count"], event.payload["truncated"]) == (1000, 1200, True)

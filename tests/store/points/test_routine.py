@@ -10,7 +10,7 @@ import pytest
 from tests.store.conftest import Bench
 
 from knickpoint.model.errors import InputError
-from knickpoint.store import Put, open_store, unpack_ids
+from knickpoint.store import EventKind, Put, open_store, unpack_ids
 from knickpoint.store.points import layouts as layouts_module
 from knickpoint.store.points import points as points_module
 from knickpoint.store.points.layouts import Layouts
@@ -62,7 +62,7 @@ def test_a_usual_run_has_its_values(bench: Bench, hits: Sequence[bool]) -> None:
 
 def test_its_event_names_its_traces(bench: Bench) -> None:
     receipt = bench.put(3, Bench.report(dict.fromkeys(NAMES, 1.0)), "usual-3")
-    event = bench.store.outbox.claim(["traces-changed"], "test", 60, 10)[-1]
+    event = bench.store.outbox.claim([EventKind.TRACES_CHANGED], "test", 60, 10)[-1]
     np.testing.assert_array_equal(unpack_ids(event.payload), receipt.trace_ids)
     assert sorted(receipt.trace_ids.tolist()) == sorted(bench.id(name) for name in NAMES)
 

@@ -6,7 +6,7 @@ from tests.store.conftest import Bench
 
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import Outcome, Result, ResultTable, RunReport
-from knickpoint.store import Put
+from knickpoint.store import EventKind, Put
 
 report = Bench.report
 
@@ -138,7 +138,7 @@ def test_a_value_that_is_not_finite_stores_nothing(bench: Bench) -> None:
 def test_a_run_publishes_one_event(bench: Bench) -> None:
     bench.put(0, report({"a": 1.0}), "r")
     bench.put(0, report({"a": 1.0}), "r")
-    (event,) = bench.store.outbox.claim(["traces-changed"], "worker", 60, 10)
+    (event,) = bench.store.outbox.claim([EventKind.TRACES_CHANGED], "worker", 60, 10)
     assert (event.payload["repository"], event.payload["slots"], event.payload["count"]) == ("main", [0], 1)
 
 

@@ -15,13 +15,13 @@ from knickpoint.cli.output import Column, OutputFormat, counted, format_option, 
 if TYPE_CHECKING:
     from knickpoint.cli.output import Row
     from knickpoint.instance import Instance
+    from knickpoint.store import EventCount
 
 __all__ = ["command"]
 
 _UNHEALTHY: Final = 1
 _MOST_NOTICES: Final = 5
 _RELAY: Final = "nats"
-_CHANGED: Final = "traces-changed"
 _WORKER_PATIENCE: Final = timedelta(minutes=10)
 _RELAY_PATIENCE: Final = timedelta(minutes=10)
 
@@ -75,28 +75,30 @@ def _arrivals(instance: Instance) -> Iterator[Row]:
         yield _row("ingest", "nothing waits, nothing was refused")
 
 
-def _awaited(instance: Instance) -> dict[tuple[str, str], int]:
-    """Count the events for which there is a taker, by (consumer, kind).
+def _awaited(instance: Instance) -> list[EventCount]:
+    """Count the events that a worker or NATS takes, by consumer and kind.
 
     Announcements of findings are there for programs that take them through the library, and for NATS. Where no worker is
     at work, a run over everything does what the traces that changed before it ask for.
     """
+    from knickpoint.store import EventKind
     from knickpoint.store.events.outbox import MAIN
 
     store = instance.store
     runs = [run for alert in instance.alerts for run in store.findings.alerts.runs(alert.name, last=1, complete=True)]
     after = None if store.workers.all() else max((run.started for run in runs), default=None)
-    awaited = {key: count for key, count in store.outbox.pending(after=after).items() if key == (MAIN, _CHANGED)}
+    pending = store.outbox.pending(after=after)
+    awaited = [each for each in pending if each.consumer == MAIN and each.kind is EventKind.TRACES_CHANGED]
     if instance.config.nats.url:
-        awaited |= {key: count for key, count in store.outbox.pending().items() if key[0] == _RELAY}
-    return dict(sorted(awaited.items()))
+        awaited += [each for each in store.outbox.pending() if each.consumer == _RELAY]
+    return awaited
 
 
 def _events(instance: Instance) -> Iterator[Row]:
     outbox = instance.store.outbox
     awaited = _awaited(instance)
     if awaited:
-        listed = ", ".join(f"{count:,} {kind} for {consumer}" for (consumer, kind), count in awaited.items())
+        listed = ", ".join(f"{each.count:,} {each.kind.value} for {each.consumer}" for each in awaited)
         yield _row("events", f"waiting: {listed}")
     behind = outbox.oldest(_RELAY) if instance.config.nats.url else None
     if behind is not None and datetime.now(UTC) - behind > _RELAY_PATIENCE:

@@ -45,7 +45,7 @@ def encode_event(event: Event, instance: str, largest: int = LARGEST_BYTES) -> b
 def _message(event: Event, instance: str, payload: Mapping[str, Any], left_out: list[str]) -> dict[str, Any]:
     message = {
         "id": event.id,
-        "kind": event.kind,
+        "kind": event.kind.value,
         "instance": instance,
         "created": event.created.isoformat(),
         "payload": payload,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from knickpoint.model.errors import ConfigError
+from knickpoint.store import EventKind
 
 __all__ = ["RELAYED", "Subjects", "subject_name"]
 
@@ -15,7 +16,7 @@ _APP: Final = "knickpoint"
 _LONGEST: Final = 64
 _OTHER: Final = re.compile(r"[^a-z0-9]+")
 
-RELAYED: Final = ("traces-changed", "regressions-changed")
+RELAYED: Final = (EventKind.TRACES_CHANGED, EventKind.REGRESSIONS_CHANGED)
 """The kinds of events that are passed on."""
 
 
@@ -55,14 +56,14 @@ class Subjects:
         name = subject_name(instance)
         return cls(name, stream or f"{_APP}-{name}")
 
-    def of_kind(self, kind: str) -> str:
+    def of_kind(self, kind: EventKind) -> str:
         """Return the subject of events of a kind."""
-        return f"{_APP}-{kind}-{self.instance}"
+        return self._subject(kind.value)
 
     @property
     def files_arrived(self) -> str:
         """The subject under which files are announced."""
-        return self.of_kind("files-arrived")
+        return self._subject("files-arrived")
 
     @property
     def consumer(self) -> str:
@@ -73,3 +74,6 @@ class Subjects:
     def all(self) -> tuple[str, ...]:
         """Every subject of the instance."""
         return (*(self.of_kind(kind) for kind in RELAYED), self.files_arrived)
+
+    def _subject(self, function: str) -> str:
+        return f"{_APP}-{function}-{self.instance}"

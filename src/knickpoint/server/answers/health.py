@@ -151,7 +151,7 @@ def render_metrics(instance: Instance) -> str:
     page.add(
         "events_waiting",
         "Events that are not done yet.",
-        [({"consumer": consumer, "kind": kind}, n) for (consumer, kind), n in sorted(store.outbox.pending().items())],
+        [({"consumer": each.consumer, "kind": each.kind.value}, each.count) for each in store.outbox.pending()],
     )
     page.add("events_failed", "Events that were given up.", [({}, len(store.outbox.dead()))])
     alerts = list_alerts(instance)

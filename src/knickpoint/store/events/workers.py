@@ -1,4 +1,4 @@
-"""Keep which workers an instance has, when they were last seen, and what failed."""
+"""Keep which workers an instance has, when each last reported, and what failed."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from knickpoint.store.timestamps import moment
 __all__ = ["WorkerState", "WorkerTable"]
 
 _KEPT_SECONDS: Final = 86_400.0
-"""How long a worker that is not seen any more is remembered."""
+"""How long a worker that no longer reports is remembered."""
 
 _LONGEST_REASON: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerState:
-    """How one worker does.
+    """The state of one worker.
 
-    ``failures`` counts the rounds in a row that failed, 0 when the last one did not; ``reason`` is what the
-    last failure said, and ``failed`` when, None where there was none.
+    ``failures`` counts the rounds in a row that failed, 0 when the last one did not. ``reason`` is the message of
+    the last failure, and ``failed`` its time, None where there was none.
     """
 
     name: str
@@ -43,11 +43,11 @@ class WorkerTable:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def saw(self, name: str, *, started: float, failures: int = 0, reason: str = "") -> None:
-        """Note that the worker ``name`` is at work; ``failures`` in a row, the last of which said ``reason``.
+    def report(self, name: str, *, started: float, failures: int = 0, reason: str = "") -> None:
+        """Record that the worker ``name`` is at work, with ``failures`` in a row; ``reason`` is the last one's message.
 
-        Times are seconds since 1970. Without failures, what the last one said is kept. Workers that nobody saw
-        for a day are forgotten.
+        ``started`` is in seconds since 1970. Without failures, the message of the last one is kept. Workers that
+        have not reported for a day are forgotten.
         """
         now = time.time()
         changing: dict[str, object] = {"seen": now, "failures": failures}
@@ -59,22 +59,23 @@ class WorkerTable:
             connection.execute(insert.on_conflict_do_update(index_elements=["name"], set_=changing))
             connection.execute(table.delete().where(table.c.seen < now - _KEPT_SECONDS))
 
-    def left(self, name: str) -> None:
-        """Note that the worker ``name`` ended as it should."""
+    def remove(self, name: str) -> None:
+        """Forget the worker ``name``, which ended as it should."""
         with self._database.transaction(alone=False) as connection:
             connection.execute(table.delete().where(table.c.name == name))
 
     def all(self) -> list[WorkerState]:
         """Return the workers by name."""
         with self._database.reading() as connection:
-            return [
-                WorkerState(
-                    name=row.name,
-                    started=moment(row.started),
-                    seen=moment(row.seen),
-                    failures=row.failures,
-                    failed=moment(row.failed) if row.failed else None,
-                    reason=row.reason,
-                )
-                for row in connection.execute(select(table).order_by(table.c.name))
-            ]
+            rows = connection.execute(select(table).order_by(table.c.name)).all()
+        return [
+            WorkerState(
+                name=row.name,
+                started=moment(row.started),
+                seen=moment(row.seen),
+                failures=row.failures,
+                failed=moment(row.failed) if row.failed else None,
+                reason=row.reason,
+            )
+            for row in rows
+        ]

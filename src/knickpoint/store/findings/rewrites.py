@@ -11,7 +11,9 @@ from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, sele
 
 from knickpoint.model.commit import Repository
 from knickpoint.store.database import Database
-from knickpoint.store.events.outbox import Outbox, pack_ids
+from knickpoint.store.events.outbox import Outbox
+from knickpoint.store.events.packed_ids import pack_ids
+from knickpoint.store.events.payloads import TracesChanged
 from knickpoint.store.points.parts import Part
 from knickpoint.store.tables import commits as commit_tables
 from knickpoint.store.tables import findings as finding_tables
@@ -21,7 +23,6 @@ from knickpoint.store.traces.traces import CHUNK
 
 __all__ = ["Rewrites"]
 
-_EVENT: Final = "traces-changed"
 _IDS_IN_EVENT: Final = 20_000
 _PLACES: Final[tuple[tuple[Table, str, tuple[str, ...]], ...]] = (
     (finding_tables.change_point, "line", ("previous", "slot")),
@@ -83,8 +84,8 @@ class Rewrites:
         with self._database.transaction() as connection:
             ids = self._measured(connection, repository, slots)
             for begin in range(0, len(ids), _IDS_IN_EVENT):
-                some = pack_ids(ids[begin : begin + _IDS_IN_EVENT])
-                self._outbox.publish(_EVENT, {"repository": repository.name, "slots": [], "runs": [], **some})
+                traces = pack_ids(ids[begin : begin + _IDS_IN_EVENT])
+                self._outbox.publish(TracesChanged(repository.name, slots=(), runs=(), traces=traces))
         return len(ids)
 
     def _measured(self, connection: Connection, repository: Repository, slots: Collection[int]) -> NDArray[np.int64]:

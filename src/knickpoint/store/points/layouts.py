@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -16,7 +16,7 @@ from sqlalchemy import Connection, bindparam, select
 from knickpoint.model.report import ResultTable
 from knickpoint.store.array_codec import pack, unpack
 from knickpoint.store.database import Database
-from knickpoint.store.events.outbox import pack_ids
+from knickpoint.store.events.packed_ids import PackedIds, pack_ids
 from knickpoint.store.points.parts import Part
 from knickpoint.store.points.tiles import chunks_of, listed_ids
 from knickpoint.store.tables.traces import layout as table
@@ -79,7 +79,7 @@ class Routine:
         return Part(self.ids, self.ones, self.units, self.factors, None).pack()
 
     @cached_property
-    def described(self) -> Mapping[str, object]:
+    def described(self) -> PackedIds:
         """The traces as an event names them."""
         return pack_ids(self.ids)
 

@@ -21,7 +21,9 @@ from knickpoint.model.params import decode_key, encode_key
 from knickpoint.model.report import Outcome, Result, RunReport
 from knickpoint.store.array_codec import pack
 from knickpoint.store.database import Database
-from knickpoint.store.events.outbox import Outbox, pack_ids
+from knickpoint.store.events.outbox import Outbox
+from knickpoint.store.events.packed_ids import PackedIds, pack_ids
+from knickpoint.store.events.payloads import MOST_LISTED, TracesChanged
 from knickpoint.store.points.layouts import Layouts
 from knickpoint.store.points.many import (
     Fresh,
@@ -43,7 +45,6 @@ from knickpoint.store.traces.traces import Asked, Found, Traces
 __all__ = ["Runs"]
 
 
-_LISTED: Final = 1000
 """Slots, and runs, that an event names; the store has the rest."""
 
 _IDS_IN_EVENT: Final = 40_000
@@ -397,17 +398,17 @@ class Runs:
         slots: list[int],
         ids: NDArray[np.int64],
         run_ids: list[int],
-        described: Mapping[str, object] | None = None,
+        described: PackedIds | None = None,
     ) -> None:
         """Write the events of a run; ``described`` are its ids as :func:`pack_ids` gives them, where known."""
         neighbours = len(ids) and int(ids[-1]) - int(ids[0]) + 1 == len(ids)
         at_once = len(ids) if neighbours else _IDS_IN_EVENT
         for begin in range(0, len(ids), max(1, at_once)):
             known = described if at_once >= len(ids) else None
-            some = known or pack_ids(ids[begin : begin + at_once])
-            where = {"slots": slots[:_LISTED], "runs": run_ids[:_LISTED]}
-            more = {"truncated": True} if max(len(slots), len(run_ids)) > _LISTED else {}
-            self._outbox.publish("traces-changed", {"repository": repository.name, **where, **more, **some})
+            traces = known or pack_ids(ids[begin : begin + at_once])
+            truncated = max(len(slots), len(run_ids)) > MOST_LISTED
+            listed = slots[:MOST_LISTED], run_ids[:MOST_LISTED]
+            self._outbox.publish(TracesChanged(repository.name, *listed, traces, truncated=truncated))
 
 
 @cache

@@ -15,6 +15,7 @@ from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import SuspectRange, Transition
 from knickpoint.store import Store
+from knickpoint.store.events.payloads import MOST_LISTED, FindingsChanged
 from knickpoint.store.findings.alerts import AlertRun
 from knickpoint.watch.alert_run.alert_job import Job, plan
 from knickpoint.watch.alert_run.comparison import compare, look_again, looked, retire, take_back
@@ -25,12 +26,10 @@ from knickpoint.watch.regressions.membership import Moves, Regrouped, regroup
 from knickpoint.watch.triage.tickets import match_tickets
 from knickpoint.work import Runner, Serial
 
-__all__ = ["EVENT", "Progress", "RunSummary", "default_alert", "run_alerts"]
+__all__ = ["Progress", "RunSummary", "default_alert", "run_alerts"]
 
-EVENT: Final = "regressions-changed"
 """Kind of the event that a run publishes when it changed something."""
 
-_LISTED: Final = 1000
 """Ids that an event names; more are read from the store."""
 
 _FLUSH: Final = 10_000
@@ -153,7 +152,7 @@ def run_alerts(
     restrict the run. Without ``traces`` every trace of each alert is looked at, and judged if anything of it
     changed since the alert's last look, or in any case with ``afresh``; with ``traces`` (the ids of an event) only
     those are judged, and, for an alert that counts traces, the groups they belong to. Running twice over the same
-    data finds nothing new. What changed is announced by one event :data:`EVENT` a repository, in the transaction of
+    data finds nothing new. What changed is announced by one :class:`FindingsChanged` event a repository, in the transaction of
     the change.
 
     The first run over a repository sets its history boundary at the newest commits with results; with
@@ -290,7 +289,7 @@ def _finished(
             history_regressions=summary.history_regressions + history,
         )
         if tally.touched or changed.new or changed.changed or history:
-            store.outbox.publish(EVENT, _payload(lines.repository.name, run, tally, changed, history))
+            store.outbox.publish(_event(lines.repository.name, run, tally, changed, history))
     return result
 
 
@@ -301,17 +300,17 @@ def _sides(store: Store, changed: Regrouped) -> tuple[Regrouped, int]:
     return Regrouped(tuple(new), tuple(other)), len(changed.new) - len(new)
 
 
-def _payload(repository: str, run: int, tally: _Tally, changed: Regrouped, history: int) -> dict[str, object]:
-    return {
-        "repository": repository,
-        "run": run,
-        "new_regressions": list(changed.new[:_LISTED]),
-        "changed_regressions": list(changed.changed[:_LISTED]),
-        "history_regressions": history,
-        "truncated": len(changed.new) > _LISTED or len(changed.changed) > _LISTED,
-        "new": tally.new,
-        "moved": tally.moved,
-        "gone": tally.gone,
-        "returned": tally.returned,
-        "recovered": tally.recovered,
-    }
+def _event(repository: str, run: int, tally: _Tally, changed: Regrouped, history: int) -> FindingsChanged:
+    return FindingsChanged(
+        repository=repository,
+        run=run,
+        new_regressions=changed.new[:MOST_LISTED],
+        changed_regressions=changed.changed[:MOST_LISTED],
+        history_regressions=history,
+        truncated=len(changed.new) > MOST_LISTED or len(changed.changed) > MOST_LISTED,
+        new=tally.new,
+        moved=tally.moved,
+        gone=tally.gone,
+        returned=tally.returned,
+        recovered=tally.recovered,
+    )

@@ -10,7 +10,7 @@ from typing import Final
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Action, Decision, Status
 from knickpoint.store import Store
-from knickpoint.watch.alert_run.run import EVENT
+from knickpoint.store.events.payloads import MOST_LISTED, FindingsDecided
 from knickpoint.watch.regressions.membership import Moves, Regrouped, regroup
 
 __all__ = ["Targets", "Triaged", "decide", "merge", "read_targets", "split", "undo"]
@@ -76,12 +76,8 @@ def _members(store: Store, targets: Targets, *, all_members: bool) -> list[int]:
 
 def _announce(store: Store, ids: Sequence[int], decisions: Sequence[Decision]) -> None:
     for repository in store.findings.repositories_of(ids):
-        payload = {"repository": repository.name, "decided": len(decisions), "regressions": _held(store, ids)}
-        store.outbox.publish(EVENT, payload)
-
-
-def _held(store: Store, ids: Sequence[int]) -> list[int]:
-    return store.findings.regressions_of(ids)[:1000]
+        regressions = store.findings.regressions_of(ids)[:MOST_LISTED]
+        store.outbox.publish(FindingsDecided(repository.name, len(decisions), regressions))
 
 
 def _regrouped(store: Store, ids: Collection[int], claims: Mapping[int, int] | None = None) -> Regrouped:

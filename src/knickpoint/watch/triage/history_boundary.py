@@ -14,13 +14,12 @@ from knickpoint.model.boundary import Boundary
 from knickpoint.model.commit import Commit, Line, Repository
 from knickpoint.model.errors import InputError
 from knickpoint.store import Store
+from knickpoint.store.events.payloads import MOST_LISTED, BoundaryMoved
 from knickpoint.store.findings.boundaries import Sides
-from knickpoint.watch.alert_run.run import EVENT
 
 __all__ = ["Extent", "Moved", "drop_boundary", "is_date", "read_extent", "set_boundary", "take"]
 
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}([T ].+)?")
-_LISTED: Final = 1000
 
 Mark = Callable[[Line, int], int]
 """Returns the last position of a line that is to be history, from the line and the one that is now."""
@@ -171,11 +170,6 @@ def _put(store: Store, repository: Repository, slots: Collection[int], who: str)
         history = store.boundaries.history_among(changed)
         work = tuple(key for key in changed if key not in history)
         if changed:
-            payload = {
-                "repository": repository.name,
-                "changed_regressions": list(work[:_LISTED]),
-                "history_regressions": len(history),
-                "truncated": len(work) > _LISTED,
-            }
-            store.outbox.publish(EVENT, payload)
+            truncated = len(work) > MOST_LISTED
+            store.outbox.publish(BoundaryMoved(repository.name, work[:MOST_LISTED], len(history), truncated))
     return Moved(repository, work, tuple(sorted(history)))
