@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from knickpoint.formats.companion_files import companion_of
 from knickpoint.formats.declared_mapping import read_mapped
-from knickpoint.formats.format import Format
-from knickpoint.formats.registry import FORMATS
+from knickpoint.formats.format import Format, Parsed
+from knickpoint.formats.registry import FORMATS, all_formats
 from knickpoint.formats.sniffer import find_format, read_found, read_report, sniff
+from knickpoint.formats.toolbox.file_content import FileContent
 
-__all__ = ["FORMATS", "Format", "companion_of", "find_format", "read_found", "read_mapped", "read_report", "sniff"]
+__all__ = [
+    "FORMATS",
+    "FileContent",
+    "Format",
+    "Parsed",
+    "all_formats",
+    "companion_of",
+    "find_format",
+    "read_found",
+    "read_mapped",
+    "read_report",
+    "sniff",
+]

@@ -12,11 +12,11 @@ from knickpoint.model.report import Problem, Report
 __all__ = ["Format", "Parsed"]
 
 Parsed = tuple[Report, tuple[Problem, ...]]
-"""What reading gives: the report, and the warnings that came with it. What is wrong is raised."""
+"""What reading returns: the report and its warnings. Errors are raised."""
 
 
 class _Module(Protocol):
-    """What a module of a format offers."""
+    """What the module of a format offers."""
 
     def fits(self, file: FileContent) -> bool: ...
 
@@ -31,11 +31,12 @@ class Format:
         name: what ``--as`` takes.
         title: what people call it.
         suffixes: usual ends of file names, for showing; the content decides.
-        verified: the tool and its version that wrote the files our tests read, "" where we could get none.
+        verified: the tool and its version that wrote the files that the tests read, "" where there was none to run.
         note: what to know before using it: what is main, what stays out.
-        module: the module of this package that reads it, loaded when first needed.
-        companions: files beside it that tell more about it, as paths from where it stands; whoever reads files
-            hands them over by their last name.
+        module: the full name of the module that reads it, imported when first needed. It has two functions,
+            ``fits(file: FileContent) -> bool``, which never raises, and ``read(file: FileContent) -> Parsed``.
+        companions: files beside it that say more about it, as paths relative to it; the caller passes them by their
+            last name.
     """
 
     name: str
@@ -47,20 +48,20 @@ class Format:
     companions: tuple[str, ...] = ()
 
     def fits(self, file: FileContent) -> bool:
-        """Tell whether ``file`` looks like this format. Never raises."""
+        """Say whether ``file`` looks like this format. Never raises."""
         return self._loaded().fits(file)
 
     def matches(self, data: bytes) -> bool:
-        """Tell whether ``data`` look like this format. Never raises."""
+        """Say whether ``data`` look like this format. Never raises."""
         return self.fits(FileContent(data))
 
     def read(self, data: bytes | FileContent, *, name: str = "") -> Parsed:
-        """Return what ``data`` say, and warnings.
+        """Return the report in ``data`` and its warnings.
 
         Raises:
-            FormatError: something is not as the format has it; the message names the place.
+            FormatError: something breaks the format; the message names the place.
         """
         return self._loaded().read(data if isinstance(data, FileContent) else FileContent(data, name))
 
     def _loaded(self) -> _Module:
-        return cast("_Module", import_module(f"knickpoint.formats.{self.module}"))
+        return cast("_Module", import_module(self.module))

@@ -9,7 +9,7 @@ from typing import Final
 
 from knickpoint.formats.companion_files import companion_of
 from knickpoint.formats.format import Format, Parsed
-from knickpoint.formats.registry import FORMATS
+from knickpoint.formats.registry import FORMATS, all_formats
 from knickpoint.formats.toolbox.commit_placeholders import without_placeholders
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.gc_pause import held_back
@@ -29,12 +29,13 @@ _LARGE: Final = 1 << 17
 def find_format(name: str) -> Format:
     """Return the format called ``name``; case, spaces and underscores do not matter. Raises ``FormatError``."""
     plain = name.strip().lower().replace("_", "-").replace(" ", "-")
-    for known in FORMATS:
+    # A name that is built in does not need the entry points of other packages, which take 20 ms to read.
+    for known in (*FORMATS, *(() if plain in {built_in.name for built_in in FORMATS} else all_formats())):
         if known.name == plain:
             return known
     raise FormatError(
         f"no format is called {name!r}",
-        remedy=f"Choose one of {', '.join(known.name for known in FORMATS)}.",
+        remedy=f"Choose one of {', '.join(known.name for known in all_formats())}.",
     )
 
 
@@ -44,7 +45,7 @@ def sniff(data: bytes, *, name: str = "") -> tuple[Format, ...]:
 
 
 def _fitting(file: FileContent) -> tuple[Format, ...]:
-    return tuple(known for known in FORMATS if known.fits(file))
+    return tuple(known for known in all_formats() if known.fits(file))
 
 
 def read_report(

@@ -192,7 +192,7 @@ def _tell(summary: ImportSummary, output: OutputFormat) -> None:
 
 
 def _show_formats(output: OutputFormat) -> None:
-    from knickpoint.formats import FORMATS
+    from knickpoint.formats import all_formats
 
-    rows = [{column.name: getattr(known, column.name) for column in _FORMAT_COLUMNS} for known in FORMATS]
+    rows = [{column.name: getattr(known, column.name) for column in _FORMAT_COLUMNS} for known in all_formats()]
     show(_FORMAT_COLUMNS[:-1] if output is OutputFormat.TEXT else _FORMAT_COLUMNS, rows, output)

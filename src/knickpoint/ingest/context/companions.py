@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from posixpath import basename, dirname, join, normpath
-from typing import Final
 
-from knickpoint.formats import FORMATS
+from knickpoint.formats import all_formats
 
 __all__ = ["companions_of"]
 
-_NAMES: Final = tuple(dict.fromkeys(name for known in FORMATS for name in known.companions))
-"""What formats ask for, as paths from where the results stand."""
+
+@cache
+def _names() -> tuple[str, ...]:
+    """Return what formats ask for, as paths from where the results stand."""
+    return tuple(dict.fromkeys(name for known in all_formats() for name in known.companions))
 
 
 def companions_of(name: str, read: Callable[[str], bytes | None]) -> dict[str, bytes]:
@@ -20,7 +23,7 @@ def companions_of(name: str, read: Callable[[str], bytes | None]) -> dict[str, b
     ``read`` gives the bytes of a file, None where there is none.
     """
     found: dict[str, bytes] = {}
-    for companion in _NAMES:
+    for companion in _names():
         beside = normpath(join(dirname(name), companion))
         data = read(beside) if beside != name else None
         if data is not None:

@@ -22,7 +22,7 @@ _NEVER_RESULTS: Final = frozenset({".md", ".html", ".png", ".svg", ".pdf", ".zip
 
 def takes_name(name: str, pattern: str = "**/*") -> bool:
     """Tell whether a file of this name, with slashes, may hold results: by ``pattern``, and by its end."""
-    from knickpoint.formats import FORMATS
+    from knickpoint.formats import all_formats
 
     parts = name.split("/")
     if any(part.startswith(".") for part in parts):
@@ -32,7 +32,7 @@ def takes_name(name: str, pattern: str = "**/*") -> bool:
     if not (fnmatchcase(name, pattern) or fnmatchcase(name, pattern.removeprefix("**/"))):
         return False
     plain = parts[-1].lower().removesuffix(".gz")
-    suffixes = {suffix for known in FORMATS for suffix in known.suffixes} | {".json", ".jsonl", ".ndjson", ".csv"}
+    suffixes = {suffix for known in all_formats() for suffix in known.suffixes} | {".json", ".jsonl", ".ndjson", ".csv"}
     return plain.endswith(tuple(suffixes)) and Path(plain).suffix not in _NEVER_RESULTS
 
 
