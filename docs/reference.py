@@ -33,7 +33,7 @@ _AREAS: Final = {
     "012": "Findings, windows of alerts, health, distributions",
     "013": "History and work, lists on the page",
     "014": "Rooms, words and plugins",
-    "015": "Kernels, program, dashboard and other packages",
+    "015": "Kernels, program, server, dashboard and other packages",
 }
 
 

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from knickpoint.instance import CONFIG_FILE, NoticeKind, Worker, create_instance, notices_of, open_instance, read_config
+from knickpoint.instance import (
+    CONFIG_FILE,
+    NoticeKind,
+    Worker,
+    create_instance,
+    find_notices,
+    open_instance,
+    read_config,
+)
 from knickpoint.model.errors import ConfigError
 
 _OLD = (1_700_000_000, 1_700_000_000)
@@ -52,7 +60,7 @@ def test_a_canary_that_steps_is_noticed_with_what_it_puts_in_doubt(place: Path) 
         for line in told
     )
     with open_instance(place) as opened:
-        (notice,) = notices_of(opened)
+        (notice,) = find_notices(opened)
     assert (notice.kind, notice.canary, notice.regressions) == (NoticeKind.CANARY, "machine", (1,))
 
 
@@ -70,7 +78,7 @@ def test_nobody_is_told_of_silence_where_the_configuration_says_so(place: Path) 
         measure(place, number, sort=20.0, **({"find": 5.0} if number < 20 else {}))
     work(place)
     with open_instance(place) as opened:
-        assert notices_of(opened) == []
+        assert find_notices(opened) == []
 
 
 def test_the_same_thing_is_told_once(place: Path) -> None:

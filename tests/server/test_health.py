@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from tests.server.client import Client
+from tests.server.story import REPOSITORY
 
 from knickpoint.instance import CONFIG_FILE, Instance, open_instance
 from knickpoint.server import create_app
@@ -53,12 +55,16 @@ def test_metrics_name_what_monitoring_asks_for(sick: Instance) -> None:
     sick.store.workers.report("one", started=1e9, failures=2, reason="no")
     answer = Client(create_app(sick)).get("/api/v1/metrics")
     assert answer.headers["content-type"].startswith("text/plain")
-    lines = answer.text.splitlines()
-    assert 'knickpoint_alert_up{alert="sick"} 0' in lines
-    assert 'knickpoint_alert_up{alert="well"} 1' in lines
-    assert 'knickpoint_worker_failures{worker="one"} 2' in lines
-    assert "knickpoint_events_failed 0" in lines
-    assert any(line.startswith("knickpoint_regressions_unprocessed{repository=") for line in lines)
+    samples = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+    assert samples["knickpoint_alert_up", "sick"] == 0
+    assert samples["knickpoint_alert_up", "well"] == 1
+    assert samples["knickpoint_worker_failures", "one"] == 2
+    assert samples["knickpoint_events_failed",] == 0
+    assert ("knickpoint_regressions_unprocessed", REPOSITORY) in samples
 
 
 def test_what_is_to_be_noticed_is_listed(instance: Instance) -> None:

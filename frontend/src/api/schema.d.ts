@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * Get Alerts
-         * @description List the alerts of the configuration, with their last run, and why one cannot run.
+         * @description List the alerts of the configuration, with their last runs and the reasons why some cannot run.
          */
         get: operations["get_alerts"];
         put?: never;
@@ -35,11 +35,11 @@ export interface paths {
         put?: never;
         /**
          * Post Arrivals
-         * @description Take in the files that a bucket says have arrived; a second delivery changes nothing.
+         * @description Import the files that a bucket announces; a second delivery changes nothing.
          *
-         *     The body is the notification as its sender made it: of S3 and what speaks like it (also through SNS), of
-         *     Google Cloud Storage (Pub/Sub push or CloudEvents), or `{"url": "…"}`. Only files of `[ingest.sources]` are
-         *     taken. 503 asks for another delivery.
+         *     The body is the event as its sender made it: S3 and compatible services (also through SNS), Google Cloud Storage
+         *     (Pub/Sub push or CloudEvents), or `{"url": "…"}`. Only files of `[ingest.sources]` are imported. 503 asks for
+         *     another delivery.
          */
         post: operations["post_arrivals"];
         delete?: never;
@@ -137,7 +137,7 @@ export interface paths {
         };
         /**
          * Get Formula
-         * @description Calculate traces from stored ones, over the whole line. An error points at the column of the formula.
+         * @description Calculate traces from stored ones, over the whole line. An error names the column of the formula.
          */
         get: operations["get_formula"];
         put?: never;
@@ -157,7 +157,7 @@ export interface paths {
         };
         /**
          * Read Health
-         * @description Say whether the store can be read, how the workers do, and which alerts cannot run.
+         * @description Return whether the store can be read, the state of the workers, and the alerts that cannot run.
          */
         get: operations["read_health"];
         put?: never;
@@ -217,7 +217,7 @@ export interface paths {
         };
         /**
          * Get Members
-         * @description List the members of a regression that are on a list, page by page, in the order of the list.
+         * @description List one page of the members of a regression that are on a list, in the order of the list.
          */
         get: operations["get_members"];
         put?: never;
@@ -237,7 +237,7 @@ export interface paths {
         };
         /**
          * Get Metrics
-         * @description Return numbers for monitoring, in the text format of Prometheus.
+         * @description Return metrics for monitoring, in the text format of Prometheus.
          */
         get: operations["get_metrics"];
         put?: never;
@@ -257,7 +257,7 @@ export interface paths {
         };
         /**
          * Get Never Measured
-         * @description List the benchmarks without a trace: they failed or were skipped whenever somebody told of them.
+         * @description List the benchmarks without a trace: every run of them failed or was skipped.
          */
         get: operations["get_never_measured"];
         put?: never;
@@ -317,9 +317,9 @@ export interface paths {
         };
         /**
          * Get Regressions
-         * @description List regressions, unprocessed or processed, history or gone, each with its commit and its first traces.
+         * @description List regressions: unprocessed, processed, history or gone; each with its commit and its first traces.
          *
-         *     What was found up to the first run over its repository is history; the unprocessed ones are work only.
+         *     Regressions at or before the history boundary are history. The unprocessed list does not have them.
          */
         get: operations["get_regressions"];
         put?: never;
@@ -361,7 +361,7 @@ export interface paths {
         put?: never;
         /**
          * Post Results
-         * @description Take a results file, the body of the request, into the store, exactly once.
+         * @description Import a results file, the body of the request, exactly once.
          */
         post: operations["post_results"];
         delete?: never;
@@ -399,7 +399,7 @@ export interface paths {
         };
         /**
          * Get Shortcut
-         * @description Return what a short id stands for.
+         * @description Return the traces and formulas of a short id.
          */
         get: operations["get_shortcut"];
         put?: never;
@@ -459,7 +459,7 @@ export interface paths {
         };
         /**
          * Get Changes
-         * @description Return the levels of a trace, and the changes between them with what was decided about them.
+         * @description Return the stable regions of a trace, and the changes between them with their status.
          */
         get: operations["get_changes"];
         put?: never;
@@ -479,7 +479,7 @@ export interface paths {
         };
         /**
          * Get Environments
-         * @description List where machine, compiler or runner of a trace changed. What changes all the time is left out.
+         * @description List where machine, compiler or runner of a trace changed. Facts that change all the time are left out.
          */
         get: operations["get_environments"];
         put?: never;
@@ -499,7 +499,7 @@ export interface paths {
         };
         /**
          * Get Explanation
-         * @description Say why there is, or is not, a finding: every place that was looked at, and every check.
+         * @description Explain why there is, or is not, a finding: every candidate, and every check.
          */
         get: operations["get_explanation"];
         put?: never;
@@ -559,13 +559,13 @@ export interface paths {
         };
         /**
          * Get Decisions
-         * @description List what was decided about a finding, oldest first.
+         * @description List the decisions about a finding, oldest first.
          */
         get: operations["get_decisions"];
         put?: never;
         /**
          * Post Triage
-         * @description Decide about one or many findings: acknowledge, hide, link a ticket, or put back. All of them or none.
+         * @description Decide about one or many findings, all or none: acknowledge, hide, link a ticket, or make unprocessed again.
          */
         post: operations["post_triage"];
         delete?: never;
@@ -585,7 +585,7 @@ export interface paths {
         put?: never;
         /**
          * Post Merge
-         * @description Make one group of several, from now on; what appears at their places joins it.
+         * @description Merge several regressions into one; new findings in their suspect ranges join it.
          */
         post: operations["post_merge"];
         delete?: never;
@@ -605,7 +605,7 @@ export interface paths {
         put?: never;
         /**
          * Post Split
-         * @description Set findings apart from the others at their commit: they make a group of their own from now on.
+         * @description Split findings from their regressions: they form a new one, which later results do not merge again.
          */
         post: operations["post_split"];
         delete?: never;
@@ -625,7 +625,7 @@ export interface paths {
         put?: never;
         /**
          * Post Undo
-         * @description Take back the last decision about each of some findings; again to go further back.
+         * @description Undo the last decision about each of some findings. Repeated requests undo earlier decisions.
          */
         post: operations["post_undo"];
         delete?: never;
@@ -645,9 +645,9 @@ export interface paths {
          * Get Values
          * @description Return the measured values of traces as little-endian float64.
          *
-         *     One trace after the other, in the order asked for: the number n of points, the number of measured commits,
-         *     n positions on the line, n values in the unit of the trace. Where more commits were measured than points
-         *     asked for, the first and the last value and the least and the greatest of each stretch are kept.
+         *     One trace after the other, in the order of the request: the number n of points, the number of measured commits,
+         *     n positions on the line, n values in the unit of the trace. Where a trace has more values than `points`, the
+         *     first and the last value and the least and the greatest of each section are kept.
          */
         get: operations["get_values"];
         put?: never;
@@ -667,7 +667,7 @@ export interface paths {
         };
         /**
          * Read Version
-         * @description Say which program and which version answers.
+         * @description Return the name and version of the program, and the version of the API.
          */
         get: operations["read_version"];
         put?: never;
@@ -697,7 +697,7 @@ export interface components {
             direction: string;
             /**
              * Failure
-             * @description Why it cannot run, or could not at the last try; empty where it can.
+             * @description Why it cannot run, or could not the last time; empty where it can.
              */
             failure: string;
             /** Group By */
@@ -727,12 +727,12 @@ export interface components {
             repository: string;
             /**
              * Seconds
-             * @description How long the last run took.
+             * @description Duration of the last run.
              */
             seconds: number | null;
             /**
              * Traces
-             * @description Traces that the last run was about.
+             * @description Number of traces in the last run.
              */
             traces: number | null;
             /** Window */
@@ -740,12 +740,12 @@ export interface components {
         };
         /**
          * ArrivalsAnswer
-         * @description What became of the files that a notification named.
+         * @description The outcome of importing the files that a bucket event names.
          */
         ArrivalsAnswer: {
             /**
              * Files
-             * @description Those that belong to a source and are still there.
+             * @description Those that belong to a source and still exist.
              */
             files: components["schemas"]["UploadAnswer"][];
         };
@@ -757,12 +757,12 @@ export interface components {
         Better: "lower" | "higher" | "unknown";
         /**
          * CandidateAnswer
-         * @description A place that the method looked at.
+         * @description A position at which the method considered a step.
          */
         CandidateAnswer: {
             /**
              * Accepted
-             * @description Whether the method saw a change and the alert reports it.
+             * @description Whether the method found a step there and the alert reports it.
              */
             accepted: boolean;
             /** Checks */
@@ -770,20 +770,20 @@ export interface components {
             commit: components["schemas"]["CommitAnswer"];
             /**
              * Finding
-             * @description Id of the change point that it is known as.
+             * @description Id of its change point.
              */
             finding: number | null;
             /** Position */
             position: number;
             /**
              * Reason
-             * @description What rejected it, in words; empty when it was accepted.
+             * @description Why it was rejected; empty when it was accepted.
              */
             reason: string;
         };
         /**
          * ChangesAnswer
-         * @description The levels of a trace and the changes between them, by positions on a line.
+         * @description The stable regions of a trace and the changes between them, by positions on a line.
          */
         ChangesAnswer: {
             /** Changes */
@@ -800,7 +800,7 @@ export interface components {
             first: number | null;
             /**
              * Gone
-             * @description Changes that later data no longer show; they part no levels.
+             * @description Changes that later data no longer show; no region ends there.
              */
             gone: components["schemas"]["MemberAnswer"][];
             /**
@@ -837,7 +837,7 @@ export interface components {
         };
         /**
          * CommitAnswer
-         * @description A commit, and its place on the line that was asked for.
+         * @description A commit, and its position on the line of the request.
          */
         CommitAnswer: {
             /** Author */
@@ -848,7 +848,7 @@ export interface components {
             hash: string;
             /**
              * Position
-             * @description 0-based position on the line, null where the line does not have it.
+             * @description 0-based position on the line, null where it is not on the line.
              */
             position: number | null;
             /** Short */
@@ -857,7 +857,7 @@ export interface components {
             subject: string;
             /**
              * Time
-             * @description null where the source does not say.
+             * @description null where it is unknown.
              */
             time: string | null;
             /** Url */
@@ -988,7 +988,7 @@ export interface components {
             method: string;
             /**
              * Omitted
-             * @description Places that are not told: too many, or not near the commit asked for.
+             * @description Number of candidates that are left out: too many, or not near the commit of the request.
              */
             omitted: number;
             /** Parameters */
@@ -997,7 +997,7 @@ export interface components {
             };
             /**
              * Reason
-             * @description Why the alert does not look at the trace; empty where it does.
+             * @description Why the alert does not judge the trace; empty where it does.
              */
             reason: string;
             trace: components["schemas"]["TraceAnswer"];
@@ -1009,7 +1009,7 @@ export interface components {
         FacetAnswer: {
             /**
              * Distinct
-             * @description How many values there are; `values` may be cut.
+             * @description Number of distinct values; `values` may have fewer.
              */
             distinct: number;
             /** Name */
@@ -1019,7 +1019,7 @@ export interface components {
         };
         /**
          * FacetsAnswer
-         * @description What the matching traces are made of.
+         * @description The params of the matching traces.
          */
         FacetsAnswer: {
             /** Facets */
@@ -1032,7 +1032,7 @@ export interface components {
         };
         /**
          * FactAnswer
-         * @description A fact of an environment that is not what it was.
+         * @description A fact of an environment that changed.
          */
         FactAnswer: {
             /** After */
@@ -1044,7 +1044,7 @@ export interface components {
         };
         /**
          * FormulaAnswer
-         * @description What a formula gives.
+         * @description The traces that a formula gives.
          */
         FormulaAnswer: {
             /**
@@ -1056,7 +1056,7 @@ export interface components {
             line: string;
             /**
              * Total
-             * @description Number of traces; more than are told where there are many.
+             * @description Number of traces; `traces` may have fewer.
              */
             total: number;
             /** Traces */
@@ -1074,19 +1074,19 @@ export interface components {
             id: string;
             /**
              * Measured
-             * @description Number of values; more than are told where they were thinned out.
+             * @description Number of values before they were thinned out.
              */
             measured: number;
             /** Positions */
             positions: number[];
             /**
              * Trace
-             * @description Id of the one trace that it was calculated from, null where several.
+             * @description Id of the one trace that it was calculated from, null where there are several.
              */
             trace: number | null;
             /**
              * Unit
-             * @description Empty where the formula makes a number of another kind.
+             * @description Empty where the formula changes the unit.
              */
             unit: string;
             /** Values */
@@ -1100,7 +1100,7 @@ export interface components {
             commit: components["schemas"]["CommitAnswer"];
             /**
              * Directions
-             * @description How many of those that match, by direction.
+             * @description Number of traces that match the filter, by direction.
              */
             directions: {
                 [key: string]: number;
@@ -1112,14 +1112,14 @@ export interface components {
             hazard: number | null;
             /**
              * History
-             * @description Whether it lies at or before the history boundary of its repository: no work.
+             * @description Whether it lies at or before the history boundary of its repository.
              */
             history: boolean;
             /** Id */
             id: number;
             /**
              * Lead
-             * @description Id of the member that speaks for all, the first: the unprocessed one that got worse most; where none got worse, the largest change of unknown direction, else the largest improvement.
+             * @description Id of the member that leads the regression, listed first: the unprocessed one that got worse most; where none got worse, the largest change of unknown direction, else the largest improvement.
              */
             lead: number;
             /**
@@ -1133,20 +1133,20 @@ export interface components {
             repository: string;
             /**
              * Statuses
-             * @description How many of all its traces, by status; what is gone counts only where it was asked for.
+             * @description Number of all its traces, by status. Traces that no longer show the change count only in the list `gone`.
              */
             statuses: {
                 [key: string]: number;
             };
             /**
              * Traces
-             * @description How many of its traces match the filter.
+             * @description Number of its traces that match the filter.
              */
             traces: number;
         };
         /**
          * HealthAnswer
-         * @description Whether the store can be read, and how the workers and the alerts do.
+         * @description Whether the store can be read, the workers work, and the alerts can run.
          */
         HealthAnswer: {
             /** Repositories */
@@ -1159,7 +1159,7 @@ export interface components {
             status: "ok" | "troubled";
             /**
              * Troubles
-             * @description What is wrong, one line each.
+             * @description What is wrong, one line a trouble.
              */
             troubles: string[];
             /** Workers */
@@ -1167,7 +1167,7 @@ export interface components {
         };
         /**
          * HistoryAnswer
-         * @description Up to which commit the findings of a repository are history, and how many lie on either side.
+         * @description The last commit whose findings are history, and the number of findings on either side of it.
          */
         HistoryAnswer: {
             /**
@@ -1179,7 +1179,7 @@ export interface components {
             commit: components["schemas"]["CommitAnswer"] | null;
             /**
              * History
-             * @description Number of findings, traces at places, that are history.
+             * @description Number of findings that are history.
              */
             history: number;
             /** History Regressions */
@@ -1198,7 +1198,7 @@ export interface components {
             who: string;
             /**
              * Work
-             * @description Number of findings that are work.
+             * @description Number of findings after the boundary, which are to be triaged.
              */
             work: number;
             /** Work Regressions */
@@ -1230,12 +1230,12 @@ export interface components {
         };
         /**
          * LineAnswer
-         * @description One branch by first parent.
+         * @description A line: one branch by first parent.
          */
         LineAnswer: {
             /**
              * Base
-             * @description The line it left, empty for a base line.
+             * @description The line that it branched off; empty for a base line.
              */
             base: string;
             /** Commits */
@@ -1245,18 +1245,18 @@ export interface components {
         };
         /**
          * ListFilter
-         * @description Which list of findings, and what of it: the words of the address of a list, for requests with a body.
+         * @description Which list of regressions, and which of its members: the parameters of a list, for requests with a body.
          */
         ListFilter: {
             /**
              * Alert
-             * @description Only what this alert found.
+             * @description Only findings of this alert.
              * @default
              */
             alert: string;
             /**
              * Assignee
-             * @description Only what this person has.
+             * @description Only findings assigned to this person.
              * @default
              */
             assignee: string;
@@ -1270,31 +1270,31 @@ export interface components {
             filter: string;
             /**
              * Gone
-             * @description Instead, those that later data no longer show.
+             * @description Those that later data no longer show.
              * @default false
              */
             gone: boolean;
             /**
              * History
-             * @description Instead, the unprocessed ones that are history.
+             * @description The unprocessed ones that are history.
              * @default false
              */
             history: boolean;
             /**
              * Minimum Effect
-             * @description Only relative sizes of at least that; 0.02 is 2 %.
+             * @description Only relative sizes of at least this; 0.02 is 2 %.
              * @default 0
              */
             minimum_effect: number;
             /**
              * Minimum Hazard
-             * @description Only hazard levels at least that far from 0.
+             * @description Only hazard levels of at least this magnitude.
              * @default 0
              */
             minimum_hazard: number;
             /**
              * Processed
-             * @description Those that were dealt with, or those that were not.
+             * @description The processed ones instead of the unprocessed.
              * @default false
              */
             processed: boolean;
@@ -1308,14 +1308,14 @@ export interface components {
             status?: components["schemas"]["Status"] | null;
             /**
              * Ticket
-             * @description Only what belongs to this ticket.
+             * @description Only findings that belong to this ticket.
              * @default
              */
             ticket: string;
         };
         /**
          * MemberAnswer
-         * @description A change point: a step of one trace, with what was decided about it.
+         * @description A change point: a step of one trace, and its status.
          */
         MemberAnswer: {
             after: components["schemas"]["LevelAnswer"];
@@ -1349,14 +1349,14 @@ export interface components {
             hazard: number | null;
             /**
              * History
-             * @description Whether its regression lies at or before the history boundary: no work.
+             * @description Whether its regression lies at or before the history boundary.
              */
             history: boolean;
             /** Id */
             id: number;
             /**
              * Matched Ticket
-             * @description A ticket that covers this place without anybody having said so.
+             * @description The known ticket that covers this trace and suspect range.
              */
             matched_ticket: string;
             /** Method */
@@ -1382,7 +1382,7 @@ export interface components {
              */
             size: number;
             sparkline?: components["schemas"]["SparklineAnswer"] | null;
-            /** @description What was decided; `ticket` where nothing was and a matching ticket covers it. */
+            /** @description The status; `ticket` for a `new` change point that a known ticket covers. */
             status: components["schemas"]["Status"];
             /** Ticket */
             ticket: string;
@@ -1395,7 +1395,7 @@ export interface components {
         MembersAnswer: {
             /**
              * After
-             * @description What to give as `after` for the next page; null after the last one.
+             * @description The value of `after` for the next page; null on the last one.
              */
             after: number | null;
             /** Members */
@@ -1411,12 +1411,12 @@ export interface components {
         Movement: "up" | "down";
         /**
          * NeverMeasuredAnswer
-         * @description A benchmark without a trace: it only failed or was skipped.
+         * @description A benchmark without a trace: every run of it failed or was skipped. The newest run describes it.
          */
         NeverMeasuredAnswer: {
             /**
              * Commit
-             * @description Hash of the commit of the newest run that says so.
+             * @description Hash of the commit of the newest run.
              */
             commit: string;
             /** Message */
@@ -1428,7 +1428,7 @@ export interface components {
             };
             /**
              * Runs
-             * @description How many of the newest runs say so.
+             * @description How many of the newest runs failed or skipped it.
              */
             runs: number;
             /** Source */
@@ -1441,7 +1441,7 @@ export interface components {
         };
         /**
          * NoticeAnswer
-         * @description Something that somebody should look at, and that no finding says.
+         * @description Something to look at that is no finding: a canary that moved, or a benchmark that stopped.
          */
         NoticeAnswer: {
             /**
@@ -1451,10 +1451,10 @@ export interface components {
             canary: string;
             /**
              * Commit
-             * @description Where the canary moved, or the last commit before the silence.
+             * @description The commit at which the canary moved, or the last one with results.
              */
             commit: string;
-            /** @description A canary that moved, or the silence of a benchmark that stopped. */
+            /** @description `canary`: a canary moved; `silence`: a benchmark stopped. */
             kind: components["schemas"]["NoticeKind"];
             /**
              * Regressions
@@ -1510,7 +1510,7 @@ export interface components {
         };
         /**
          * RegionAnswer
-         * @description A stable region: a level between two changes, by the positions where it begins and ends.
+         * @description A stable region: a level between two changes, with the positions of its first and last value.
          */
         RegionAnswer: {
             /** Count */
@@ -1532,24 +1532,24 @@ export interface components {
         };
         /**
          * RegressionsAnswer
-         * @description One page of findings, grouped by commit.
+         * @description One page of regressions.
          */
         RegressionsAnswer: {
             /**
              * Gone
-             * @description Number of groups with findings that later data no longer show.
+             * @description Number of regressions with findings that later data no longer show.
              */
             gone: number;
             /** Groups */
             groups: components["schemas"]["GroupAnswer"][];
             /**
              * Groups Total
-             * @description Number of groups that match the filter.
+             * @description Number of regressions that match the filter.
              */
             groups_total: number;
             /**
              * History
-             * @description Number of groups with unprocessed findings of history that match the filter.
+             * @description Number of regressions in history with unprocessed findings that match the filter.
              */
             history: number;
             /** Page */
@@ -1558,18 +1558,18 @@ export interface components {
             pages: number;
             /**
              * Processed
-             * @description Number of groups with processed findings that match the filter.
+             * @description Number of regressions with processed findings that match the filter.
              */
             processed: number;
             /**
              * Unprocessed
-             * @description Number of groups with unprocessed findings that match the filter, those that are history apart.
+             * @description Number of regressions with unprocessed findings that match the filter, without history.
              */
             unprocessed: number;
         };
         /**
          * RegroupRequest
-         * @description Set findings apart from their group, or make one group of several; a merge takes its groups whole.
+         * @description Findings to split from their regression, or regressions to merge; a merge takes whole regressions.
          */
         RegroupRequest: {
             /** @description The list that the decision is made on, and that the answer is about. */
@@ -1586,7 +1586,7 @@ export interface components {
             note?: string | null;
             /**
              * Regressions
-             * @description Ids of groups: all their members that are on the list.
+             * @description Ids of regressions: all their members that are on the list.
              */
             regressions?: number[];
             /**
@@ -1597,7 +1597,7 @@ export interface components {
             who: string;
             /**
              * Without
-             * @description Ids of members of these groups that are left out.
+             * @description Ids of members of these regressions to leave out.
              */
             without?: number[];
         };
@@ -1652,7 +1652,7 @@ export interface components {
             time: string | null;
             /**
              * Unit
-             * @description The unit of the samples, as they came.
+             * @description The unit of the samples in the results file.
              */
             unit: string;
             /**
@@ -1663,7 +1663,7 @@ export interface components {
         };
         /**
          * ShortcutAnswer
-         * @description What a short id stands for.
+         * @description The traces and formulas that a short id stands for.
          */
         ShortcutAnswer: {
             /** Formulas */
@@ -1674,7 +1674,7 @@ export interface components {
             keys: string[];
             /**
              * Traces
-             * @description Those of the keys that the repository has.
+             * @description The traces of the keys that the repository has.
              */
             traces: components["schemas"]["TraceAnswer"][];
         };
@@ -1730,7 +1730,7 @@ export interface components {
         Status: "new" | "acknowledged" | "hidden" | "ticket";
         /**
          * TraceAnswer
-         * @description A trace: what names a series, and its unit.
+         * @description A trace: its params and its unit.
          */
         TraceAnswer: {
             better: components["schemas"]["Better"];
@@ -1763,50 +1763,50 @@ export interface components {
         };
         /**
          * TriageAnswer
-         * @description A list of findings after a decision, as far as the decision concerns it.
+         * @description A list of regressions after a decision, as far as the decision concerns it.
          */
         TriageAnswer: {
             /**
              * Changed
-             * @description How many findings the decision changed.
+             * @description Number of findings that the decision changed.
              */
             changed: number;
-            /** @description What to give to undo; null where nothing was changed. */
+            /** @description The entries to undo; null where nothing changed. */
             entries: components["schemas"]["Entries"] | null;
             /**
              * Gone
-             * @description Number of groups with findings that later data no longer show.
+             * @description Number of regressions with findings that later data no longer show.
              */
             gone: number;
             /**
              * Groups
-             * @description Groups that the decision concerns and that are on the list.
+             * @description Regressions that the decision concerns and that are on the list.
              */
             groups: components["schemas"]["GroupAnswer"][];
             /**
              * History
-             * @description Number of groups with unprocessed findings of history that match the filter.
+             * @description Number of regressions in history with unprocessed findings that match the filter.
              */
             history: number;
             /**
              * Left
-             * @description Ids of groups that the decision concerns and that are not on the list.
+             * @description Ids of regressions that the decision concerns and that are not on the list.
              */
             left: number[];
             /**
              * Processed
-             * @description Number of groups with processed findings that match the filter.
+             * @description Number of regressions with processed findings that match the filter.
              */
             processed: number;
             /**
              * Unprocessed
-             * @description Number of groups with unprocessed findings that match the filter, those that are history apart.
+             * @description Number of regressions with unprocessed findings that match the filter, without history.
              */
             unprocessed: number;
         };
         /**
          * TriageRequest
-         * @description Decide about one or many findings.
+         * @description A decision about one or many findings.
          */
         TriageRequest: {
             /** Assignee */
@@ -1825,10 +1825,10 @@ export interface components {
             note?: string | null;
             /**
              * Regressions
-             * @description Ids of groups: all their members that are on the list.
+             * @description Ids of regressions: all their members that are on the list.
              */
             regressions?: number[];
-            /** @description `new` puts them back to the unprocessed; null keeps the status of each. */
+            /** @description `new` makes them unprocessed again; null keeps the status of each. */
             status?: components["schemas"]["Status"] | null;
             /**
              * Ticket
@@ -1843,16 +1843,16 @@ export interface components {
             who: string;
             /**
              * Without
-             * @description Ids of members of these groups that are left out.
+             * @description Ids of members of these regressions to leave out.
              */
             without?: number[];
         };
         /**
          * UndoRequest
-         * @description Take back the last decision about each of some findings, or one decision as a whole.
+         * @description Undo the last decision about each of some findings, or one decision as a whole.
          */
         UndoRequest: {
-            /** @description The decision to take back, as its answer names it. Findings decided about since are left alone. */
+            /** @description The decision to undo, as its answer names it. Findings with a later decision keep that. */
             entries?: components["schemas"]["Entries"] | null;
             /** @description The list that the answer is about. */
             filter?: components["schemas"]["ListFilter"];
@@ -1869,7 +1869,7 @@ export interface components {
         };
         /**
          * UploadAnswer
-         * @description What became of an uploaded results file.
+         * @description The outcome of importing one results file.
          */
         UploadAnswer: {
             /** Corrected */
@@ -1878,7 +1878,7 @@ export interface components {
             format: string;
             /**
              * Lines
-             * @description The same in words, one line for each fact.
+             * @description The same in words, one line a fact.
              */
             lines: string[];
             /**
@@ -1897,12 +1897,12 @@ export interface components {
             rerun: number;
             /**
              * Same
-             * @description Runs that were in already.
+             * @description Runs that the store had already.
              */
             same: number;
             /**
              * Waiting
-             * @description Runs whose commits nobody knows yet; they come in once somebody does.
+             * @description Runs of unknown commits; they are imported once the repository has these commits.
              */
             waiting: number;
         };
@@ -1948,25 +1948,25 @@ export interface components {
         };
         /**
          * WorkerAnswer
-         * @description How one worker does.
+         * @description The state of one worker.
          */
         WorkerAnswer: {
             /**
              * Failures
-             * @description Rounds in a row in which something failed; 0 when all is well.
+             * @description Number of consecutive failures; 0 when all is well.
              */
             failures: number;
             /** Name */
             name: string;
             /**
              * Reason
-             * @description What the last failure said, also when all is well again.
+             * @description Reason of the last failure; kept when all is well again.
              */
             reason: string;
             /**
              * Seen
              * Format: date-time
-             * @description When it last said that it is at work.
+             * @description Time of its last heartbeat.
              */
             seen: string;
             /**
@@ -2007,7 +2007,7 @@ export interface operations {
                     "application/json": components["schemas"]["AlertAnswer"][];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2034,7 +2034,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2052,7 +2052,7 @@ export interface operations {
                 token?: string;
             };
             header?: {
-                /** @description Bearer and the upload_token of knickpoint.toml. */
+                /** @description `Bearer`, and the upload_token of knickpoint.toml. */
                 authorization?: string;
             };
             path?: never;
@@ -2073,7 +2073,7 @@ export interface operations {
                     "application/json": components["schemas"]["ArrivalsAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2109,7 +2109,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2123,9 +2123,9 @@ export interface operations {
     get_commits: {
         parameters: {
             query?: {
-                /** @description Name of the repository; may be left out where there is only one. */
+                /** @description Name of the repository; optional where there is only one. */
                 repository?: string;
-                /** @description Name of the line; the default line without it. */
+                /** @description Name of the line. Default: the default line. */
                 line?: string;
                 /** @description Position of the first commit. */
                 first?: number;
@@ -2147,7 +2147,7 @@ export interface operations {
                     "application/json": components["schemas"]["CommitsAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2174,7 +2174,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2188,9 +2188,9 @@ export interface operations {
     get_times: {
         parameters: {
             query?: {
-                /** @description Name of the repository; may be left out where there is only one. */
+                /** @description Name of the repository; optional where there is only one. */
                 repository?: string;
-                /** @description Name of the line; the default line without it. */
+                /** @description Name of the line. Default: the default line. */
                 line?: string;
             };
             header?: never;
@@ -2208,7 +2208,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2235,7 +2235,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2249,9 +2249,9 @@ export interface operations {
     get_commit: {
         parameters: {
             query?: {
-                /** @description Name of the repository; may be left out where there is only one. */
+                /** @description Name of the repository; optional where there is only one. */
                 repository?: string;
-                /** @description Name of the line; the default line without it. */
+                /** @description Name of the line. Default: the default line. */
                 line?: string;
             };
             header?: never;
@@ -2271,7 +2271,7 @@ export interface operations {
                     "application/json": components["schemas"]["CommitAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2298,7 +2298,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2312,9 +2312,9 @@ export interface operations {
     get_facets: {
         parameters: {
             query?: {
-                /** @description Name of the repository; may be left out where there is only one. */
+                /** @description Name of the repository; optional where there is only one. */
                 repository?: string;
-                /** @description Conditions on params: `os=Android|iOS config=gpu name!=x name~regex`. */
+                /** @description Terms on params: `os=Android|iOS config=gpu name!=x name~regex`. */
                 query?: string;
             };
             header?: never;
@@ -2332,7 +2332,7 @@ export interface operations {
                     "application/json": components["schemas"]["FacetsAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2359,7 +2359,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2375,13 +2375,13 @@ export interface operations {
             query: {
                 /** @description As in `ave(filter("os=linux"))`; see the guide. */
                 formula: string;
-                /** @description Name of the repository; may be left out where there is only one. */
+                /** @description Name of the repository; optional where there is only one. */
                 repository?: string;
-                /** @description Name of the line; the default line without it. */
+                /** @description Name of the line. Default: the default line. */
                 line?: string;
                 /** @description Points of a trace; more are thinned out. */
                 points?: number;
-                /** @description How many traces to tell. */
+                /** @description How many traces to return. */
                 limit?: number;
             };
             header?: never;
@@ -2399,7 +2399,7 @@ export interface operations {
                     "application/json": components["schemas"]["FormulaAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2426,7 +2426,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2455,7 +2455,7 @@ export interface operations {
                     "application/json": components["schemas"]["HealthAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2482,7 +2482,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2496,7 +2496,7 @@ export interface operations {
     get_history: {
         parameters: {
             query?: {
-                /** @description Name of the repository; may be left out where there is only one. */
+                /** @description Name of the repository; optional where there is only one. */
                 repository?: string;
             };
             header?: never;
@@ -2514,7 +2514,7 @@ export interface operations {
                     "application/json": components["schemas"]["HistoryAnswer"][];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2541,7 +2541,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2555,7 +2555,7 @@ export interface operations {
     get_lines: {
         parameters: {
             query?: {
-                /** @description Name of the repository; may be left out where there is only one. */
+                /** @description Name of the repository; optional where there is only one. */
                 repository?: string;
             };
             header?: never;
@@ -2573,7 +2573,7 @@ export interface operations {
                     "application/json": components["schemas"]["LineAnswer"][];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2600,7 +2600,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2616,17 +2616,17 @@ export interface operations {
             query: {
                 /** @description Id of the regression. */
                 regression: number;
-                /** @description Id of the member to begin behind; the first page without it. */
+                /** @description Id of the last member of the page before. Default: the first page. */
                 after?: number | null;
                 /** @description Members on a page. */
                 size?: number;
                 /** @description Name of the repository; all of them without it. */
                 repository?: string;
-                /** @description Those that were dealt with, or those that were not. */
+                /** @description The processed ones instead of the unprocessed. */
                 processed?: boolean;
-                /** @description Instead, those that later data no longer show: nothing to decide. */
+                /** @description Those that later data no longer show. */
                 gone?: boolean;
-                /** @description Instead, the unprocessed ones that are history: no work. */
+                /** @description The unprocessed ones that are history. */
                 history?: boolean;
                 /** @description Words that all occur in trace key, commit hash, author or subject. */
                 filter?: string;
@@ -2634,15 +2634,15 @@ export interface operations {
                 direction?: components["schemas"]["Direction"] | null;
                 /** @description Only this status. */
                 status?: components["schemas"]["Status"] | null;
-                /** @description Only what this alert found. */
+                /** @description Only findings of this alert. */
                 alert?: string;
-                /** @description Only what this person has. */
+                /** @description Only findings assigned to this person. */
                 assignee?: string;
-                /** @description Only what belongs to this ticket. */
+                /** @description Only findings that belong to this ticket. */
                 ticket?: string;
-                /** @description Only hazard levels at least that far from 0. */
+                /** @description Only hazard levels of at least this magnitude. */
                 minimum_hazard?: number;
-                /** @description Only relative sizes of at least that; 0.02 is 2 %. */
+                /** @description Only relative sizes of at least this; 0.02 is 2 %. */
                 minimum_effect?: number;
             };
             header?: never;
@@ -2660,7 +2660,7 @@ export interface operations {
                     "application/json": components["schemas"]["MembersAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2687,7 +2687,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2716,7 +2716,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2743,7 +2743,7 @@ export interface operations {
                     "text/plain": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2757,7 +2757,7 @@ export interface operations {
     get_never_measured: {
         parameters: {
             query?: {
-                /** @description Name of the repository; may be left out where there is only one. */
+                /** @description Name of the repository; optional where there is only one. */
                 repository?: string;
             };
             header?: never;
@@ -2775,7 +2775,7 @@ export interface operations {
                     "application/json": components["schemas"]["NeverMeasuredAnswer"][];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2802,7 +2802,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2816,7 +2816,7 @@ export interface operations {
     get_notices: {
         parameters: {
             query?: {
-                /** @description How many to tell. */
+                /** @description How many to return. */
                 limit?: number;
             };
             header?: never;
@@ -2834,7 +2834,7 @@ export interface operations {
                     "application/json": components["schemas"]["NoticeAnswer"][];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2861,7 +2861,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2890,7 +2890,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2917,7 +2917,7 @@ export interface operations {
                     "text/plain": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2931,21 +2931,21 @@ export interface operations {
     get_regressions: {
         parameters: {
             query?: {
-                /** @description change (the worst first), hazard, date, traces, author, subject or found; a minus before it turns it round. */
+                /** @description change (the worst first), hazard, date, traces, author, subject or found; a minus before it reverses the order. */
                 sort?: string;
                 /** @description Which page. */
                 page?: number;
-                /** @description Groups on a page. */
+                /** @description Regressions on a page. */
                 size?: number;
-                /** @description Members of each group, the lead first. */
+                /** @description Members of each regression, the lead first. */
                 members?: number;
                 /** @description Name of the repository; all of them without it. */
                 repository?: string;
-                /** @description Those that were dealt with, or those that were not. */
+                /** @description The processed ones instead of the unprocessed. */
                 processed?: boolean;
-                /** @description Instead, those that later data no longer show: nothing to decide. */
+                /** @description Those that later data no longer show. */
                 gone?: boolean;
-                /** @description Instead, the unprocessed ones that are history: no work. */
+                /** @description The unprocessed ones that are history. */
                 history?: boolean;
                 /** @description Words that all occur in trace key, commit hash, author or subject. */
                 filter?: string;
@@ -2953,15 +2953,15 @@ export interface operations {
                 direction?: components["schemas"]["Direction"] | null;
                 /** @description Only this status. */
                 status?: components["schemas"]["Status"] | null;
-                /** @description Only what this alert found. */
+                /** @description Only findings of this alert. */
                 alert?: string;
-                /** @description Only what this person has. */
+                /** @description Only findings assigned to this person. */
                 assignee?: string;
-                /** @description Only what belongs to this ticket. */
+                /** @description Only findings that belong to this ticket. */
                 ticket?: string;
-                /** @description Only hazard levels at least that far from 0. */
+                /** @description Only hazard levels of at least this magnitude. */
                 minimum_hazard?: number;
-                /** @description Only relative sizes of at least that; 0.02 is 2 %. */
+                /** @description Only relative sizes of at least this; 0.02 is 2 %. */
                 minimum_effect?: number;
             };
             header?: never;
@@ -2979,7 +2979,7 @@ export interface operations {
                     "application/json": components["schemas"]["RegressionsAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3006,7 +3006,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3035,7 +3035,7 @@ export interface operations {
                     "application/json": components["schemas"]["RepositoryAnswer"][];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3062,7 +3062,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3076,25 +3076,25 @@ export interface operations {
     post_results: {
         parameters: {
             query: {
-                /** @description What names this file among all others. */
+                /** @description Name of the file, unique in the instance. */
                 name: string;
                 /** @description Name or URL of the repository. */
                 repository?: string;
-                /** @description Commit of the results, where they do not say it. */
+                /** @description Commit of the results, where they do not name it. */
                 commit?: string;
                 /** @description Branch of the results. */
                 branch?: string;
-                /** @description When they were measured, where they do not say it; UTC without a zone. */
+                /** @description When they were measured, where they do not give it; UTC without a zone. */
                 time?: string | null;
-                /** @description Id of this execution, attempt included. */
+                /** @description Id of this run, including its attempt. */
                 run?: string;
-                /** @description Name of the format; the file is looked at without it. */
+                /** @description Name of the format. Default: recognised from the content. */
                 format?: string;
-                /** @description Do everything, then undo it. */
+                /** @description Import the file, then roll back. */
                 dry_run?: boolean;
             };
             header?: {
-                /** @description Bearer and the upload_token of knickpoint.toml. */
+                /** @description `Bearer`, and the upload_token of knickpoint.toml. */
                 authorization?: string;
             };
             path?: never;
@@ -3115,7 +3115,7 @@ export interface operations {
                     "application/json": components["schemas"]["UploadAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3151,7 +3151,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3184,7 +3184,7 @@ export interface operations {
                     "application/json": components["schemas"]["ShortcutIdAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3211,7 +3211,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3225,7 +3225,7 @@ export interface operations {
     get_shortcut: {
         parameters: {
             query?: {
-                /** @description Name of the repository; may be left out where there is only one. */
+                /** @description Name of the repository; optional where there is only one. */
                 repository?: string;
             };
             header?: never;
@@ -3246,7 +3246,7 @@ export interface operations {
                     "application/json": components["schemas"]["ShortcutAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3273,7 +3273,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3287,13 +3287,13 @@ export interface operations {
     get_traces: {
         parameters: {
             query?: {
-                /** @description Name of the repository; may be left out where there is only one. */
+                /** @description Name of the repository; optional where there is only one. */
                 repository?: string;
-                /** @description Conditions on params: `os=Android|iOS config=gpu name!=x name~regex`. */
+                /** @description Terms on params: `os=Android|iOS config=gpu name!=x name~regex`. */
                 query?: string;
-                /** @description How many to leave out. */
+                /** @description How many to skip. */
                 offset?: number;
-                /** @description How many to tell. */
+                /** @description How many to return. */
                 limit?: number;
             };
             header?: never;
@@ -3311,7 +3311,7 @@ export interface operations {
                     "application/json": components["schemas"]["TracesAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3338,7 +3338,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3370,7 +3370,7 @@ export interface operations {
                     "application/json": components["schemas"]["TraceAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3397,7 +3397,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3411,7 +3411,7 @@ export interface operations {
     get_changes: {
         parameters: {
             query?: {
-                /** @description Name of the line; the default line without it. */
+                /** @description Name of the line. Default: the default line. */
                 line?: string;
             };
             header?: never;
@@ -3432,7 +3432,7 @@ export interface operations {
                     "application/json": components["schemas"]["ChangesAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3459,7 +3459,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3473,7 +3473,7 @@ export interface operations {
     get_environments: {
         parameters: {
             query?: {
-                /** @description Name of the line; the default line without it. */
+                /** @description Name of the line. Default: the default line. */
                 line?: string;
             };
             header?: never;
@@ -3494,7 +3494,7 @@ export interface operations {
                     "application/json": components["schemas"]["EnvironmentAnswer"][];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3521,7 +3521,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3535,11 +3535,11 @@ export interface operations {
     get_explanation: {
         parameters: {
             query?: {
-                /** @description Name of the line; the default line without it. */
+                /** @description Name of the line. Default: the default line. */
                 line?: string;
-                /** @description Name of the alert to ask; the first that watches the trace. */
+                /** @description Name of the alert. Default: the first that watches the trace. */
                 alert?: string;
-                /** @description Only what is near this commit: hash, prefix or number. */
+                /** @description Only candidates near this commit: hash, prefix or number. */
                 commit?: string;
             };
             header?: never;
@@ -3560,7 +3560,7 @@ export interface operations {
                     "application/json": components["schemas"]["ExplanationAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3587,7 +3587,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3622,7 +3622,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunAnswer"][];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3649,7 +3649,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3663,7 +3663,7 @@ export interface operations {
     get_without_value: {
         parameters: {
             query?: {
-                /** @description Name of the line; the default line without it. */
+                /** @description Name of the line. Default: the default line. */
                 line?: string;
             };
             header?: never;
@@ -3684,7 +3684,7 @@ export interface operations {
                     "application/json": components["schemas"]["WithoutValueAnswer"][];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3711,7 +3711,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3743,7 +3743,7 @@ export interface operations {
                     "application/json": components["schemas"]["DecisionAnswer"][];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3770,7 +3770,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3803,7 +3803,7 @@ export interface operations {
                     "application/json": components["schemas"]["TriageAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3830,7 +3830,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3863,7 +3863,7 @@ export interface operations {
                     "application/json": components["schemas"]["TriageAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3890,7 +3890,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3923,7 +3923,7 @@ export interface operations {
                     "application/json": components["schemas"]["TriageAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3950,7 +3950,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3983,7 +3983,7 @@ export interface operations {
                     "application/json": components["schemas"]["TriageAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4010,7 +4010,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4024,9 +4024,9 @@ export interface operations {
     get_values: {
         parameters: {
             query: {
-                /** @description Ids with commas between them, all of one repository. */
+                /** @description Ids, separated by commas; all of one repository. */
                 traces: string;
-                /** @description Name of the line; the default line without it. */
+                /** @description Name of the line. Default: the default line. */
                 line?: string;
                 /** @description First position on the line, counted from 0. */
                 first?: number | null;
@@ -4050,7 +4050,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4077,7 +4077,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4106,7 +4106,7 @@ export interface operations {
                     "application/json": components["schemas"]["VersionAnswer"];
                 };
             };
-            /** @description What was given cannot be used. */
+            /** @description The request cannot be used. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4133,7 +4133,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The store, or a service that is needed, cannot be used just now. */
+            /** @description The store, or a service that is needed, is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;

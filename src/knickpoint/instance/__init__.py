@@ -16,7 +16,7 @@ from knickpoint.instance.config import (
     read_config,
 )
 from knickpoint.instance.instance import Instance, create_instance, find_instance, open_instance
-from knickpoint.instance.notices import Notice, NoticeKind, notices_of
+from knickpoint.instance.notices import Notice, NoticeKind, find_notices
 from knickpoint.instance.retention import forget_events, forget_values
 from knickpoint.instance.worker import Worker
 
@@ -39,9 +39,9 @@ __all__ = [
     "WorkerSettings",
     "create_instance",
     "find_instance",
+    "find_notices",
     "forget_events",
     "forget_values",
-    "notices_of",
     "open_instance",
     "read_config",
 ]

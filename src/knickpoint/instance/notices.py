@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
     from knickpoint.watch.absence.missing_traces import MissingTrace
 
-__all__ = ["Notice", "NoticeKind", "notices_of"]
+__all__ = ["Notice", "NoticeKind", "find_notices"]
 
 _RECENT: Final = 50
 """Commits at the end of the line within which a canary that moved is still told."""
@@ -46,7 +46,7 @@ class Notice:
     regressions: tuple[int, ...] = ()
 
 
-def notices_of(instance: Instance) -> list[Notice]:
+def find_notices(instance: Instance) -> list[Notice]:
     """Return what is to be noticed now, canaries first.
 
     Raises:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from knickpoint.instance.heartbeat import Presence, Trouble
 from knickpoint.instance.instance import Instance
-from knickpoint.instance.notices import notices_of
+from knickpoint.instance.notices import find_notices
 from knickpoint.instance.retention import forget_events, forget_values
 from knickpoint.model.errors import KnickpointError, StoreError
 
@@ -268,7 +268,7 @@ class Worker:
         if not self._is_due("notices", self.instance.config.worker.every_seconds):
             return False
         now = {
-            (own.kind, own.repository, own.trace, own.slot, own.regressions): own for own in notices_of(self.instance)
+            (own.kind, own.repository, own.trace, own.slot, own.regressions): own for own in find_notices(self.instance)
         }
         fresh = [notice for key, notice in now.items() if key not in self._noticed]
         for notice in fresh[:_MOST_NOTICES]:

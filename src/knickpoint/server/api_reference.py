@@ -1,4 +1,4 @@
-"""Write the reference of the API from its OpenAPI description."""
+"""Render the reference page of the API from its OpenAPI description."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Node = Mapping[str, Any]
 
 
 def render_openapi(description: Node) -> str:
-    """Return the description as JSON, laid out so that differences can be read."""
+    """Return the description as indented JSON with sorted keys, so that changes are easy to read."""
     return json.dumps(description, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def render_reference(description: Node) -> str:
-    """Return the reference page: every address with what it takes and answers, then every shape."""
+    """Return the reference page: every address with its parameters and answers, then every shape."""
     lines = [
         "# The HTTP API",
         "",
@@ -45,9 +45,10 @@ def _operation(title: str, operation: Node) -> Iterator[str]:
         yield ""
         yield "| parameter | kind | meaning |"
         yield "|---|---|---|"
-        for own in parameters:
-            needed = "" if not own.get("required") else " (required)"
-            yield f"| `{own['name']}`{needed} | {_kind(own['schema'])} | {_cell(own.get('description', ''))} |"
+        for parameter in parameters:
+            required = " (required)" if parameter.get("required") else ""
+            meaning = _cell(parameter.get("description", ""))
+            yield f"| `{parameter['name']}`{required} | {_kind(parameter['schema'])} | {meaning} |"
     body = operation.get("requestBody", {}).get("content", {})
     for kind, content in body.items():
         yield ""
@@ -68,8 +69,8 @@ def _shape(name: str, shape: Node) -> Iterator[str]:
     yield ""
     yield "| field | kind | meaning |"
     yield "|---|---|---|"
-    for field, own in shape.get("properties", {}).items():
-        yield f"| `{field}` | {_kind(own)} | {_cell(own.get('description', ''))} |"
+    for field, schema in shape.get("properties", {}).items():
+        yield f"| `{field}` | {_kind(schema)} | {_cell(schema.get('description', ''))} |"
 
 
 def _kind(schema: Node) -> str:
@@ -77,7 +78,7 @@ def _kind(schema: Node) -> str:
         name = str(schema["$ref"]).rpartition("/")[2]
         return f"[{name}](#{name.lower()})"
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_kind(own) for own in schema["anyOf"]))
+        return " or ".join(dict.fromkeys(_kind(each) for each in schema["anyOf"]))
     kind = str(schema.get("type", "anything"))
     if kind == "array":
         return f"list of {_kind(schema['items'])}"

@@ -1,4 +1,4 @@
-"""Put the API and the dashboard together."""
+"""Build the application: the API, the dashboard, and the checks of every request."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from fastapi.routing import APIRoute
 
 from knickpoint.instance import Instance
 from knickpoint.server.dashboard import add_pages
-from knickpoint.server.error_responses import ERRORS, handle_failures
-from knickpoint.server.request_guard import Guard
+from knickpoint.server.error_responses import ERRORS, add_error_handlers
+from knickpoint.server.request_guard import RequestGuard
 from knickpoint.server.routes import routers
 
 __all__ = ["create_app", "describe_api"]
 
 _ABOUT = """\
-Everything that the dashboard shows, for scripts. Errors have one shape, `{error, where, remedy}`. Requests that
-change something are refused when they come from a page of another site, and bodies of more than 4,000,000 bytes
-are refused (413) but for uploads of results.
+Everything that the dashboard shows, for scripts. Every error has the body `{error, where, remedy}`. Requests that
+change something are refused when they come from a page of another site. Bodies of more than 4,000,000 bytes are
+refused (413), except uploads of results.
 """
 
 
-def _identifier(route: APIRoute) -> str:
+def _operation_id(route: APIRoute) -> str:
     return route.name
 
 
@@ -36,9 +36,9 @@ def _build() -> FastAPI:
         openapi_url="/api/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
-        generate_unique_id_function=_identifier,
+        generate_unique_id_function=_operation_id,
     )
-    handle_failures(app)
+    add_error_handlers(app)
     for router in routers():
         app.include_router(router, prefix="/api/v1", responses=ERRORS)
     return app
@@ -47,16 +47,16 @@ def _build() -> FastAPI:
 def create_app(instance: Instance, *, hosts: Collection[str] = ()) -> FastAPI:
     """Return the application that serves ``instance``.
 
-    ``hosts`` are names, beside addresses and localhost, under which the server is known.
+    ``hosts`` are names under which the server is reached, in addition to its addresses and localhost.
     """
     app = _build()
     app.state.instance = instance
     add_pages(app)
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)
-    app.add_middleware(Guard, hosts=hosts)
+    app.add_middleware(RequestGuard, hosts=hosts)
     return app
 
 
 def describe_api() -> dict[str, object]:
-    """Return the OpenAPI description of the API, which no instance is needed for."""
+    """Return the OpenAPI description of the API; it needs no instance."""
     return _build().openapi()

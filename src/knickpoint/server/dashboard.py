@@ -12,11 +12,11 @@ from starlette.staticfiles import StaticFiles
 __all__ = ["STATIC", "add_pages"]
 
 STATIC: Final = Path(__file__).parent / "static"
-"""Where the build of the dashboard lies."""
+"""The directory of the built dashboard."""
 
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 _VIEWS: Final = ("/triage", "/explore", "/trace/{number}")
-_UNBUILT: Final = (
+_NOT_BUILT: Final = (
     "This installation has no dashboard.\n"
     "In a checkout, build it with `make setup`; elsewhere, install a wheel or a source distribution that was not built "
     "with KNICKPOINT_WITHOUT_DASHBOARD.\n"
@@ -34,12 +34,12 @@ class _Assets(StaticFiles):
 
 
 def add_pages(app: FastAPI, static: Path = STATIC) -> None:
-    """Serve the dashboard of ``static`` at the address of every view."""
+    """Serve the dashboard in ``static`` at the address of every view."""
 
-    def index(number: str = "") -> Response:  # noqa: ARG001  # the view reads it from its address
+    def index(number: str = "") -> Response:  # noqa: ARG001  # the page reads it from its address
         page = static / "index.html"
         if not page.is_file():
-            return PlainTextResponse(_UNBUILT, status_code=503)
+            return PlainTextResponse(_NOT_BUILT, status_code=503)
         return FileResponse(page, headers={"cache-control": "no-cache"})
 
     def icon() -> Response:

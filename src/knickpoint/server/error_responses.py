@@ -1,4 +1,4 @@
-"""Turn every error into one shape: what was wrong, where, and what to do."""
+"""Turn every error into one body: what was wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ from knickpoint.model.errors import (
     ServiceError,
     StoreError,
 )
-from knickpoint.server.answers.uploads import NotAllowedError
-from knickpoint.server.errors import UnknownError
+from knickpoint.server.errors import NotAllowedError, UnknownError
 from knickpoint.server.schemas.base import ErrorAnswer
 
-__all__ = ["ERRORS", "handle_failures"]
+__all__ = ["ERRORS", "add_error_handlers"]
 
 _LOG: Final = logging.getLogger("knickpoint.server")
 
@@ -39,40 +38,40 @@ _CODES: Final[tuple[tuple[type[KnickpointError], int], ...]] = (
 )
 
 ERRORS: Final[dict[int | str, dict[str, object]]] = {
-    400: {"model": ErrorAnswer, "description": "What was given cannot be used."},
+    400: {"model": ErrorAnswer, "description": "The request cannot be used."},
     404: {"model": ErrorAnswer, "description": "What the address names does not exist."},
     422: {"model": ErrorAnswer, "description": "A parameter is missing or of the wrong kind."},
-    503: {"model": ErrorAnswer, "description": "The store, or a service that is needed, cannot be used just now."},
+    503: {"model": ErrorAnswer, "description": "The store, or a service that is needed, is unavailable."},
 }
 
 
-def _answer(code: int, error: str, where: str = "", remedy: str = "") -> JSONResponse:
+def _response(code: int, error: str, where: str = "", remedy: str = "") -> JSONResponse:
     return JSONResponse(ErrorAnswer(error=error, where=where, remedy=remedy).model_dump(), status_code=code)
 
 
-def _known(_request: Request, error: Exception) -> JSONResponse:
+def _knickpoint_error(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, KnickpointError)
     code = next((code for kind, code in _CODES if isinstance(error, kind)), 500)
     message = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
-    return _answer(code, message, error.where, error.remedy)
+    return _response(code, message, error.where, error.remedy)
 
 
-def _invalid(_request: Request, error: Exception) -> JSONResponse:
+def _invalid_request(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-    return _answer(422, f"{first['msg']}.", where, "See /api/v1/reference for what this address takes.")
+    return _response(422, f"{first['msg']}.", where, "See /api/v1/reference for what this address takes.")
 
 
-def _plain(request: Request, error: Exception) -> JSONResponse:
+def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     remedy = "See /api/v1/reference for the addresses there are." if error.status_code == 404 else ""
-    return _answer(error.status_code, f"{error.detail}.", request.url.path, remedy)
+    return _response(error.status_code, f"{error.detail}.", request.url.path, remedy)
 
 
-def _unexpected(request: Request, error: Exception) -> JSONResponse:
+def _unexpected_error(request: Request, error: Exception) -> JSONResponse:
     _LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return _answer(
+    return _response(
         500,
         "This is a defect of the server.",
         request.url.path,
@@ -80,9 +79,9 @@ def _unexpected(request: Request, error: Exception) -> JSONResponse:
     )
 
 
-def handle_failures(app: FastAPI) -> None:
-    """Give ``app`` its answers to errors."""
-    app.add_exception_handler(KnickpointError, _known)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _plain)
-    app.add_exception_handler(Exception, _unexpected)
+def add_error_handlers(app: FastAPI) -> None:
+    """Have ``app`` answer every error with an :class:`ErrorAnswer`."""
+    app.add_exception_handler(KnickpointError, _knickpoint_error)
+    app.add_exception_handler(RequestValidationError, _invalid_request)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _unexpected_error)

@@ -1,11 +1,15 @@
-"""Name the error of an address that leads to nothing."""
+"""The errors that only a server has; ``error_responses`` gives each its status code."""
 
 from __future__ import annotations
 
 from knickpoint.model.errors import InputError
 
-__all__ = ["UnknownError"]
+__all__ = ["NotAllowedError", "UnknownError"]
 
 
 class UnknownError(InputError):
-    """What an address names does not exist."""
+    """The address of a request names something that does not exist: 404."""
+
+
+class NotAllowedError(InputError):
+    """An upload without the right token: 401."""

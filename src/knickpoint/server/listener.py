@@ -1,4 +1,4 @@
-"""Listen, and serve an instance until told to stop."""
+"""Listen at an address, and serve an instance there until the process is interrupted."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ _GREATEST_PORT: Final = 65_535
 _START_SECONDS: Final = 30.0
 _REASONS: Final = {
     errno.EADDRINUSE: ("is in use", "Stop the other program, or choose another port with --port."),
-    errno.EACCES: ("may not be used without more rights", "Choose a port from 1024 on with --port."),
+    errno.EACCES: ("needs more permissions", "Choose a port from 1024 on with --port."),
     errno.EADDRNOTAVAIL: ("is not an address of this machine", "Listen at 127.0.0.1, or at 0.0.0.0 for all of them."),
 }
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens. Port 0 stands for any that is free.
+    """Return a listening socket; port 0 takes any free port.
 
     Raises:
-        ServiceError: the address cannot be listened at.
+        ServiceError: the address cannot be used.
     """
     where = f"{host}:{port}"
     if not 0 <= port <= _GREATEST_PORT:
-        raise ServiceError(f"{port} is no port", where=where, remedy=f"Choose one from 1 to {_GREATEST_PORT}.")
+        raise ServiceError(f"{port} is not a port", where=where, remedy=f"Choose one from 1 to {_GREATEST_PORT}.")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
         raise ServiceError(
-            f"the name {host!r} leads nowhere ({error})", where=where, remedy="Correct it, or use 127.0.0.1."
+            f"the name {host!r} cannot be resolved ({error})", where=where, remedy="Correct it, or use 127.0.0.1."
         ) from error
     listener = socket.socket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -89,19 +89,19 @@ def serve(
 
     Args:
         instance: what to serve.
-        host: where to listen; what the configuration says without it.
-        port: which port; what the configuration says without it, any that is free for 0.
-        hosts: names, beside addresses and localhost, under which people reach the server.
-        ready: called with the address of the dashboard once connections are taken.
+        host: where to listen. Default: the configuration.
+        port: which port; 0 takes any free one. Default: the configuration.
+        hosts: names under which people reach the server, in addition to its addresses and localhost.
+        ready: called with the address of the dashboard when the server accepts connections.
 
     Raises:
-        ServiceError: the address cannot be listened at.
+        ServiceError: the address cannot be used.
     """
     settings = instance.config.server
-    own = host or settings.host
-    listener = _listen(own, settings.port if port is None else port)
+    address = host or settings.host
+    listener = _listen(address, settings.port if port is None else port)
     with listener:
-        server = _server(instance, _names(own, (*settings.names, *hosts)))
+        server = _server(instance, _names(address, (*settings.names, *hosts)))
         if ready:
             ready(_address(listener))
         server.run(sockets=[listener])
@@ -109,10 +109,10 @@ def serve(
 
 @contextmanager
 def serving(instance: Instance, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
-    """Serve ``instance`` in a thread for the length of a ``with``, which gets the address.
+    """Serve ``instance`` in a thread while a ``with`` lasts, and give it the address.
 
     Raises:
-        ServiceError: the address cannot be listened at, or the server does not start.
+        ServiceError: the address cannot be used, or the server does not start.
     """
     listener = _listen(host, port)
     server = _server(instance, _names(host, instance.config.server.names))

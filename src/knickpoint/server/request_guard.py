@@ -1,7 +1,8 @@
-"""Keep other sites' pages from speaking to the server, our own pages from loading theirs, and bodies from being endless.
+"""Refuse requests of other sites' pages and oversized bodies, and set the security headers of every response.
 
-A browser sends every page's requests to a server that listens on this machine, so listening on 127.0.0.1 is
-not enough: a name that leads here under another site's control, and a form of another site, are refused.
+Any page in a browser on this machine can send requests to 127.0.0.1, so listening there only is not enough. The guard
+refuses a Host name that it does not know, because another site may have its own name resolve to this machine (DNS
+rebinding), and a request that changes something from a page of another site (cross-site request forgery).
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["Guard", "is_known_host", "is_own_origin"]
+__all__ = ["RequestGuard", "is_known_host", "is_own_origin"]
 
-_READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 _LARGEST_BYTES: Final = 4_000_000
-"""Bytes of a request; a decision about 100,000 findings takes a quarter of it."""
+"""Bytes of a body; a decision about 100,000 findings takes a quarter of it."""
 
 _TOO_LARGE: Final = f"The body is larger than {_LARGEST_BYTES:,} bytes"
 _STREAMED: Final = frozenset({"/api/v1/results", "/api/v1/arrivals"})
-"""Addresses that count for themselves: results are larger, and their bound is the configuration's."""
+"""Paths whose routes check the size of the body; the limit of results is in the configuration."""
 
 _HEADERS: Final = {
     "content-security-policy": _POLICY,
@@ -39,17 +40,16 @@ _HEADERS: Final = {
 
 
 def _name(host: str) -> str:
-    """Return a Host header without its port and brackets."""
+    """Return the name in a Host header, without port and brackets."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.rpartition(":")[0] if host.count(":") == 1 else host
 
 
 def is_known_host(host: str, known: Collection[str]) -> bool:
-    """Whether a request for ``host`` was meant for us: an address, localhost, or a name that we know.
+    """Whether ``host`` names this server: an IP address, localhost, or a name of ``known``.
 
-    An address cannot lead elsewhere, and a name of ``known`` is ours; any other name may belong to a page that
-    had its own name point here.
+    Any other name may belong to a site that has it resolve to this machine.
     """
     name = _name(host).lower()
     if name == "localhost" or name.endswith(".localhost") or name in known:
@@ -62,15 +62,15 @@ def is_known_host(host: str, known: Collection[str]) -> bool:
 
 
 def is_own_origin(headers: Headers) -> bool:
-    """Whether a request that changes something comes from our own page, or from no page at all."""
+    """Whether a request comes from a page of this server, or from no page."""
     origin = headers.get("origin")
     if origin is not None:
         return origin.partition("://")[2] == headers.get("host", "")
     return headers.get("sec-fetch-site", "none") in {"none", "same-origin"}
 
 
-class Guard:
-    """Check who asks, and set the headers that every answer carries."""
+class RequestGuard:
+    """Check the host, the origin and the length of each request, and set the headers of each response."""
 
     def __init__(self, app: ASGIApp, hosts: Collection[str] = ()) -> None:
         self._app = app
@@ -101,7 +101,7 @@ class Guard:
                 f"the name {_name(host)!r} is not one of this server's",
                 "Use its address, or add the name to names of [server] in knickpoint.toml.",
             )
-        if scope["method"] not in _READING and not is_own_origin(headers):
+        if scope["method"] not in _SAFE_METHODS and not is_own_origin(headers):
             return _refused(
                 f"a page of {headers.get('origin', 'another site')!r} may not change anything here",
                 "Open the dashboard under the address that the server printed.",
@@ -113,14 +113,14 @@ class Guard:
 
 
 def _bounded(receive: Receive) -> Receive:
-    """Return ``receive`` with an end to what it takes: nobody has to say beforehand how long a body is."""
-    taken = 0
+    """Return ``receive`` with a limit: a request need not announce the length of its body."""
+    received = 0
 
     async def receive_bounded() -> Message:
-        nonlocal taken
+        nonlocal received
         message = await receive()
-        taken += len(message.get("body", b""))
-        if taken > _LARGEST_BYTES:
+        received += len(message.get("body", b""))
+        if received > _LARGEST_BYTES:
             raise HTTPException(413, _TOO_LARGE)
         return message
 

@@ -132,13 +132,13 @@ def _workers(instance: Instance) -> Iterator[Row]:
 
 
 def _notices(instance: Instance) -> Iterator[Row]:
-    from knickpoint.instance import NoticeKind, notices_of
+    from knickpoint.instance import NoticeKind, find_notices
 
     remedies = {
         NoticeKind.CANARY: "Look at the machines; then decide about what was found there.",
         NoticeKind.SILENCE: "Look at the job that measures it, or narrow the query of [missing].",
     }
-    notices = notices_of(instance)
+    notices = find_notices(instance)
     for kind in NoticeKind:
         own = [notice for notice in notices if notice.kind is kind]
         for notice in own[:_MOST_NOTICES]:

@@ -1,1 +1,1 @@
-"""Read the store and build the answers of the API; one module a resource."""
+"""Read the store and build the answers of the API from it; one module a resource."""

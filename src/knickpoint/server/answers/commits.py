@@ -1,4 +1,4 @@
-"""Answer what is asked about repositories, lines and commits."""
+"""Build the answers about repositories, lines and commits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HASH_DIGITS: Final = 40
 
 
 def choose_repository(store: Store, name: str) -> Repository:
-    """Return the repository ``name``; "" stands for the only one.
+    """Return the repository ``name``; "" means the only one.
 
     Raises:
         HistoryError: there is none of that name.
@@ -46,31 +46,22 @@ def choose_repository(store: Store, name: str) -> Repository:
 
 
 def short_hash(name: str) -> str:
-    """Return what people call a commit: the first digits of a hash, a number whole."""
+    """Return the name of a commit for people: the first digits of a hash, or the whole number."""
     return name[:_SHORT] if len(name) >= _HASH_DIGITS else name
 
 
 def commit_answer(commit: Commit, position: int | None) -> CommitAnswer:
-    """Shape a commit; a time that nobody told is null."""
-    return CommitAnswer(
-        hash=commit.hash,
-        short=short_hash(commit.hash),
-        author=commit.author,
-        email=commit.email,
-        time=commit.time if commit.has_time else None,
-        subject=commit.subject,
-        url=commit.url,
-        position=position,
-    )
+    """Return a commit with its ``position`` on a line; an unknown time is null."""
+    time = commit.time if commit.has_time else None
+    return CommitAnswer.of(commit, short=short_hash(commit.hash), time=time, position=position)
 
 
 def list_repositories(store: Store) -> list[RepositoryAnswer]:
     """List the repositories with their sizes."""
     return [
-        RepositoryAnswer(
-            name=repository.name,
-            location=repository.location,
-            lines=list(store.commits.lines(repository)),
+        RepositoryAnswer.of(
+            repository,
+            lines=store.commits.lines(repository),
             commits=len(store.commits.line(repository).slots),
             traces=store.traces.count(repository),
         )
@@ -81,13 +72,13 @@ def list_repositories(store: Store) -> list[RepositoryAnswer]:
 def list_lines(store: Store, repository: Repository) -> list[LineAnswer]:
     """List the lines of a repository, the default one first."""
     lines = [store.commits.line(repository, name) for name in store.commits.lines(repository)]
-    return [LineAnswer(name=line.name, base=line.base, commits=len(line.slots)) for line in lines]
+    return [LineAnswer.of(line, commits=len(line.slots)) for line in lines]
 
 
 def list_commits(store: Store, line: Line, first: int, limit: int) -> CommitsAnswer:
-    """List ``limit`` commits of ``line`` from position ``first`` on; beyond its end there are none."""
+    """List at most ``limit`` commits of ``line`` from position ``first``."""
     slots = line.slots[first : first + limit]
-    found: Mapping[int, SlottedCommit] = {own.slot: own for own in store.commits.get(line.repository, slots)}
+    found: Mapping[int, SlottedCommit] = {each.slot: each for each in store.commits.get(line.repository, slots)}
     commits = [
         commit_answer(found[slot].commit, position) for position, slot in enumerate(slots, first) if slot in found
     ]

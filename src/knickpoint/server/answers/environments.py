@@ -1,4 +1,4 @@
-"""Answer where the environment of a trace changed."""
+"""Build the answer where the environment of a trace changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["list_environments"]
 
 
 def list_environments(store: Store, key: int, line_name: str) -> list[EnvironmentAnswer]:
-    """List where machine, compiler or runner of the trace ``key`` changed on a line, oldest first.
+    """List the commits of a line at which machine, compiler or runner of the trace ``key`` changed, oldest first.
 
     Raises:
         UnknownError: there is no such trace.
@@ -21,7 +21,7 @@ def list_environments(store: Store, key: int, line_name: str) -> list[Environmen
     repository = repository_of(store, [find_trace(store, key)])
     line = store.commits.line(repository, line_name)
     changes = environment_changes(store.frames, store.runs, line, key)
-    commits = {own.slot: own.commit for own in store.commits.get(repository, [change.slot for change in changes])}
+    commits = {each.slot: each.commit for each in store.commits.get(repository, [change.slot for change in changes])}
     return [
         EnvironmentAnswer(
             previous=line.positions[change.previous],

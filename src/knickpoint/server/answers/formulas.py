@@ -1,18 +1,18 @@
-"""Answer formulas over the traces of a repository, and keep sets of keys and formulas under a short id."""
+"""Evaluate formulas over the traces of a repository, and keep sets of keys and formulas under a short id."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
 from knickpoint.calc import FORMULA_SIGN, Traces, evaluate, parse
-from knickpoint.calc.grammar import Binary, Call, Negative, Node, Number
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import InputError, QueryError
 from knickpoint.model.query import parse_query
+from knickpoint.server.answers.formula_units import unit_of
 from knickpoint.server.answers.traces import trace_answer
 from knickpoint.server.answers.values import thin
 from knickpoint.server.errors import UnknownError
@@ -22,24 +22,15 @@ from knickpoint.store import Store
 __all__ = ["add_shortcut", "calculate", "read_shortcut"]
 
 _MOST_CELLS: Final = 20_000_000
-"""Values that one formula may read: traces times commits, 160 MB."""
-
-_DEVIATIONS: Final = "σ"
-"""The unit of traces that were normalised: standard deviations of each."""
+"""Values (traces times commits) that one formula may read; 160 MB."""
 
 _DEEPEST: Final = 3
-"""How many short ids may stand for formulas with short ids in turn."""
-
-_KEEPING: Final = frozenset(
-    {"filter", "shortcut", "ave", "avg", "sum", "min", "max", "geo", "std", "fill", "iqrr"}
-    | {"trace_ave", "trace_avg", "trace_stddev"}
-)
-"""Functions whose answer has the unit of what they are given."""
+"""How deep short ids may be nested within the formulas of short ids."""
 
 
 @dataclass
 class _Reader:
-    """Give a formula its traces, and remember their units."""
+    """Read the traces of a formula, and collect their units."""
 
     store: Store
     line: Line
@@ -60,14 +51,16 @@ class _Reader:
         parts = [self._read([number for key in keys for number in known.get(key, ())])]
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise QueryError(f"{name!r} is a short id within too many others", remedy="Write its formulas out.")
+            raise QueryError(
+                f"{name!r} is a short id within too many other short ids", remedy="Write its formulas out."
+            )
         formulas = [entry.removeprefix(FORMULA_SIGN) for entry in entries if entry.startswith(FORMULA_SIGN)]
         parts += [evaluate(formula, self.select, shortcut=self.shortcut) for formula in formulas]
         self.depth -= 1
         return Traces(
-            tuple(own for part in parts for own in part.ids),
+            tuple(name for part in parts for name in part.ids),
             np.concatenate([part.values for part in parts]),
-            tuple(own for part in parts for own in part.origins),
+            tuple(origin for part in parts for origin in part.origins),
         )
 
     def _read(self, ids: Sequence[int]) -> Traces:
@@ -84,14 +77,14 @@ class _Reader:
 
 
 def calculate(store: Store, line: Line, formula: str, *, points: int, limit: int) -> FormulaAnswer:
-    """Return the traces that ``formula`` gives on ``line``, at most ``limit`` of them, thinned out to ``points``.
+    """Evaluate ``formula`` on ``line``: at most ``limit`` traces, each thinned out to ``points`` values.
 
     Raises:
-        QueryError: the formula cannot be read or evaluated; the place is the column.
+        QueryError: the formula cannot be read or evaluated; it names the column.
     """
     reader = _Reader(store, line)
     found = evaluate(formula, reader.select, shortcut=reader.shortcut)
-    unit = _unit(parse(formula), reader.units)
+    unit = unit_of(parse(formula), reader.units)
     origins = store.traces.find_ids(line.repository, [key for key in found.origins[:limit] if key])
     answers = []
     for name, values, origin in zip(found.ids[:limit], found.values, found.origins, strict=False):
@@ -110,49 +103,11 @@ def calculate(store: Store, line: Line, formula: str, *, points: int, limit: int
     return FormulaAnswer(line=line.name, commits=len(line.slots), total=len(found), traces=answers)
 
 
-def _unit(node: Node, units: Collection[str]) -> str:
-    """Return the unit of what a formula gives, "" where it has none or nobody can tell."""
-    if _is_normalised(node):
-        return _DEVIATIONS
-    return next(iter(units)) if len(units) == 1 and _keeps_unit(node) else ""
-
-
-def _is_normalised(node: Node) -> bool:
-    """Whether what a node gives is in standard deviations of each trace."""
-    match node:
-        case Call(name="norm"):
-            return True
-        case Call(name=name, arguments=arguments):
-            parts = [own for own in arguments if isinstance(own, Call | Binary | Negative)]
-            return name in _KEEPING and bool(parts) and all(map(_is_normalised, parts))
-        case Negative(value=value):
-            return _is_normalised(value)
-        case Binary(operator="+" | "-", left=left, right=right):
-            return _is_normalised(left) and _is_normalised(right)
-    return False
-
-
-def _keeps_unit(node: Node) -> bool:
-    """Whether what a node gives has the unit of the traces that it reads."""
-    match node:
-        case Call(name=name, arguments=arguments):
-            return name in _KEEPING and all(
-                _keeps_unit(own) for own in arguments if isinstance(own, Call | Binary | Negative)
-            )
-        case Negative(value=value):
-            return _keeps_unit(value)
-        case Binary(operator="+" | "-", left=left, right=right):
-            return _keeps_unit(left) and _keeps_unit(right)
-        case Binary(operator="*", left=Number(), right=other) | Binary(operator="*" | "/", left=other, right=Number()):
-            return _keeps_unit(other)
-    return False
-
-
 def add_shortcut(store: Store, request: ShortcutRequest) -> str:
     """Return the short id of a set of keys and formulas; the same set has the same id.
 
     Raises:
-        InputError: the set is empty, or a key or formula cannot be one.
+        InputError: the set is empty, or a key or formula is invalid.
     """
     for formula in request.formulas:
         parse(formula)
@@ -160,7 +115,7 @@ def add_shortcut(store: Store, request: ShortcutRequest) -> str:
 
 
 def read_shortcut(store: Store, repository: Repository, name: str) -> ShortcutAnswer:
-    """Return what a short id stands for; keys that ``repository`` does not have are told without a trace.
+    """Return the keys and formulas of a short id, with the traces of those keys that ``repository`` has.
 
     Raises:
         UnknownError: there is no such short id.

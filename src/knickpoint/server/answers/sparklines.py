@@ -1,4 +1,9 @@
-"""Take the values around a change, few enough for a small drawing."""
+"""Build sparklines: the values around a change, few enough for a small drawing.
+
+A sparkline has 24 measured values on each side. Most traces are measured at almost every commit, so 48 commits on each
+side suffice; where they do not, the search is repeated over 512. Change points whose surroundings overlap are read
+together, as one block of values.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from numpy.typing import NDArray
 
 from knickpoint.model.commit import Line
 from knickpoint.model.regression import ChangePoint
-from knickpoint.server.schemas.regressions import SparklineAnswer
+from knickpoint.server.schemas.members import SparklineAnswer
 from knickpoint.store import Store
 
 __all__ = ["sparklines"]
@@ -19,14 +24,17 @@ _SIDE: Final = 24
 """Values before the change, and values after it."""
 
 _REACH: Final = (48, 512)
-"""Commits to look at on each side: at first, and where most of them were not measured."""
+"""Commits to read on each side: at first, and where too few of them were measured."""
 
 _ENOUGH: Final = 6
+"""Values on a side that need no second search."""
+
 _DIGITS: Final = 5
+"""Significant digits of a drawn value."""
 
 
 def sparklines(store: Store, line: Line, points: Sequence[ChangePoint]) -> dict[int, SparklineAnswer]:
-    """Return change point id → the values around it, and which of them are of the levels beside the change.
+    """Return change point id → the values around it, and the bounds of the levels before and after it.
 
     Points that are not on ``line`` are left out.
     """
@@ -48,43 +56,43 @@ def _is_short(drawn: SparklineAnswer) -> bool:
 def _draw(store: Store, line: Line, points: Sequence[ChangePoint], reach: int) -> dict[int, SparklineAnswer]:
     found: dict[int, SparklineAnswer] = {}
     for near in _neighbours(line, points, reach):
-        places = [line.positions[point.suspect_range.slot] for point in near]
-        first = max(0, places[0] - reach)
-        last = min(places[-1] + reach, len(line.slots)) - 1
+        positions = [line.positions[point.suspect_range.slot] for point in near]
+        first = max(0, positions[0] - reach)
+        last = min(positions[-1] + reach, len(line.slots)) - 1
         ids = sorted({point.trace_id for point in near})
         rows = dict(zip(ids, store.frames.values(line, ids, first=first, last=last), strict=True))
-        for point, place in zip(near, places, strict=True):
-            begin = max(place - reach, first)
-            row = rows[point.trace_id][begin - first : place + reach - first]
+        for point, position in zip(near, positions, strict=True):
+            begin = max(position - reach, first)
+            row = rows[point.trace_id][begin - first : position + reach - first]
             level = (
                 line.positions.get(point.numbers.before.first, 0) - begin,
                 line.positions.get(point.numbers.after.last, len(line.slots)) - begin + 1,
             )
-            found[point.id] = _cut(row, place - begin, level)
+            found[point.id] = _cut(row, position - begin, level)
     return found
 
 
 def _neighbours(line: Line, points: Sequence[ChangePoint], reach: int) -> Iterator[list[ChangePoint]]:
-    """Part ``points`` by place, so that those whose surroundings overlap are read at once."""
+    """Part ``points`` into groups whose surroundings overlap, by position."""
     near: list[ChangePoint] = []
     before = 0
     for point in sorted(points, key=lambda point: line.positions[point.suspect_range.slot]):
-        place = line.positions[point.suspect_range.slot]
-        if near and place - before > reach:
+        position = line.positions[point.suspect_range.slot]
+        if near and position - before > reach:
             yield near
             near = []
         near.append(point)
-        before = place
+        before = position
     if near:
         yield near
 
 
-def _cut(row: NDArray[np.floating], place: int, levels: tuple[int, int]) -> SparklineAnswer:
-    """Keep the values nearest to ``place``; the levels beside it reach from ``levels[0]`` up to ``levels[1]``."""
+def _cut(row: NDArray[np.floating], change: int, levels: tuple[int, int]) -> SparklineAnswer:
+    """Keep the values nearest to the index ``change``; the levels beside it are ``levels[0]`` to ``levels[1]``."""
     measured = np.flatnonzero(~np.isnan(row))
-    split = int(np.searchsorted(measured, place))
+    split = int(np.searchsorted(measured, change))
     kept = measured[max(0, split - _SIDE) : split + _SIDE]
-    begin, middle, end = (int(bound) for bound in np.searchsorted(kept, [levels[0], place, levels[1]]))
+    begin, middle, end = (int(bound) for bound in np.searchsorted(kept, [levels[0], change, levels[1]]))
     return SparklineAnswer(
         values=[float(f"{value:.{_DIGITS}g}") for value in row[kept].tolist()], begin=begin, split=middle, end=end
     )

@@ -1,4 +1,4 @@
-"""Answer what is asked about traces: which there are, and what they are made of."""
+"""Build the answers about traces: which there are, and the params that they consist of."""
 
 from __future__ import annotations
 
@@ -17,20 +17,15 @@ from knickpoint.store import Store
 __all__ = ["find_trace", "find_traces", "list_facets", "list_traces", "repository_of", "trace_answer"]
 
 _FACET_VALUES: Final = 200
-_NAMED: Final = 3
+"""Values of a param in one answer."""
+
+_MOST_NAMED: Final = 3
+"""Traces that an error names."""
 
 
 def trace_answer(trace: Trace, repository: str) -> TraceAnswer:
-    """Shape a trace."""
-    return TraceAnswer(
-        id=trace.id,
-        repository=repository,
-        key=trace.key,
-        params=decode_key(trace.key),
-        unit=trace.unit,
-        dimension=trace.dimension,
-        better=trace.better,
-    )
+    """Return a trace of the repository ``repository``."""
+    return TraceAnswer.of(trace, repository=repository, params=decode_key(trace.key))
 
 
 def find_trace(store: Store, key: int) -> Trace:
@@ -47,7 +42,7 @@ def find_traces(store: Store, keys: Sequence[int]) -> list[Trace]:
     try:
         return store.traces.get(keys)
     except AbsentError as error:
-        where = f"trace {', '.join(map(str, keys[:_NAMED]))}{' …' if len(keys) > _NAMED else ''}"
+        where = f"trace {', '.join(map(str, keys[:_MOST_NAMED]))}{' …' if len(keys) > _MOST_NAMED else ''}"
         raise UnknownError(error.message, where=where, remedy="Look for it with /api/v1/traces.") from error
 
 
@@ -85,20 +80,19 @@ def list_traces(store: Store, repository: Repository, query: str, offset: int, l
 def list_facets(store: Store, repository: Repository, query: str) -> FacetsAnswer:
     """Count the matching traces by param and value.
 
-    Where the query asks something of a param, its values are counted as if it did not, so that
-    alternatives can be picked.
+    The values of a param that the query names are counted without its term, so that people see the alternatives.
 
     Raises:
         QueryError: the query cannot be read.
     """
-    asked = parse_query(query)
-    facets = dict(store.traces.facets(repository, asked))
-    for condition in asked.conditions:
-        wider = store.traces.facets(repository, asked.without(condition.name))
-        if condition.name in wider:
-            facets[condition.name] = wider[condition.name]
+    parsed = parse_query(query)
+    facets = dict(store.traces.facets(repository, parsed))
+    for term in parsed.conditions:
+        wider = store.traces.facets(repository, parsed.without(term.name))
+        if term.name in wider:
+            facets[term.name] = wider[term.name]
     return FacetsAnswer(
-        total=len(store.traces.select(repository, asked)),
+        total=len(store.traces.select(repository, parsed)),
         facets=[_facet(name, facets[name]) for name in sorted(facets)],
     )
 

@@ -1,4 +1,4 @@
-"""Take uploaded results in."""
+"""Check the token of an upload, import what it brings, and build the answer about it."""
 
 from __future__ import annotations
 
@@ -11,32 +11,29 @@ from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSum
 from knickpoint.ingest.watched_source import import_bucket_event
 from knickpoint.instance import Instance
 from knickpoint.model.errors import InputError
+from knickpoint.server.errors import NotAllowedError
 from knickpoint.server.schemas.uploads import ArrivalsAnswer, UploadAnswer
 
-__all__ = ["NotAllowedError", "check_token", "largest_bytes", "take_notification", "take_results"]
+__all__ = ["check_token", "import_notified_files", "import_upload", "largest_bytes"]
 
 _MEGABYTE: Final = 1_000_000
 
 
-class NotAllowedError(InputError):
-    """An upload without the right token."""
-
-
 def check_token(instance: Instance, authorization: str) -> None:
-    """Let a request pass whose ``Authorization`` header shows the token of the instance.
+    """Check that the ``Authorization`` header of a request has the token of the instance.
 
     Raises:
-        NotAllowedError: the token is missing or wrong, or the instance takes no uploads.
+        NotAllowedError: the token is missing or wrong, or the instance accepts no uploads.
     """
     token = instance.config.server.upload_token
     if not token:
         raise NotAllowedError(
-            "this instance takes no uploads",
+            "this instance accepts no uploads",
             where="[server]",
             remedy="Set upload_token in knickpoint.toml to a secret, and send it as Authorization: Bearer SECRET.",
         )
-    kind, _, shown = authorization.partition(" ")
-    if kind.lower() != "bearer" or not hmac.compare_digest(shown.strip().encode(), token.encode()):
+    kind, _, given = authorization.partition(" ")
+    if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), token.encode()):
         raise NotAllowedError(
             "the upload token is missing or wrong",
             where="Authorization",
@@ -45,17 +42,17 @@ def check_token(instance: Instance, authorization: str) -> None:
 
 
 def largest_bytes(instance: Instance) -> int:
-    """Return the size of the largest file that is taken."""
+    """Return the size in bytes of the largest file that the instance accepts."""
     return instance.ingest.largest_megabytes * _MEGABYTE
 
 
-def take_results(instance: Instance, data: bytes, source: str, told: Sidecar, *, dry_run: bool) -> UploadAnswer:
-    """Take one results file in, exactly once.
+def import_upload(instance: Instance, data: bytes, source: str, sidecar: Sidecar, *, dry_run: bool) -> UploadAnswer:
+    """Import one results file, exactly once.
 
     Raises:
-        InputError: the file cannot be used; nothing of it was taken.
+        InputError: the file cannot be used; nothing of it was imported.
     """
-    summary = import_data(instance, data, source=source, told=told, dry_run=dry_run)
+    summary = import_data(instance, data, source=source, told=sidecar, dry_run=dry_run)
     outcome = summary.files[0]
     if outcome.state in {ImportState.REFUSED, ImportState.UNREADABLE}:
         first = outcome.problems[0] if outcome.problems else None
@@ -64,30 +61,18 @@ def take_results(instance: Instance, data: bytes, source: str, told: Sidecar, *,
             where=(first.where if first else "") or source,
             remedy=first.remedy if first else "",
         )
-    return _answer(outcome)
+    return _upload_answer(outcome)
 
 
-def take_notification(instance: Instance, body: bytes) -> ArrivalsAnswer:
-    """Take in the files that the notification of a bucket names; a file that is refused goes into quarantine.
+def import_notified_files(instance: Instance, body: bytes) -> ArrivalsAnswer:
+    """Import the files that a bucket event names; a file that is refused goes into quarantine.
 
     Raises:
-        InputError: the notification cannot be read, or names a file of no source.
-        ServiceError: a file cannot be fetched just now.
+        InputError: the event cannot be read, or names a file of no source.
+        ServiceError: a file is unavailable now.
     """
-    return ArrivalsAnswer(files=[_answer(outcome) for outcome in import_bucket_event(instance, body).files])
+    return ArrivalsAnswer(files=[_upload_answer(outcome) for outcome in import_bucket_event(instance, body).files])
 
 
-def _answer(outcome: FileSummary) -> UploadAnswer:
-    return UploadAnswer(
-        outcome=outcome.state,
-        repository=outcome.repository,
-        format=outcome.format,
-        new=outcome.new,
-        same=outcome.same,
-        corrected=outcome.corrected,
-        rerun=outcome.rerun,
-        waiting=outcome.waiting,
-        points=outcome.points,
-        new_traces=outcome.new_traces,
-        lines=ImportSummary((outcome,)).lines(),
-    )
+def _upload_answer(outcome: FileSummary) -> UploadAnswer:
+    return UploadAnswer.of(outcome, outcome=outcome.state, lines=ImportSummary((outcome,)).lines())

@@ -1,4 +1,4 @@
-"""Give the values of traces as binary numbers, thinned out where more were asked for than can be drawn."""
+"""Pack the values of traces as binary numbers, thinned out where there are more than a chart can draw."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ MOST_TRACES: Final = 256
 """Traces in one answer."""
 
 _WITH_ENDS: Final = 4
-"""Points from which on there is room for the first and the last value beside the extremes."""
+"""The least number of points that has room for the first and the last value in addition to the extremes."""
 
 
 def window(line: Line, first: int | None, last: int | None) -> tuple[int, int]:
-    """Return the positions ``first`` to ``last`` as far as ``line`` has them, both inclusive.
+    """Return the positions ``first`` to ``last`` that ``line`` has, both inclusive.
 
-    Where it has none of them, the answer is the empty range that ends before its first.
+    Where it has none of them, the range is empty: its last position is before its first.
 
     Raises:
-        InputError: the last stands before the first.
+        InputError: ``last`` is before ``first``.
     """
     end = len(line.slots) - 1
     begin = 0 if first is None else first
     stop = end if last is None else min(last, end)
     if last is not None and last < begin:
-        raise InputError(f"last={last} stands before first={begin}", where="first", remedy="Swap the two.")
+        raise InputError(f"last={last} is before first={begin}", where="first", remedy="Swap the two.")
     return min(begin, end + 1), stop
 
 
@@ -57,7 +57,7 @@ def thin(values: NDArray[np.float64], points: int) -> NDArray[np.int64]:
 def pack_values(store: Store, line: Line, traces: Sequence[int], *, first: int, last: int, points: int) -> bytes:
     """Return the measured values of ``traces`` at the positions ``first`` to ``last``.
 
-    Everything is little-endian float64. One trace after the other, in the order asked for: the number n of
+    Everything is little-endian float64. One trace after the other, in the order of ``traces``: the number n of
     points, the number of measured commits (more than n where values were thinned out), n positions, n values.
     """
     matrix = np.asarray(store.frames.values(line, traces, first=first, last=last), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Map addresses to what answers them; one module a resource, no logic."""
+"""Map addresses to the functions that answer them; one module a resource, no logic."""
 
 from __future__ import annotations
 

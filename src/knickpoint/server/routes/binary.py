@@ -1,4 +1,4 @@
-"""Answer with numbers as bytes."""
+"""Responses of binary numbers."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ BINARY: Final[dict[int | str, dict[str, Any]]] = {
 
 
 def binary(content: bytes) -> Response:
-    """Return ``content`` as it is."""
+    """Return ``content`` as the body of a response."""
     return Response(content, media_type=_TYPE)

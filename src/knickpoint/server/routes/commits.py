@@ -1,4 +1,4 @@
-"""Answer for repositories, lines and commits."""
+"""Routes of repositories, lines and commits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from knickpoint.server.answers.commits import (
     pack_times,
 )
 from knickpoint.server.routes.binary import BINARY, binary
-from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, StoreNeed
+from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, RequestStore
 from knickpoint.server.schemas.commits import CommitAnswer, CommitsAnswer, LineAnswer, RepositoryAnswer
 
 __all__ = ["router"]
@@ -24,20 +24,20 @@ router = APIRouter(tags=["commits"])
 
 
 @router.get("/repositories")
-def get_repositories(store: StoreNeed) -> list[RepositoryAnswer]:
+def get_repositories(store: RequestStore) -> list[RepositoryAnswer]:
     """List the repositories of the instance."""
     return list_repositories(store)
 
 
 @router.get("/lines")
-def get_lines(store: StoreNeed, repository: RepositoryName = "") -> list[LineAnswer]:
+def get_lines(store: RequestStore, repository: RepositoryName = "") -> list[LineAnswer]:
     """List the lines of a repository."""
     return list_lines(store, choose_repository(store, repository))
 
 
 @router.get("/commits")
 def get_commits(
-    store: StoreNeed,
+    store: RequestStore,
     repository: RepositoryName = "",
     line: LineName = "",
     first: Annotated[int, Query(ge=0, le=MOST, description="Position of the first commit.")] = 0,
@@ -49,14 +49,16 @@ def get_commits(
 
 
 @router.get("/commits/times", response_class=Response, responses=BINARY)
-def get_times(store: StoreNeed, repository: RepositoryName = "", line: LineName = "") -> Response:
+def get_times(store: RequestStore, repository: RepositoryName = "", line: LineName = "") -> Response:
     """Return the times of all commits of a line: little-endian float64, seconds since 1970, NaN where unknown."""
     known = choose_repository(store, repository)
     return binary(pack_times(store, store.commits.line(known, line)))
 
 
 @router.get("/commits/{revision}")
-def get_commit(store: StoreNeed, revision: str, repository: RepositoryName = "", line: LineName = "") -> CommitAnswer:
+def get_commit(
+    store: RequestStore, revision: str, repository: RepositoryName = "", line: LineName = ""
+) -> CommitAnswer:
     """Find a commit by its hash, a unique prefix of at least 7 characters, or its number."""
     known = choose_repository(store, repository)
     return find_commit(store, store.commits.line(known, line), revision)

@@ -1,4 +1,4 @@
-"""What routes need: the instance, its store, and parameters that several of them share."""
+"""Parameters that several routes share: the instance and its store, repository, line, trace."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from knickpoint.store import Store
 __all__ = [
     "MOST",
     "FirstPosition",
-    "InstanceNeed",
     "LastPosition",
     "LineName",
     "RepositoryName",
-    "StoreNeed",
+    "RequestInstance",
+    "RequestStore",
     "TraceKey",
 ]
 
@@ -32,12 +32,12 @@ def _store(instance: Annotated[Instance, Depends(_instance)]) -> Store:
 
 
 MOST: Final = 2**53
-"""The greatest id or position: what every client can hold exactly."""
+"""The greatest id or position: the greatest integer that JavaScript holds exactly."""
 
-InstanceNeed = Annotated[Instance, Depends(_instance)]
-StoreNeed = Annotated[Store, Depends(_store)]
-RepositoryName = Annotated[str, Query(description="Name of the repository; may be left out where there is only one.")]
-LineName = Annotated[str, Query(description="Name of the line; the default line without it.")]
+RequestInstance = Annotated[Instance, Depends(_instance)]
+RequestStore = Annotated[Store, Depends(_store)]
+RepositoryName = Annotated[str, Query(description="Name of the repository; optional where there is only one.")]
+LineName = Annotated[str, Query(description="Name of the line. Default: the default line.")]
 FirstPosition = Annotated[int | None, Query(ge=0, le=MOST, description="First position on the line, counted from 0.")]
 TraceKey = Annotated[int, Path(ge=0, le=MOST, description="Id of the trace.")]
 LastPosition = Annotated[int | None, Query(ge=0, le=MOST, description="Last position on the line, inclusive.")]

@@ -1,4 +1,4 @@
-"""Answer for formulas and short ids."""
+"""Routes of formulas and short ids."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query
 from knickpoint.server.answers.commits import choose_repository
 from knickpoint.server.answers.formulas import add_shortcut, calculate, read_shortcut
 from knickpoint.server.answers.values import MOST_TRACES
-from knickpoint.server.routes.dependencies import LineName, RepositoryName, StoreNeed
+from knickpoint.server.routes.dependencies import LineName, RepositoryName, RequestStore
 from knickpoint.server.schemas.formulas import FormulaAnswer, ShortcutAnswer, ShortcutIdAnswer, ShortcutRequest
 
 __all__ = ["router"]
@@ -19,7 +19,7 @@ router = APIRouter(tags=["formulas"])
 
 @router.get("/formulas")
 def get_formula(
-    store: StoreNeed,
+    store: RequestStore,
     *,
     formula: Annotated[
         str, Query(min_length=1, max_length=10_000, description='As in `ave(filter("os=linux"))`; see the guide.')
@@ -27,24 +27,24 @@ def get_formula(
     repository: RepositoryName = "",
     line: LineName = "",
     points: Annotated[int, Query(ge=2, le=100_000, description="Points of a trace; more are thinned out.")] = 2400,
-    limit: Annotated[int, Query(ge=1, le=MOST_TRACES, description="How many traces to tell.")] = 16,
+    limit: Annotated[int, Query(ge=1, le=MOST_TRACES, description="How many traces to return.")] = 16,
 ) -> FormulaAnswer:
-    """Calculate traces from stored ones, over the whole line. An error points at the column of the formula."""
+    """Calculate traces from stored ones, over the whole line. An error names the column of the formula."""
     known = choose_repository(store, repository)
     return calculate(store, store.commits.line(known, line), formula, points=points, limit=limit)
 
 
 @router.post("/shortcuts")
-def post_shortcut(store: StoreNeed, request: ShortcutRequest) -> ShortcutIdAnswer:
+def post_shortcut(store: RequestStore, request: ShortcutRequest) -> ShortcutIdAnswer:
     """Keep a set of trace keys and formulas under a short id; the same set always has the same id."""
     return ShortcutIdAnswer(id=add_shortcut(store, request))
 
 
 @router.get("/shortcuts/{name}")
 def get_shortcut(
-    store: StoreNeed,
+    store: RequestStore,
     name: Annotated[str, Path(max_length=100, description="The short id.")],
     repository: RepositoryName = "",
 ) -> ShortcutAnswer:
-    """Return what a short id stands for."""
+    """Return the traces and formulas of a short id."""
     return read_shortcut(store, choose_repository(store, repository), name)

@@ -1,52 +1,54 @@
-"""Answer whether the server works, and what it is."""
+"""Routes of the health, alerts, notices and metrics of the instance, and of the server's version."""
 
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import PlainTextResponse
 
-from knickpoint.server.answers import health as state
+from knickpoint.server.answers import health, metrics
 from knickpoint.server.api_reference import render_reference
-from knickpoint.server.routes.dependencies import InstanceNeed
+from knickpoint.server.routes.dependencies import RequestInstance
 from knickpoint.server.schemas.health import AlertAnswer, HealthAnswer, NoticeAnswer, VersionAnswer
 
 __all__ = ["router"]
 
 router = APIRouter(tags=["server"])
 
+_PROMETHEUS_TEXT: Final = "text/plain; version=0.0.4"
+
 
 @router.get("/health")
-def read_health(instance: InstanceNeed) -> HealthAnswer:
-    """Say whether the store can be read, how the workers do, and which alerts cannot run."""
-    return state.read_health(instance)
+def read_health(instance: RequestInstance) -> HealthAnswer:
+    """Return whether the store can be read, the state of the workers, and the alerts that cannot run."""
+    return health.read_health(instance)
 
 
 @router.get("/alerts")
-def get_alerts(instance: InstanceNeed) -> list[AlertAnswer]:
-    """List the alerts of the configuration, with their last run, and why one cannot run."""
-    return state.list_alerts(instance)
+def get_alerts(instance: RequestInstance) -> list[AlertAnswer]:
+    """List the alerts of the configuration, with their last runs and the reasons why some cannot run."""
+    return health.list_alerts(instance)
 
 
 @router.get("/notices")
 def get_notices(
-    instance: InstanceNeed, limit: Annotated[int, Query(ge=1, le=10_000, description="How many to tell.")] = 1000
+    instance: RequestInstance, limit: Annotated[int, Query(ge=1, le=10_000, description="How many to return.")] = 1000
 ) -> list[NoticeAnswer]:
     """List canaries that moved lately or put a finding in doubt, and benchmarks that stopped. Reads all values."""
-    return state.list_notices(instance, limit)
+    return health.list_notices(instance, limit)
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
-def get_metrics(instance: InstanceNeed) -> PlainTextResponse:
-    """Return numbers for monitoring, in the text format of Prometheus."""
-    return PlainTextResponse(state.render_metrics(instance), media_type="text/plain; version=0.0.4")
+def get_metrics(instance: RequestInstance) -> PlainTextResponse:
+    """Return metrics for monitoring, in the text format of Prometheus."""
+    return PlainTextResponse(metrics.render_metrics(instance), media_type=_PROMETHEUS_TEXT)
 
 
 @router.get("/version")
 def read_version() -> VersionAnswer:
-    """Say which program and which version answers."""
+    """Return the name and version of the program, and the version of the API."""
     return VersionAnswer(name="knickpoint", version=version("knickpoint"), api="v1")
 
 

@@ -1,4 +1,4 @@
-"""Answer for regressions and triage."""
+"""Routes of regressions, their members, the history boundary, and triage."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from fastapi import APIRouter, Depends, Query
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Direction, Status
 from knickpoint.server.answers.commits import choose_repository
+from knickpoint.server.answers.history import history_answer
 from knickpoint.server.answers.regressions import (
     FEW_MEMBERS,
     Listing,
     Ordering,
-    history_answer,
     list_members,
     list_regressions,
 )
-from knickpoint.server.answers.triage import list_decisions, merge, split, triage, undo
-from knickpoint.server.routes.dependencies import MOST, RepositoryName, StoreNeed
-from knickpoint.server.schemas.regressions import HistoryAnswer, RegressionsAnswer
+from knickpoint.server.answers.triage import decide, list_decisions, merge, split, undo
+from knickpoint.server.routes.dependencies import MOST, RepositoryName, RequestStore
+from knickpoint.server.schemas.filters import ListFilter
+from knickpoint.server.schemas.history import HistoryAnswer
+from knickpoint.server.schemas.members import MembersAnswer
+from knickpoint.server.schemas.regressions import RegressionsAnswer
 from knickpoint.server.schemas.triage import (
     DecisionAnswer,
-    ListFilter,
-    MembersAnswer,
     RegroupRequest,
     TriageAnswer,
     TriageRequest,
@@ -40,34 +41,34 @@ def _ordering(text: str) -> tuple[Ordering, bool]:
     try:
         return Ordering(name), text.startswith("-")
     except ValueError:
-        known = ", ".join(own.value for own in Ordering)
+        known = ", ".join(each.value for each in Ordering)
         raise InputError(
-            f"a list cannot be sorted by {name!r}", where="sort", remedy=f"Use one of {known}; a minus turns it round."
+            f"a list cannot be sorted by {name!r}",
+            where="sort",
+            remedy=f"Use one of {known}; a minus before it reverses the order.",
         ) from None
 
 
 def _filtered(
     *,
     repository: Annotated[str, Query(description="Name of the repository; all of them without it.")] = "",
-    processed: Annotated[bool, Query(description="Those that were dealt with, or those that were not.")] = False,
-    gone: Annotated[
-        bool, Query(description="Instead, those that later data no longer show: nothing to decide.")
-    ] = False,
-    history: Annotated[bool, Query(description="Instead, the unprocessed ones that are history: no work.")] = False,
+    processed: Annotated[bool, Query(description="The processed ones instead of the unprocessed.")] = False,
+    gone: Annotated[bool, Query(description="Those that later data no longer show.")] = False,
+    history: Annotated[bool, Query(description="The unprocessed ones that are history.")] = False,
     filter: Annotated[  # noqa: A002
         str, Query(max_length=1000, description="Words that all occur in trace key, commit hash, author or subject.")
     ] = "",
     direction: Annotated[Direction | None, Query(description="Only this direction.")] = None,
     status: Annotated[Status | None, Query(description="Only this status.")] = None,
-    alert: Annotated[str, Query(description="Only what this alert found.")] = "",
-    assignee: Annotated[str, Query(description="Only what this person has.")] = "",
-    ticket: Annotated[str, Query(description="Only what belongs to this ticket.")] = "",
-    minimum_hazard: Annotated[float, Query(ge=0, description="Only hazard levels at least that far from 0.")] = 0.0,
+    alert: Annotated[str, Query(description="Only findings of this alert.")] = "",
+    assignee: Annotated[str, Query(description="Only findings assigned to this person.")] = "",
+    ticket: Annotated[str, Query(description="Only findings that belong to this ticket.")] = "",
+    minimum_hazard: Annotated[float, Query(ge=0, description="Only hazard levels of at least this magnitude.")] = 0.0,
     minimum_effect: Annotated[
-        float, Query(ge=0, description="Only relative sizes of at least that; 0.02 is 2 %.")
+        float, Query(ge=0, description="Only relative sizes of at least this; 0.02 is 2 %.")
     ] = 0.0,
 ) -> ListFilter:
-    """Read which list is meant, and what of it."""
+    """Read the filter of a list from the parameters of a request."""
     return ListFilter(
         repository=repository,
         processed=processed,
@@ -84,28 +85,30 @@ def _filtered(
     )
 
 
-FilterNeed = Annotated[ListFilter, Depends(_filtered)]
+RequestFilter = Annotated[ListFilter, Depends(_filtered)]
 
 
 @router.get("/regressions")
 def get_regressions(
-    store: StoreNeed,
-    wanted: FilterNeed,
+    store: RequestStore,
+    wanted: RequestFilter,
     *,
     sort: Annotated[
         str,
         Query(
             description="change (the worst first), hazard, date, traces, author, subject or found; "
-            "a minus before it turns it round."
+            "a minus before it reverses the order."
         ),
     ] = "-change",
     page: Annotated[int, Query(ge=1, le=MOST, description="Which page.")] = 1,
-    size: Annotated[int, Query(ge=1, le=500, description="Groups on a page.")] = 50,
-    members: Annotated[int, Query(ge=1, le=100, description="Members of each group, the lead first.")] = FEW_MEMBERS,
+    size: Annotated[int, Query(ge=1, le=500, description="Regressions on a page.")] = 50,
+    members: Annotated[
+        int, Query(ge=1, le=100, description="Members of each regression, the lead first.")
+    ] = FEW_MEMBERS,
 ) -> RegressionsAnswer:
-    """List regressions, unprocessed or processed, history or gone, each with its commit and its first traces.
+    """List regressions: unprocessed, processed, history or gone; each with its commit and its first traces.
 
-    What was found up to the first run over its repository is history; the unprocessed ones are work only.
+    Regressions at or before the history boundary are history. The unprocessed list does not have them.
     """
     ordering, descending = _ordering(sort)
     return list_regressions(store, Listing(wanted, ordering, descending, page, size, members))
@@ -113,53 +116,54 @@ def get_regressions(
 
 @router.get("/members")
 def get_members(
-    store: StoreNeed,
-    wanted: FilterNeed,
+    store: RequestStore,
+    wanted: RequestFilter,
     *,
     regression: Annotated[int, Query(ge=0, le=MOST, description="Id of the regression.")],
     after: Annotated[
-        int | None, Query(ge=0, le=MOST, description="Id of the member to begin behind; the first page without it.")
+        int | None,
+        Query(ge=0, le=MOST, description="Id of the last member of the page before. Default: the first page."),
     ] = None,
     size: Annotated[int, Query(ge=1, le=500, description="Members on a page.")] = 200,
 ) -> MembersAnswer:
-    """List the members of a regression that are on a list, page by page, in the order of the list."""
+    """List one page of the members of a regression that are on a list, in the order of the list."""
     return list_members(store, regression, wanted, after=after, size=size)
 
 
 @router.get("/history")
-def get_history(store: StoreNeed, repository: RepositoryName = "") -> list[HistoryAnswer]:
+def get_history(store: RequestStore, repository: RepositoryName = "") -> list[HistoryAnswer]:
     """List the history boundary of each repository, or of one, with the number of findings on either side."""
     repositories = [choose_repository(store, repository)] if repository else store.commits.repositories()
-    return [history_answer(store, own) for own in repositories]
+    return [history_answer(store, each) for each in repositories]
 
 
 @router.post("/triage")
-def post_triage(store: StoreNeed, request: TriageRequest) -> TriageAnswer:
-    """Decide about one or many findings: acknowledge, hide, link a ticket, or put back. All of them or none."""
-    return triage(store, request)
+def post_triage(store: RequestStore, request: TriageRequest) -> TriageAnswer:
+    """Decide about one or many findings, all or none: acknowledge, hide, link a ticket, or make unprocessed again."""
+    return decide(store, request)
 
 
 @router.post("/triage/undo")
-def post_undo(store: StoreNeed, request: UndoRequest) -> TriageAnswer:
-    """Take back the last decision about each of some findings; again to go further back."""
+def post_undo(store: RequestStore, request: UndoRequest) -> TriageAnswer:
+    """Undo the last decision about each of some findings. Repeated requests undo earlier decisions."""
     return undo(store, request)
 
 
 @router.post("/triage/split")
-def post_split(store: StoreNeed, request: RegroupRequest) -> TriageAnswer:
-    """Set findings apart from the others at their commit: they make a group of their own from now on."""
+def post_split(store: RequestStore, request: RegroupRequest) -> TriageAnswer:
+    """Split findings from their regressions: they form a new one, which later results do not merge again."""
     return split(store, request)
 
 
 @router.post("/triage/merge")
-def post_merge(store: StoreNeed, request: RegroupRequest) -> TriageAnswer:
-    """Make one group of several, from now on; what appears at their places joins it."""
+def post_merge(store: RequestStore, request: RegroupRequest) -> TriageAnswer:
+    """Merge several regressions into one; new findings in their suspect ranges join it."""
     return merge(store, request)
 
 
 @router.get("/triage")
 def get_decisions(
-    store: StoreNeed, finding: Annotated[int, Query(ge=0, le=MOST, description="Id of a change point.")]
+    store: RequestStore, finding: Annotated[int, Query(ge=0, le=MOST, description="Id of a change point.")]
 ) -> list[DecisionAnswer]:
-    """List what was decided about a finding, oldest first."""
+    """List the decisions about a finding, oldest first."""
     return list_decisions(store, finding)

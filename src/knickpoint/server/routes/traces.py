@@ -1,4 +1,4 @@
-"""Answer for traces: lists, facets, values, changes, runs, explanations."""
+"""Routes of traces: lists, facets, values, changes, runs, explanations."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from knickpoint.model.errors import InputError
-from knickpoint.server.answers.changes import list_never_measured_answers, list_runs, list_without_value, read_changes
+from knickpoint.server.answers.changes import read_changes
 from knickpoint.server.answers.commits import choose_repository
 from knickpoint.server.answers.environments import list_environments
 from knickpoint.server.answers.explanations import explain
+from knickpoint.server.answers.runs import list_never_measured_answers, list_runs, list_without_value
 from knickpoint.server.answers.traces import (
     find_trace,
     find_traces,
@@ -24,15 +25,15 @@ from knickpoint.server.routes.binary import BINARY, binary
 from knickpoint.server.routes.dependencies import (
     MOST,
     FirstPosition,
-    InstanceNeed,
     LastPosition,
     LineName,
     RepositoryName,
-    StoreNeed,
+    RequestInstance,
+    RequestStore,
     TraceKey,
 )
+from knickpoint.server.schemas.changes import ChangesAnswer
 from knickpoint.server.schemas.explanations import ExplanationAnswer
-from knickpoint.server.schemas.regressions import ChangesAnswer
 from knickpoint.server.schemas.runs import EnvironmentAnswer, NeverMeasuredAnswer, RunAnswer, WithoutValueAnswer
 from knickpoint.server.schemas.traces import FacetsAnswer, TraceAnswer, TracesAnswer
 
@@ -41,7 +42,7 @@ __all__ = ["router"]
 router = APIRouter(tags=["traces"])
 
 QueryText = Annotated[
-    str, Query(max_length=10_000, description="Conditions on params: `os=Android|iOS config=gpu name!=x name~regex`.")
+    str, Query(max_length=10_000, description="Terms on params: `os=Android|iOS config=gpu name!=x name~regex`.")
 ]
 
 
@@ -49,37 +50,37 @@ def _numbers(text: str) -> list[int]:
     ids = [part for part in text.split(",") if part]
     wrong = next((part for part in ids if not part.isdecimal() or len(part) > 15), None)
     if wrong is not None:
-        raise InputError(f"{wrong!r} is no id of a trace", where="traces", remedy="Give ids with commas between them.")
+        raise InputError(f"{wrong!r} is not the id of a trace", where="traces", remedy="Separate ids by commas.")
     if not 0 < len(ids) <= MOST_TRACES:
         raise InputError(
-            f"{len(ids)} traces were asked for", where="traces", remedy=f"Ask for 1 to {MOST_TRACES} at a time."
+            f"the request names {len(ids)} traces", where="traces", remedy=f"Name 1 to {MOST_TRACES} at a time."
         )
     return [int(part) for part in ids]
 
 
 @router.get("/traces")
 def get_traces(
-    store: StoreNeed,
+    store: RequestStore,
     repository: RepositoryName = "",
     query: QueryText = "",
-    offset: Annotated[int, Query(ge=0, le=MOST, description="How many to leave out.")] = 0,
-    limit: Annotated[int, Query(ge=1, le=10_000, description="How many to tell.")] = 100,
+    offset: Annotated[int, Query(ge=0, le=MOST, description="How many to skip.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=10_000, description="How many to return.")] = 100,
 ) -> TracesAnswer:
     """List the traces that a query matches."""
     return list_traces(store, choose_repository(store, repository), query, offset, limit)
 
 
 @router.get("/facets")
-def get_facets(store: StoreNeed, repository: RepositoryName = "", query: QueryText = "") -> FacetsAnswer:
+def get_facets(store: RequestStore, repository: RepositoryName = "", query: QueryText = "") -> FacetsAnswer:
     """Count the matching traces by param and value."""
     return list_facets(store, choose_repository(store, repository), query)
 
 
 @router.get("/values", response_class=Response, responses=BINARY)
 def get_values(
-    store: StoreNeed,
+    store: RequestStore,
     *,
-    traces: Annotated[str, Query(description="Ids with commas between them, all of one repository.")],
+    traces: Annotated[str, Query(description="Ids, separated by commas; all of one repository.")],
     line: LineName = "",
     first: FirstPosition = None,
     last: LastPosition = None,
@@ -87,9 +88,9 @@ def get_values(
 ) -> Response:
     """Return the measured values of traces as little-endian float64.
 
-    One trace after the other, in the order asked for: the number n of points, the number of measured commits,
-    n positions on the line, n values in the unit of the trace. Where more commits were measured than points
-    asked for, the first and the last value and the least and the greatest of each stretch are kept.
+    One trace after the other, in the order of the request: the number n of points, the number of measured commits,
+    n positions on the line, n values in the unit of the trace. Where a trace has more values than `points`, the
+    first and the last value and the least and the greatest of each section are kept.
     """
     ids = _numbers(traces)
     found = store.commits.line(repository_of(store, find_traces(store, ids)), line)
@@ -98,51 +99,53 @@ def get_values(
 
 
 @router.get("/traces/{key}")
-def get_trace(store: StoreNeed, key: TraceKey) -> TraceAnswer:
+def get_trace(store: RequestStore, key: TraceKey) -> TraceAnswer:
     """Return a trace by id."""
     trace = find_trace(store, key)
     return trace_answer(trace, repository_of(store, [trace]).name)
 
 
 @router.get("/traces/{key}/changes")
-def get_changes(store: StoreNeed, key: TraceKey, line: LineName = "") -> ChangesAnswer:
-    """Return the levels of a trace, and the changes between them with what was decided about them."""
+def get_changes(store: RequestStore, key: TraceKey, line: LineName = "") -> ChangesAnswer:
+    """Return the stable regions of a trace, and the changes between them with their status."""
     return read_changes(store, key, line)
 
 
 @router.get("/traces/{key}/runs")
 def get_runs(
-    store: StoreNeed, key: TraceKey, commit: Annotated[str, Query(min_length=1, description="Hash, prefix or number.")]
+    store: RequestStore,
+    key: TraceKey,
+    commit: Annotated[str, Query(min_length=1, description="Hash, prefix or number.")],
 ) -> list[RunAnswer]:
     """List the runs that measured a trace at a commit."""
     return list_runs(store, key, commit)
 
 
 @router.get("/traces/{key}/without-value")
-def get_without_value(store: StoreNeed, key: TraceKey, line: LineName = "") -> list[WithoutValueAnswer]:
+def get_without_value(store: RequestStore, key: TraceKey, line: LineName = "") -> list[WithoutValueAnswer]:
     """List the runs in which a trace failed or was skipped, at the newest 2,000 commits of a line, oldest first."""
     return list_without_value(store, key, line)
 
 
 @router.get("/never-measured")
-def get_never_measured(store: StoreNeed, repository: RepositoryName = "") -> list[NeverMeasuredAnswer]:
-    """List the benchmarks without a trace: they failed or were skipped whenever somebody told of them."""
+def get_never_measured(store: RequestStore, repository: RepositoryName = "") -> list[NeverMeasuredAnswer]:
+    """List the benchmarks without a trace: every run of them failed or was skipped."""
     return list_never_measured_answers(store, choose_repository(store, repository))
 
 
 @router.get("/traces/{key}/environments")
-def get_environments(store: StoreNeed, key: TraceKey, line: LineName = "") -> list[EnvironmentAnswer]:
-    """List where machine, compiler or runner of a trace changed. What changes all the time is left out."""
+def get_environments(store: RequestStore, key: TraceKey, line: LineName = "") -> list[EnvironmentAnswer]:
+    """List where machine, compiler or runner of a trace changed. Facts that change all the time are left out."""
     return list_environments(store, key, line)
 
 
 @router.get("/traces/{key}/explanation")
 def get_explanation(
-    instance: InstanceNeed,
+    instance: RequestInstance,
     key: TraceKey,
     line: LineName = "",
-    alert: Annotated[str, Query(description="Name of the alert to ask; the first that watches the trace.")] = "",
-    commit: Annotated[str, Query(description="Only what is near this commit: hash, prefix or number.")] = "",
+    alert: Annotated[str, Query(description="Name of the alert. Default: the first that watches the trace.")] = "",
+    commit: Annotated[str, Query(description="Only candidates near this commit: hash, prefix or number.")] = "",
 ) -> ExplanationAnswer:
-    """Say why there is, or is not, a finding: every place that was looked at, and every check."""
+    """Explain why there is, or is not, a finding: every candidate, and every check."""
     return explain(instance, key, line, alert, commit)

@@ -1,1 +1,1 @@
-"""The shapes of requests and answers: what a script, and the dashboard, can rely on."""
+"""The bodies of requests and responses: what scripts and the dashboard can rely on; one module a resource."""

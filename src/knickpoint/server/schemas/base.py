@@ -1,25 +1,46 @@
-"""What all bodies of requests and answers have in common, and the shape of an error."""
+"""The base of all request and response bodies, and the body of an error."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-__all__ = [
-    "Answer",
-    "ErrorAnswer",
-    "Id",
-]
+__all__ = ["Answer", "ErrorAnswer", "FiniteOrNull", "Id"]
 
+
+def _finite_or_none(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+FiniteOrNull = Annotated[float | None, BeforeValidator(_finite_or_none)]
+"""A number that is null in JSON, which has no infinity and no NaN, where it is not finite."""
 
 Id = Annotated[int, Field(ge=0, le=2**53)]
 
 
 class Answer(BaseModel):
-    """Be the root of all shapes; what is not named in a request is refused."""
+    """Base of all bodies. A request with an unknown field is refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", from_attributes=True)
+
+    @classmethod
+    def of(cls, *sources: object, **fields: object) -> Self:
+        """Build an answer from the attributes of dataclasses that have the names of its fields.
+
+        ``fields`` are what no source has, or has in another form. Of several sources with an attribute, the first
+        counts. Dataclasses within dataclasses become answers within answers.
+
+        Raises:
+            pydantic.ValidationError: a field is missing, unknown, or of another type.
+        """
+        values = dict(fields)
+        for name in cls.model_fields.keys() - fields.keys():
+            holder = next((source for source in sources if hasattr(source, name)), None)
+            if holder is not None:
+                values[name] = getattr(holder, name)
+        return cls.model_validate(values)
 
 
 class ErrorAnswer(Answer):

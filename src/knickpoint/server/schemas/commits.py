@@ -1,4 +1,4 @@
-"""Shapes of repositories, lines and commits."""
+"""Repositories, lines and commits."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ class RepositoryAnswer(Answer):
 
 
 class LineAnswer(Answer):
-    """One branch by first parent."""
+    """A line: one branch by first parent."""
 
     name: str
-    base: str = Field(description="The line it left, empty for a base line.")
+    base: str = Field(description="The line that it branched off; empty for a base line.")
     commits: int
 
 
 class CommitAnswer(Answer):
-    """A commit, and its place on the line that was asked for."""
+    """A commit, and its position on the line of the request."""
 
     hash: str
     short: str
     author: str
     email: str
-    time: datetime | None = Field(description="null where the source does not say.")
+    time: datetime | None = Field(description="null where it is unknown.")
     subject: str
     url: str
-    position: int | None = Field(description="0-based position on the line, null where the line does not have it.")
+    position: int | None = Field(description="0-based position on the line, null where it is not on the line.")
 
 
 class CommitsAnswer(Answer):

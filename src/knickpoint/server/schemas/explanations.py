@@ -1,10 +1,10 @@
-"""Shapes of the explanation of a trace: every candidate with its checks."""
+"""The explanation of a trace: every candidate of the method, with its checks."""
 
 from __future__ import annotations
 
 from pydantic import Field
 
-from knickpoint.server.schemas.base import Answer
+from knickpoint.server.schemas.base import Answer, FiniteOrNull
 from knickpoint.server.schemas.commits import CommitAnswer
 from knickpoint.server.schemas.traces import TraceAnswer
 
@@ -19,20 +19,20 @@ class CheckAnswer(Answer):
     """One number that the method compared with a bound."""
 
     name: str
-    value: float | None
+    value: FiniteOrNull
     relation: str
-    bound: float | None
+    bound: FiniteOrNull
     passed: bool
 
 
 class CandidateAnswer(Answer):
-    """A place that the method looked at."""
+    """A position at which the method considered a step."""
 
     position: int
     commit: CommitAnswer
-    accepted: bool = Field(description="Whether the method saw a change and the alert reports it.")
-    reason: str = Field(description="What rejected it, in words; empty when it was accepted.")
-    finding: int | None = Field(description="Id of the change point that it is known as.")
+    accepted: bool = Field(description="Whether the method found a step there and the alert reports it.")
+    reason: str = Field(description="Why it was rejected; empty when it was accepted.")
+    finding: int | None = Field(description="Id of its change point.")
     checks: list[CheckAnswer]
 
 
@@ -43,8 +43,10 @@ class ExplanationAnswer(Answer):
     line: str
     method: str
     alert: str
-    reason: str = Field(description="Why the alert does not look at the trace; empty where it does.")
+    reason: str = Field(description="Why the alert does not judge the trace; empty where it does.")
     parameters: dict[str, float | int | str | bool | None]
-    facts: dict[str, float | None]
+    facts: dict[str, FiniteOrNull]
     candidates: list[CandidateAnswer]
-    omitted: int = Field(description="Places that are not told: too many, or not near the commit asked for.")
+    omitted: int = Field(
+        description="Number of candidates that are left out: too many, or not near the commit of the request."
+    )

@@ -1,4 +1,4 @@
-"""Shapes of calculated traces, and of sets of traces under a short id."""
+"""Calculated traces, and sets of traces and formulas under a short id."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ class FormulaTraceAnswer(Answer):
     """A calculated trace."""
 
     id: str = Field(description="A trace key, or a formula behind an @.")
-    trace: int | None = Field(description="Id of the one trace that it was calculated from, null where several.")
-    unit: str = Field(description="Empty where the formula makes a number of another kind.")
-    measured: int = Field(description="Number of values; more than are told where they were thinned out.")
+    trace: int | None = Field(
+        description="Id of the one trace that it was calculated from, null where there are several."
+    )
+    unit: str = Field(description="Empty where the formula changes the unit.")
+    measured: int = Field(description="Number of values before they were thinned out.")
     positions: list[int]
     values: list[float]
 
 
 class FormulaAnswer(Answer):
-    """What a formula gives."""
+    """The traces that a formula gives."""
 
     line: str
     commits: int = Field(description="Number of commits on the line.")
-    total: int = Field(description="Number of traces; more than are told where there are many.")
+    total: int = Field(description="Number of traces; `traces` may have fewer.")
     traces: list[FormulaTraceAnswer]
 
 
@@ -50,9 +52,9 @@ class ShortcutIdAnswer(Answer):
 
 
 class ShortcutAnswer(Answer):
-    """What a short id stands for."""
+    """The traces and formulas that a short id stands for."""
 
     id: str
     keys: list[str]
     formulas: list[str]
-    traces: list[TraceAnswer] = Field(description="Those of the keys that the repository has.")
+    traces: list[TraceAnswer] = Field(description="The traces of the keys that the repository has.")

@@ -1,4 +1,4 @@
-"""Shapes of the state of an instance: its workers, alerts and notices."""
+"""The health of an instance: its workers, alerts and notices, and the version of the server."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class VersionAnswer(Answer):
 
 
 class WorkerAnswer(Answer):
-    """How one worker does."""
+    """The state of one worker."""
 
     name: str
     started: datetime
-    seen: datetime = Field(description="When it last said that it is at work.")
-    failures: int = Field(description="Rounds in a row in which something failed; 0 when all is well.")
-    reason: str = Field(description="What the last failure said, also when all is well again.")
+    seen: datetime = Field(description="Time of its last heartbeat.")
+    failures: int = Field(description="Number of consecutive failures; 0 when all is well.")
+    reason: str = Field(description="Reason of the last failure; kept when all is well again.")
     state: Literal["working", "failing", "lost"]
 
 
 class HealthAnswer(Answer):
-    """Whether the store can be read, and how the workers and the alerts do."""
+    """Whether the store can be read, the workers work, and the alerts can run."""
 
     status: Literal["ok", "troubled"] = Field(
         description="`troubled` when a worker fails or is lost, or an alert cannot run. A store that cannot be read"
@@ -47,7 +47,7 @@ class HealthAnswer(Answer):
     )
     repositories: int
     workers: list[WorkerAnswer]
-    troubles: list[str] = Field(description="What is wrong, one line each.")
+    troubles: list[str] = Field(description="What is wrong, one line a trouble.")
 
 
 class AlertAnswer(Answer):
@@ -64,19 +64,19 @@ class AlertAnswer(Answer):
     minimum_effect: float
     minimum_traces: int
     window: int
-    failure: str = Field(description="Why it cannot run, or could not at the last try; empty where it can.")
+    failure: str = Field(description="Why it cannot run, or could not the last time; empty where it can.")
     last_run: datetime | None = Field(description="null before the first run.")
-    seconds: float | None = Field(description="How long the last run took.")
-    traces: int | None = Field(description="Traces that the last run was about.")
+    seconds: float | None = Field(description="Duration of the last run.")
+    traces: int | None = Field(description="Number of traces in the last run.")
 
 
 class NoticeAnswer(Answer):
-    """Something that somebody should look at, and that no finding says."""
+    """Something to look at that is no finding: a canary that moved, or a benchmark that stopped."""
 
-    kind: NoticeKind = Field(description="A canary that moved, or the silence of a benchmark that stopped.")
+    kind: NoticeKind = Field(description="`canary`: a canary moved; `silence`: a benchmark stopped.")
     repository: str
     trace: str = Field(description="Key of the trace; empty where several stopped at one commit.")
-    commit: str = Field(description="Where the canary moved, or the last commit before the silence.")
+    commit: str = Field(description="The commit at which the canary moved, or the last one with results.")
     canary: str = Field(description="Name of its section in knickpoint.toml.")
     regressions: list[int] = Field(description="Unprocessed regressions that are in doubt because of it.")
     text: str

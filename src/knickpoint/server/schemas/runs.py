@@ -1,4 +1,4 @@
-"""Shapes of the runs behind a point: their samples, failures and environments."""
+"""The runs behind a point: their samples, failures and environments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from knickpoint.model.report import Outcome
-from knickpoint.server.schemas.base import Answer
+from knickpoint.server.schemas.base import Answer, FiniteOrNull
 from knickpoint.server.schemas.commits import CommitAnswer
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class FactAnswer(Answer):
-    """A fact of an environment that is not what it was."""
+    """A fact of an environment that changed."""
 
     name: str
     before: str
@@ -43,8 +43,8 @@ class RunAnswer(Answer):
     source: str
     time: datetime | None
     outcome: Outcome
-    value: float | None = Field(description="Median of the samples in the unit of the trace; null unless measured.")
-    unit: str = Field(description="The unit of the samples, as they came.")
+    value: FiniteOrNull = Field(description="Median of the samples in the unit of the trace; null unless measured.")
+    unit: str = Field(description="The unit of the samples in the results file.")
     samples: list[float]
     message: str
     environment: dict[str, str]
@@ -63,12 +63,12 @@ class WithoutValueAnswer(Answer):
 
 
 class NeverMeasuredAnswer(Answer):
-    """A benchmark without a trace: it only failed or was skipped."""
+    """A benchmark without a trace: every run of it failed or was skipped. The newest run describes it."""
 
     params: dict[str, str]
     outcome: Outcome
     message: str
-    commit: str = Field(description="Hash of the commit of the newest run that says so.")
+    commit: str = Field(description="Hash of the commit of the newest run.")
     time: datetime
     source: str
-    runs: int = Field(description="How many of the newest runs say so.")
+    runs: int = Field(description="How many of the newest runs failed or skipped it.")

@@ -1,4 +1,4 @@
-"""Shapes of traces, and of the params that they are made of."""
+"""Traces, and the params that they consist of."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = [
 
 
 class TraceAnswer(Answer):
-    """A trace: what names a series, and its unit."""
+    """A trace: its params and its unit."""
 
     id: int
     repository: str
@@ -47,12 +47,12 @@ class FacetAnswer(Answer):
     """A param, with the values that occur among the matching traces, most frequent first."""
 
     name: str
-    distinct: int = Field(description="How many values there are; `values` may be cut.")
+    distinct: int = Field(description="Number of distinct values; `values` may have fewer.")
     values: list[ValueCountAnswer]
 
 
 class FacetsAnswer(Answer):
-    """What the matching traces are made of."""
+    """The params of the matching traces."""
 
     total: int = Field(description="Number of matching traces.")
     facets: list[FacetAnswer]

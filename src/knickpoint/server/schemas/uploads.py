@@ -1,4 +1,4 @@
-"""Shapes of what became of uploaded results."""
+"""The outcome of an upload."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ __all__ = [
 
 
 class UploadAnswer(Answer):
-    """What became of an uploaded results file."""
+    """The outcome of importing one results file."""
 
     outcome: ImportState
     repository: str
     format: str
     new: int = Field(description="Runs that were new.")
-    same: int = Field(description="Runs that were in already.")
+    same: int = Field(description="Runs that the store had already.")
     corrected: int
     rerun: int
-    waiting: int = Field(description="Runs whose commits nobody knows yet; they come in once somebody does.")
+    waiting: int = Field(
+        description="Runs of unknown commits; they are imported once the repository has these commits."
+    )
     points: int
     new_traces: int
-    lines: list[str] = Field(description="The same in words, one line for each fact.")
+    lines: list[str] = Field(description="The same in words, one line a fact.")
 
 
 class ArrivalsAnswer(Answer):
-    """What became of the files that a notification named."""
+    """The outcome of importing the files that a bucket event names."""
 
-    files: list[UploadAnswer] = Field(description="Those that belong to a source and are still there.")
+    files: list[UploadAnswer] = Field(description="Those that belong to a source and still exist.")

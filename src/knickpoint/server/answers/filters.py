@@ -1,0 +1,69 @@
+"""Translate the filter of a list of regressions into what the store selects."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+
+from knickpoint.model.commit import Repository
+from knickpoint.model.regression import Condition
+from knickpoint.server.answers.commits import choose_repository
+from knickpoint.server.schemas.filters import ListFilter
+from knickpoint.store import Store
+from knickpoint.store.findings.selection import Selection
+
+__all__ = ["Tab", "filtered_repositories", "matching_members", "members_on_list", "tab_of"]
+
+
+class Tab(Enum):
+    """One of the lists that the members of each regression are divided among."""
+
+    UNPROCESSED = "unprocessed"
+    HISTORY = "history"
+    PROCESSED = "processed"
+    GONE = "gone"
+
+
+def tab_of(wanted: ListFilter) -> Tab:
+    """Return the list that a filter means: ``gone`` goes before ``history``, ``history`` before ``processed``."""
+    if wanted.gone:
+        return Tab.GONE
+    if wanted.history:
+        return Tab.HISTORY
+    return Tab.PROCESSED if wanted.processed else Tab.UNPROCESSED
+
+
+def matching_members(wanted: ListFilter) -> Selection:
+    """Return the members that match ``wanted``, whichever of the lists they are on."""
+    return Selection(
+        text=wanted.filter,
+        directions=frozenset({wanted.direction} if wanted.direction else ()),
+        statuses=frozenset({wanted.status} if wanted.status else ()),
+        alert=wanted.alert,
+        assignee=wanted.assignee,
+        ticket=wanted.ticket,
+        minimum_hazard=wanted.minimum_hazard,
+        minimum_effect=wanted.minimum_effect,
+    )
+
+
+def members_on_list(wanted: ListFilter) -> Selection:
+    """Return the members that match ``wanted`` and are on its list.
+
+    Members that later data no longer show are listed whatever their status is.
+    """
+    tab = tab_of(wanted)
+    if tab is Tab.GONE:
+        return replace(matching_members(wanted), conditions=frozenset({Condition.GONE}))
+    if tab is Tab.PROCESSED:
+        return replace(matching_members(wanted), processed=True)
+    return replace(matching_members(wanted), processed=False, history=tab is Tab.HISTORY)
+
+
+def filtered_repositories(store: Store, wanted: ListFilter) -> list[Repository]:
+    """Return the repository that a filter names, or all of them.
+
+    Raises:
+        HistoryError: there is no repository of that name.
+    """
+    return [choose_repository(store, wanted.repository)] if wanted.repository else store.commits.repositories()

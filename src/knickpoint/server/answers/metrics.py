@@ -1,0 +1,122 @@
+"""Collect the metrics of an instance for Prometheus.
+
+All metrics are gauges. They describe what the store holds, so every scrape reads the store, and it does not matter
+which process answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from knickpoint.instance import Instance
+from knickpoint.model.commit import Repository
+from knickpoint.server.answers.health import list_alerts, list_workers
+from knickpoint.store import Store
+from knickpoint.store.findings.selection import Selection
+
+__all__ = ["render_metrics"]
+
+_WORK: Final = Selection(history=False)
+_HISTORY: Final = Selection(history=True)
+
+
+def render_metrics(instance: Instance) -> str:
+    """Return the metrics of the instance in the text format of Prometheus.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_InstanceCollector(instance))
+    return generate_latest(registry).decode()
+
+
+def _gauge(
+    name: str, help_text: str, labels: Sequence[str], samples: Iterable[tuple[Sequence[str], float]]
+) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(f"knickpoint_{name}", help_text, labels=labels)
+    for values, number in samples:
+        family.add_metric(values, number)
+    return family
+
+
+@dataclass(frozen=True, eq=False)
+class _InstanceCollector(Collector):
+    """Read the metrics of one instance from its store."""
+
+    instance: Instance
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        store = self.instance.store
+        yield from _repository_gauges(store, store.commits.repositories())
+        yield from _event_gauges(store)
+        yield from _alert_gauges(self.instance)
+        yield from _worker_gauges(self.instance)
+
+
+def _repository_gauges(store: Store, repositories: Sequence[Repository]) -> Iterator[GaugeMetricFamily]:
+    labels = ["repository"]
+    yield _gauge("traces", "Traces.", labels, [([each.name], store.traces.count(each)) for each in repositories])
+    yield _gauge(
+        "commits",
+        "Commits of the default line.",
+        labels,
+        [([each.name], len(store.commits.line(each).slots)) for each in repositories],
+    )
+    yield _gauge(
+        "regressions_unprocessed",
+        "Unprocessed regressions and improvements after the history boundary.",
+        labels,
+        [([each.name], store.findings.count(each, processed=False, selection=_WORK)) for each in repositories],
+    )
+    yield _gauge(
+        "regressions_history",
+        "Unprocessed regressions and improvements that are history.",
+        labels,
+        [([each.name], store.findings.count(each, processed=False, selection=_HISTORY)) for each in repositories],
+    )
+
+
+def _event_gauges(store: Store) -> Iterator[GaugeMetricFamily]:
+    waiting = [([each.consumer, each.kind.value], each.count) for each in store.outbox.pending()]
+    yield _gauge("events_waiting", "Events to be processed.", ["consumer", "kind"], waiting)
+    yield _gauge("events_failed", "Events that failed for good.", [], [([], len(store.outbox.dead()))])
+
+
+def _alert_gauges(instance: Instance) -> Iterator[GaugeMetricFamily]:
+    alerts = list_alerts(instance)
+    yield _gauge(
+        "alert_up", "1 where the alert can run.", ["alert"], [([each.name], not each.failure) for each in alerts]
+    )
+    yield _gauge(
+        "alert_run_seconds",
+        "Duration of the last run.",
+        ["alert"],
+        [([each.name], each.seconds or 0) for each in alerts if each.last_run is not None],
+    )
+    yield _gauge(
+        "alert_run_time",
+        "Start of the last run, seconds since 1970.",
+        ["alert"],
+        [([each.name], each.last_run.timestamp()) for each in alerts if each.last_run is not None],
+    )
+
+
+def _worker_gauges(instance: Instance) -> Iterator[GaugeMetricFamily]:
+    workers = list_workers(instance, datetime.now(UTC))
+    yield _gauge(
+        "worker_failures", "Consecutive failures.", ["worker"], [([each.name], each.failures) for each in workers]
+    )
+    yield _gauge(
+        "worker_seen_time",
+        "Last heartbeat of the worker, seconds since 1970.",
+        ["worker"],
+        [([each.name], each.seen.timestamp()) for each in workers],
+    )

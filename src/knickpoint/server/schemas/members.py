@@ -1,0 +1,89 @@
+"""The change points of a regression: suspect range, levels, numbers, status."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from knickpoint.model.regression import Condition, Direction, Status
+from knickpoint.model.step import Movement
+from knickpoint.server.schemas.base import Answer, FiniteOrNull
+from knickpoint.server.schemas.commits import CommitAnswer
+from knickpoint.server.schemas.traces import TraceAnswer
+
+__all__ = [
+    "LevelAnswer",
+    "MemberAnswer",
+    "MembersAnswer",
+    "PlaceAnswer",
+    "SparklineAnswer",
+]
+
+
+class LevelAnswer(Answer):
+    """The values of one level, in the unit of the trace."""
+
+    count: int
+    minimum: float
+    maximum: float
+    median: float
+    mean: float
+    variance: float
+
+
+class PlaceAnswer(Answer):
+    """A suspect range: the change lies in (previous, position]."""
+
+    line: str
+    previous: int | None = Field(description="Position of the last measured commit before the change.")
+    position: int | None = Field(description="Position of the first measured commit at the new level.")
+    suspects: int = Field(description="Number of commits in the range; 1 when the commit before was measured too.")
+    previous_hash: str
+
+
+class SparklineAnswer(Answer):
+    """Measured values around a change, for a small drawing."""
+
+    values: list[float]
+    begin: int = Field(description="Index of the first value of the level before the change.")
+    split: int = Field(description="Index of the first value at the new level.")
+    end: int = Field(description="Index of the first value after the new level, where a later change ends it.")
+
+
+class MemberAnswer(Answer):
+    """A change point: a step of one trace, and its status."""
+
+    id: int
+    regression: int
+    trace: TraceAnswer
+    place: PlaceAnswer
+    commit: CommitAnswer
+    movement: Movement
+    direction: Direction
+    before_level: float = Field(description="Median of the at most 20 values before the change.")
+    after_level: float = Field(description="Median of the at most 20 values from the change on.")
+    deviation: FiniteOrNull = Field(description="Robust standard deviation of single values around these levels.")
+    size: float = Field(description="Level after minus level before, in the unit of the trace.")
+    relative_size: FiniteOrNull = Field(description="size / |level before|; null where the level before is 0.")
+    hazard: FiniteOrNull = Field(description="log(mean before / mean after); null where a mean is not positive.")
+    before: LevelAnswer
+    after: LevelAnswer
+    score: FiniteOrNull
+    p_value: FiniteOrNull
+    method: str
+    alerts: list[str]
+    condition: Condition
+    history: bool = Field(description="Whether its regression lies at or before the history boundary.")
+    status: Status = Field(description="The status; `ticket` for a `new` change point that a known ticket covers.")
+    note: str
+    ticket: str
+    matched_ticket: str = Field(description="The known ticket that covers this trace and suspect range.")
+    assignee: str
+    sparkline: SparklineAnswer | None = None
+
+
+class MembersAnswer(Answer):
+    """One page of the members of a regression: the worst first, equal ones by trace key."""
+
+    regression: int
+    members: list[MemberAnswer]
+    after: int | None = Field(description="The value of `after` for the next page; null on the last one.")
