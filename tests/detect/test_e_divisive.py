@@ -100,10 +100,10 @@ def test_shift_and_scale_change_no_place(seed: int, shift: float, scale: float, 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_reversed_series_has_the_reversed_step(seed: int) -> None:
     values = _stepped(seed, 30.0)
-    settled = {"method": "e_divisive", "scan": "tau", "maximum_steps": 1}
-    assert [120 - step.index for step in find_steps(values[::-1], **settled)] == [  # type: ignore[arg-type]
+    round_for_ties = {"method": "e_divisive", "scan": "tau", "maximum_steps": 1}
+    assert [120 - step.index for step in find_steps(values[::-1], **round_for_ties)] == [  # type: ignore[arg-type]
         step.index
-        for step in find_steps(values, **settled)  # type: ignore[arg-type]
+        for step in find_steps(values, **round_for_ties)  # type: ignore[arg-type]
     ]
 
 

@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from knickpoint.detect.measured_series import check_frame, check_series, read_series
+from knickpoint.detect.measured_series import check_frame, check_series, drop_missing
 from knickpoint.model.errors import SeriesError
 
 NAN = math.nan
 
 
 def test_missing_values_are_set_aside_and_their_rows_kept() -> None:
-    series = read_series([NAN, 2, NAN, 4])
+    series = drop_missing([NAN, 2, NAN, 4])
     assert series.length == 4
     assert series.rows.tolist() == [1, 3]
     assert series.values.tolist() == [2, 4]
@@ -47,9 +47,9 @@ def test_what_floats_cannot_hold_is_refused(values: object) -> None:
 
 
 def test_masked_values_are_missing() -> None:
-    assert read_series(np.ma.masked_equal([1.0, -1.0, 2.0], -1.0)).rows.tolist() == [0, 2]
+    assert drop_missing(np.ma.masked_equal([1.0, -1.0, 2.0], -1.0)).rows.tolist() == [0, 2]
     assert np.isnan(check_frame(np.ma.masked_equal([[1.0, -1.0]], -1.0))).tolist() == [[False, True]]
 
 
 def test_nothing_is_a_series_of_no_values() -> None:
-    assert read_series([]).values.size == 0
+    assert drop_missing([]).values.size == 0

@@ -16,7 +16,7 @@ from knickpoint.detect import find_steps, find_steps_many, step_fit
 from knickpoint.detect.window_fits.fit import KINDS, Kind
 from knickpoint.detect.window_fits.mann_whitney import mann_whitney_rows, mann_whitney_u
 from knickpoint.detect.window_fits.rule_text import read_rule, write_rule
-from knickpoint.detect.window_fits.rules import Simple
+from knickpoint.detect.window_fits.rules import SimpleRule
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Movement
 
@@ -250,7 +250,7 @@ def test_every_check_holds_where_its_numbers_say_so(parameters: dict[str, Any]) 
 
 @given(st.floats(0, allow_infinity=False))
 def test_a_rule_is_written_with_all_its_digits(bound: float) -> None:
-    rule = Simple("cohen", bound)
+    rule = SimpleRule("cohen", bound)
     assert read_rule(write_rule(rule)) == rule
 
 

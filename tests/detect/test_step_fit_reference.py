@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from knickpoint.detect.methods.step_fit.refinement import confirm, find_bounds, single_point_stands_out, strengths
+from knickpoint.detect.methods.step_fit.refinement import confirm, refine_windows, single_point_stands_out, strengths
 from knickpoint.detect.window_fits.fit import Kind
 from knickpoint.detect.window_fits.fit_skia import fit_as_skia
 from knickpoint.detect.window_fits.mann_whitney import mann_whitney_u
 from knickpoint.detect.window_fits.rule_text import read_rule, write_rule
-from knickpoint.detect.window_fits.rules import PRIORITY, Rule, Simple, judge_as_skia, window_width
-from knickpoint.detect.window_fits.windows import areas, find_peaks, slide, too_much_missing
+from knickpoint.detect.window_fits.rules import PRIORITY, Rule, SimpleRule, apply_rule_as_skia, window_width
+from knickpoint.detect.window_fits.windows import find_peaks, join_areas, sliding_windows, too_much_missing
 from knickpoint.model.errors import InputError
 
 _KINDS: dict[str, Kind] = {
@@ -62,15 +62,15 @@ def test_all_step_fits_of_skia_come_out_to_the_last_bit(vectors: dict[str, Any])
         kind, expected = _KINDS[case["step"]], case["expected"]
         fit = fit_as_skia(_numbers(case["trace"])[None, :], kind, case["threshold"], floor=case["stddev_threshold"])
         evaluations = expected.get("n_rule_evaluations", len(expected.get("rule_evaluation", [])))
-        if not evaluations or not fit.judged[0]:
-            if bool(evaluations) != bool(fit.judged[0]):
+        if not evaluations or not fit.defined[0]:
+            if bool(evaluations) != bool(fit.defined[0]):
                 differing.append(case)
             continue
         movement = int(fit.movement[0])
         error = float(fit.error[0])
         got = (
             _STATUS[movement],
-            fit.turning,
+            fit.middle,
             np.float32(_skia_value(kind, float(fit.value[0]), movement)),
             np.float32(-1 if kind == "const" else -float(fit.size[0])),
             np.float32(-1 if np.isnan(error) else error),
@@ -94,7 +94,7 @@ def test_sliding_fits_are_those_of_skia(vectors: dict[str, Any]) -> None:
         kind = _KINDS["" if name == "original" else name]
         for width, windows in by_width.items():
             for window in windows:
-                part = slide(values, int(width))[window["start"]][None, :]
+                part = sliding_windows(values, int(width))[window["start"]][None, :]
                 fit = fit_as_skia(part, kind, window["threshold"], floor=0.001)
                 assert _STATUS[int(fit.movement[0])] == window["status"]
                 got = _skia_value(kind, float(fit.value[0]), int(fit.movement[0]))
@@ -118,10 +118,10 @@ def test_rules_judge_as_skia_does(vectors: dict[str, Any]) -> None:
             continue
         rule = read_rule(json.dumps(case["rule"]))
         assert read_rule(write_rule(rule)) == rule
-        judged = judge_as_skia(np.array([case["trace"]]), rule, floor=case["stddev_threshold"])
+        judged = apply_rule_as_skia(np.array([case["trace"]]), rule, floor=case["stddev_threshold"])
         assert _STATUS[int(judged.movement[0])] == case["expected"]["status"], case["name"]
         fits = sorted(
-            (fit for fit in judged.fits if fit.judged[0]), key=lambda fit: (not fit.movement[0], -PRIORITY[fit.kind])
+            (fit for fit in judged.fits if fit.defined[0]), key=lambda fit: (not fit.movement[0], -PRIORITY[fit.kind])
         )
         evaluations = case["expected"]["rule_evaluation"]
         assert [fit.kind for fit in fits] == [_KINDS[evaluation["algo"]] for evaluation in evaluations]
@@ -130,7 +130,7 @@ def test_rules_judge_as_skia_does(vectors: dict[str, Any]) -> None:
 
 def test_windows_are_as_wide_as_those_of_skia(vectors: dict[str, Any]) -> None:
     for case in vectors["rules"]["window_size"]:
-        rule: Rule = read_rule(json.dumps(case["rule"])) if case["rule"] else Simple(_KINDS[case["step"]], 1.0)
+        rule: Rule = read_rule(json.dumps(case["rule"])) if case["rule"] else SimpleRule(_KINDS[case["step"]], 1.0)
         assert window_width(rule, case["radius"], compatible=True) == case["size"]
 
 
@@ -143,7 +143,7 @@ def test_windows_skip_what_is_missing(vectors: dict[str, Any]) -> None:
         commits = np.array(case["header"])[rows].astype(np.float64)
         got += [
             [name, where.tolist(), what.tolist()]
-            for where, what in zip(slide(commits, 3), slide(values[rows], 3), strict=True)
+            for where, what in zip(sliding_windows(commits, 3), sliding_windows(values[rows], 3), strict=True)
         ]
     assert got == case["expected"]
 
@@ -154,7 +154,7 @@ def test_areas_peaks_and_sparse_windows_are_those_of_skia(vectors: dict[str, Any
     for case in refiner["areas"]:
         movement = np.array([movements[status] for status in case["statuses"]], dtype=np.int8)
         movement[movement == (_UNWANTED[case["direction"]] or 9)] = 0
-        found = areas(movement, 2 * case["radius"], compatible=True)
+        found = join_areas(movement, 2 * case["radius"], compatible=True)
         assert [list(range(area.first, area.last + 1)) for area in found] == case["areas_as_indexes"]
     for case in refiner["peaks"]:
         values = np.array(case["values"], dtype=np.float64)
@@ -185,16 +185,16 @@ def _refined(
     """Return the interesting windows and the findings with bounds, in commits."""
     values = _numbers(trace)
     rows = np.flatnonzero(~np.isnan(values))
-    windows = slide(values[rows], width).astype(np.float32)
-    judged = judge_as_skia(windows, rule)
-    turning = judged.fits[0].turning
+    windows = sliding_windows(values[rows], width).astype(np.float32)
+    judged = apply_rule_as_skia(windows, rule)
+    turning = judged.fits[0].middle
     interesting = [
         [int(rows[window]), int(rows[window + turning]), _STATUS[int(judged.movement[window])]]
         for window in np.flatnonzero(judged.movement)
     ]
     movement = judged.movement.copy()
     movement[movement == (_UNWANTED[direction] or 9)] = 0
-    found = find_bounds(windows, rule, judged, movement, longest=2 * radius, floor=floor, compatible=True)
+    found = refine_windows(windows, rule, judged, movement, longest=2 * radius, floor=floor, compatible=True)
     return interesting, [
         (
             int(rows[each.right + turning]),
@@ -227,7 +227,7 @@ def test_windows_and_refiners_find_the_commits_that_skia_finds(vectors: dict[str
         rule = (
             read_rule(json.dumps(detection_rule))
             if detection_rule
-            else Simple(_KINDS[case["step"]], case["interesting"])
+            else SimpleRule(_KINDS[case["step"]], case["interesting"])
         )
         trace, width = refiner["end_to_end_series"][case["series"]], case["window_size"]
         interesting, bounds = _refined(
@@ -243,7 +243,7 @@ def test_windows_and_refiners_find_the_commits_that_skia_finds(vectors: dict[str
 def test_the_refiner_finds_the_commits_of_a_real_trace(vectors: dict[str, Any]) -> None:
     case = vectors["refiner"]["upstream_integration"]
     _, bounds = _refined(
-        case["trace"], Simple("cohen", 2.5), case["window_size"], radius=8, direction="BOTH", floor=0.1
+        case["trace"], SimpleRule("cohen", 2.5), case["window_size"], radius=8, direction="BOTH", floor=0.1
     )
     assert bounds == _wanted(case["got"])
     assert [commit for commit, *_ in bounds] == case["expected_commit"]
@@ -255,8 +255,8 @@ def test_the_windows_of_the_playground_are_those_of_skia(vectors: dict[str, Any]
         values = _numbers(case["trace"])
         rows = np.flatnonzero(~np.isnan(values))
         radius = case["radius"]
-        windows = slide(values[rows], 2 * radius + 1)
-        judged = judge_as_skia(windows, Simple(kind, case["threshold"]))
+        windows = sliding_windows(values[rows], 2 * radius + 1)
+        judged = apply_rule_as_skia(windows, SimpleRule(kind, case["threshold"]))
         found = np.flatnonzero(judged.movement).tolist()
         if case["group_anomalies"]:
             strength = strengths(judged, 0)

@@ -13,10 +13,10 @@ import ruptures
 from numpy.typing import NDArray
 
 from knickpoint.detect import explain, find_steps
-from knickpoint.detect.methods.step_fit.refinement import find_bounds
+from knickpoint.detect.methods.step_fit.refinement import refine_windows
 from knickpoint.detect.window_fits.fit import KINDS, Fits, Kind, pooled_cohen
 from knickpoint.detect.window_fits.fit_skia import fit_as_skia, relative_as_skia
-from knickpoint.detect.window_fits.rules import PRIORITY, Judged, Simple
+from knickpoint.detect.window_fits.rules import PRIORITY, RuleResult, SimpleRule
 from knickpoint.native.q_hat import q_hat, scan_both
 
 Floats = NDArray[np.float64]
@@ -223,7 +223,7 @@ def test_kinds_have_skias_priority_and_least_windows(reference: Path) -> None:
     for name, least in rules["min_trace_size"].items():
         for width in range(2, 6):
             window = np.arange(width, dtype=np.float64)[None, :]
-            assert bool(fit_as_skia(window, _kind(name), 1.0, floor=0.001).judged[0]) == (width >= least), name
+            assert bool(fit_as_skia(window, _kind(name), 1.0, floor=0.001).defined[0]) == (width >= least), name
 
 
 def test_bounds_grow_over_points_that_belong_to_neither_level(reference: Path) -> None:
@@ -235,10 +235,10 @@ def test_bounds_grow_over_points_that_belong_to_neither_level(reference: Path) -
         windows = np.array([trace[start : start + width] if start >= 0 else np.zeros(width) for start in starts])
         movement = -np.sign(values).astype(np.int8)
         fits = Fits("cohen", bound, width // 2, -values, values, values, np.ones(values.size, dtype=np.bool_), movement)
-        judged = Judged((fits,), movement, np.zeros(values.size, dtype=np.int64))
-        found = find_bounds(
+        judged = RuleResult((fits,), movement, np.zeros(values.size, dtype=np.int64))
+        found = refine_windows(
             windows.astype(np.float32),
-            Simple("cohen", bound),
+            SimpleRule("cohen", bound),
             judged,
             movement,
             longest=2 * case["alert"]["radius"],

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from knickpoint.detect.measured_series import check_series, power_of_two
+from knickpoint.detect.measured_series import check_series, safe_unit
 from knickpoint.detect.methods.default.method import FALSE_ALARMS, detect_default
 from knickpoint.detect.outliers import critical_value, find_outliers, student_quantile
 from knickpoint.detect.steps import stable_region
@@ -211,7 +211,7 @@ def judge(
     # Its noise, in units near 1 so that no square overflows, and the distance of the new samples from it.
     part = past[region.first : region.last + 1]
     measured = part[~np.isnan(part)][-NEWEST:]
-    unit = power_of_two(measured)
+    unit = safe_unit(measured)
     noise = _study(measured / unit, ordered=ordered)
     with np.errstate(over="ignore"):
         samples, level = int(fresh.size), float(np.median(fresh / unit))

@@ -3,7 +3,7 @@
 A method takes the whole series, ``nan`` where a commit has no value, and answers in rows of that series.
 Between the two it works on the measured values alone::
 
-    series = read_series(values)
+    series = drop_missing(values)
     found = search(series.values)        # no nan in here
     indices = series.rows[found]         # rows of what the caller gave
 """
@@ -22,14 +22,14 @@ from knickpoint.model.errors import SeriesError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Series", "check_frame", "check_series", "power_of_two", "read_series"]
+__all__ = ["MeasuredSeries", "check_frame", "check_series", "drop_missing", "safe_unit"]
 
 _SQUARABLE: Final = 1e100
 """Where the largest value lies between this and its inverse, sums of squares are floats, too."""
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class MeasuredSeries:
     """Hold the measured values of a series of ``length`` rows.
 
     ``values`` is 1-D, float64, contiguous and finite; ``rows[k]`` is the row that ``values[k]`` came
@@ -83,17 +83,17 @@ def check_frame(values: ArrayLike) -> NDArray[np.float64]:
     return _check(values, 2, "a matrix of traces x commits")
 
 
-def read_series(values: ArrayLike) -> Series:
+def drop_missing(values: ArrayLike) -> MeasuredSeries:
     """Check ``values`` as :func:`check_series` does and set the missing ones aside."""
     array = check_series(values)
     missing = np.isnan(array)
     if not missing.any():
-        return Series(array.size, np.arange(array.size, dtype=np.int64), array)
+        return MeasuredSeries(array.size, np.arange(array.size, dtype=np.int64), array)
     rows = np.flatnonzero(~missing).astype(np.int64, copy=False)
-    return Series(array.size, rows, array[rows])
+    return MeasuredSeries(array.size, rows, array[rows])
 
 
-def power_of_two(values: NDArray[np.float64]) -> float:
+def safe_unit(values: NDArray[np.float64]) -> float:
     """Return what to divide finite ``values`` by so that sums of their squares neither overflow nor vanish.
 
     It is 1 for nearly every series, and else the power of two just below the largest value, so that dividing

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.measured_series import power_of_two
+from knickpoint.detect.measured_series import safe_unit
 from knickpoint.native.student import student_p_value
 
 __all__ = ["Outliers", "critical_value", "find_outliers", "student_quantile"]
@@ -75,7 +75,7 @@ def find_outliers(
     rest, rows = values, np.arange(values.size)
     count = 0
     for _ in range(min(most, values.size - 2)):
-        scaled = rest / power_of_two(rest)
+        scaled = rest / safe_unit(rest)
         distance = np.abs(scaled - (np.median(scaled) if robust else scaled.mean()))
         deviation = _MAD * float(np.median(distance)) if robust else float(scaled.std(ddof=1))
         if not deviation > 0:

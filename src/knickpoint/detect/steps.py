@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from knickpoint.detect.measured_series import power_of_two
+from knickpoint.detect.measured_series import safe_unit
 from knickpoint.model.errors import SeriesError
 from knickpoint.model.step import Check, StableRegion, Step
 from knickpoint.native.regions import describe_regions
@@ -58,7 +58,7 @@ def _regions(values: NDArray[np.float64], bounds: Sequence[int]) -> list[StableR
 def _far_out(values: NDArray[np.float64], region: StableRegion) -> StableRegion:
     """Describe again a region of values so large that their sum is no float; the variance is none either."""
     part = values[region.first : region.last + 1]
-    unit = power_of_two(part[~np.isnan(part)])
+    unit = safe_unit(part[~np.isnan(part)])
     small = stable_region(part / unit, 0, part.size - 1)
     return replace(region, median=small.median * unit, mean=small.mean * unit, variance=math.inf)
 

@@ -1,7 +1,7 @@
-"""The step fits of Skia Perf to the last bit of single precision, defects included; the guide page lists them.
+"""The step fits of Skia Perf, to the last bit of single precision and with its defects, which the guide page lists.
 
-They judge a matrix of windows x values, ``nan`` for missing. Their signs are those of
-:mod:`knickpoint.detect.window_fits.fit`; Skia has the other ones.
+They take a matrix of windows x values, ``nan`` for missing. Their signs are those of
+:mod:`knickpoint.detect.window_fits.fit`, the opposite of Skia's.
 """
 
 from __future__ import annotations
@@ -18,51 +18,56 @@ from knickpoint.detect.window_fits.mann_whitney import mann_whitney_rows
 __all__ = ["fit_as_skia", "relative_as_skia"]
 
 _FEWEST: Final[dict[Kind, int]] = {"original": 3, "cohen": 4}
+"""Values that a window needs; 2 for the other kinds."""
+
 _LARGEST: Final = np.finfo(np.float32).max
 _MISSING: Final = np.float32(1e32)
-"""What stands for a missing value in Skia, where ``const`` and ``mann_whitney_u`` take it for a number."""
+"""Skia's mark for a missing value, which ``const`` and ``mann_whitney_u`` take for a number."""
 
 Singles = NDArray[np.float32]
 
 
 def _total(values: Singles) -> Singles:
-    """Sum the last axis from left to right, which gives one answer whatever the machine."""
+    """Sum the last axis from left to right, so that every machine gives the same answer."""
     total = np.zeros(values.shape[:-1], dtype=np.float32)
-    for place in range(values.shape[-1]):
-        total += values[..., place]
+    for column in range(values.shape[-1]):
+        total += values[..., column]
     return total
 
 
 @dataclass(frozen=True, slots=True)
 class _Half:
+    """One side of every window, with its count and mean; ``measured`` is false where a value is missing."""
+
     values: Singles
-    have: NDArray[np.bool_]
+    measured: NDArray[np.bool_]
     count: Singles
     mean: Singles
 
     @classmethod
     def of(cls, values: Singles) -> _Half:
-        have = ~np.isnan(values)
-        count = have.sum(axis=-1, dtype=np.float32)
-        total = _total(np.where(have, values, np.float32(0)))
-        return cls(values, have, count, total / np.maximum(count, np.float32(1)))
+        measured = ~np.isnan(values)
+        count = measured.sum(axis=-1, dtype=np.float32)
+        total = _total(np.where(measured, values, np.float32(0)))
+        return cls(values, measured, count, total / np.maximum(count, np.float32(1)))
 
     @property
     def median(self) -> Singles:
-        ordered = np.sort(np.where(self.have, self.values, np.inf), axis=-1)
-        count = self.have.sum(axis=-1)
+        """Median, 0 for an empty side."""
+        ordered = np.sort(np.where(self.measured, self.values, np.inf), axis=-1)
+        count = self.measured.sum(axis=-1)
         upper = np.minimum(count // 2, ordered.shape[-1] - 1)[..., None]
         lower = np.maximum((count - 1) // 2, 0)[..., None]
         low = np.take_along_axis(ordered, lower, -1)[..., 0]
         high = np.take_along_axis(ordered, upper, -1)[..., 0]
         low, high = np.where(count > 0, low, 0), np.where(count > 0, high, 0)
-        middle: Singles = np.where(low == high, low, (low + high) / np.float32(2)).astype(np.float32)
-        return middle
+        halfway: Singles = np.where(low == high, low, (low + high) / np.float32(2)).astype(np.float32)
+        return halfway
 
     @property
     def squares(self) -> Singles:
         """Sum of squared distances from the mean."""
-        distance = np.where(self.have, self.values - self.mean[..., None], np.float32(0))
+        distance = np.where(self.measured, self.values - self.mean[..., None], np.float32(0))
         return _total(distance * distance)
 
     def deviation(self, freedom: int) -> Singles:
@@ -82,12 +87,12 @@ def relative_as_skia(before: Singles, after: Singles) -> Singles:
         return limited
 
 
-def _original(values: Singles, turning: int, floor: np.float32) -> tuple[Singles, Singles, Singles]:
+def _original(values: Singles, middle: int, floor: np.float32) -> tuple[Singles, Singles, Singles]:
     whole = _Half.of(values)
     spread = whole.deviation(0)
     divisor = np.where(spread > floor, spread, np.float32(1))
     scaled = np.asarray((values - whole.mean[..., None]) / divisor[..., None], dtype=np.float32)
-    before, after = _Half.of(scaled[..., :turning]), _Half.of(scaled[..., turning:])
+    before, after = _Half.of(scaled[..., :middle]), _Half.of(scaled[..., middle:])
     level = before.mean == after.mean
     squares = np.where(level, _LARGEST, before.squares + after.squares).astype(np.float64)
     error: Singles = (np.sqrt(squares).astype(np.float32) / np.float32(values.shape[-1])).astype(np.float32)
@@ -113,20 +118,21 @@ def _stepiness(whole: _Half, before: _Half, after: _Half) -> Singles:
     return signed
 
 
-def _numbers(values: Singles) -> Singles:
+def _with_marks(values: Singles) -> Singles:
+    """Return ``values`` with Skia's mark for missing ones."""
     return np.where(np.isnan(values), _MISSING, values)
 
 
 def _measure(  # noqa: PLR0911 - one return a kind
-    kind: Kind, values: Singles, turning: int, floor: np.float32
+    kind: Kind, values: Singles, middle: int, floor: np.float32
 ) -> tuple[Singles, Singles, Singles]:
     """Return value, size and error of every window."""
-    before, after = _Half.of(values[:, :turning]), _Half.of(values[:, turning:])
+    before, after = _Half.of(values[:, :middle]), _Half.of(values[:, middle:])
     step: Singles = after.mean - before.mean
     none = np.full(len(values), np.nan, dtype=np.float32)
     match kind:
         case "original":
-            return _original(values, turning, floor)
+            return _original(values, middle, floor)
         case "absolute":
             return step, step, none
         case "percent":
@@ -136,13 +142,13 @@ def _measure(  # noqa: PLR0911 - one return a kind
             relative = relative_as_skia(before.median, after.median)
             return relative, relative, none
         case "const":
-            return np.abs(_numbers(values)[:, turning]), step, none
+            return np.abs(_with_marks(values)[:, middle]), step, none
         case "cohen":
             effect = _cohen(before, after, floor)
             return effect, effect, none
         case "mann_whitney_u":
-            numbers = _numbers(values)
-            u, p_values = mann_whitney_rows(numbers[:, :turning], numbers[:, turning:])
+            marked = _with_marks(values)
+            u, p_values = mann_whitney_rows(marked[:, :middle], marked[:, middle:])
             return p_values.astype(np.float32), step, u.astype(np.float32)
         case "stepiness":
             return _stepiness(_Half.of(values), before, after), step, none
@@ -151,19 +157,19 @@ def _measure(  # noqa: PLR0911 - one return a kind
 def fit_as_skia(windows: NDArray[np.floating], kind: Kind, bound: float, *, floor: float) -> Fits:
     """Fit a step at the middle of each row of ``windows``, index width // 2.
 
-    ``floor`` is the standard deviation below which a window counts as noiseless. All kinds but ``original`` leave
+    ``floor`` is the standard deviation below which a window counts as free of noise. All kinds but ``original`` leave
     out the last value of an odd window, and ``const`` is always a movement downwards.
     """
     kept = windows.astype(np.float32)
     bound = float(np.float32(bound))
     if kind != "original" and kept.shape[1] % 2:
         kept = kept[:, :-1]
-    turning = kept.shape[1] // 2
+    middle = kept.shape[1] // 2
     if windows.shape[1] < _FEWEST.get(kind, 2):
-        nothing = np.full(len(kept), np.nan, dtype=np.float32)
+        undefined = np.full(len(kept), np.nan, dtype=np.float32)
         still = np.zeros(len(kept), dtype=np.int8)
-        return Fits(kind, bound, turning, nothing, nothing, nothing, still > 0, still)
-    value, size, error = _measure(kind, kept, turning, np.float32(floor))
+        return Fits(kind, bound, middle, undefined, undefined, undefined, still > 0, still)
+    value, size, error = _measure(kind, kept, middle, np.float32(floor))
     with np.errstate(invalid="ignore"):
         if kind == "mann_whitney_u":
             movement = np.where(value <= bound, np.sign(size), 0)
@@ -171,5 +177,5 @@ def fit_as_skia(windows: NDArray[np.floating], kind: Kind, bound: float, *, floo
             movement = np.where(value >= bound, -1, 0)
         else:
             movement = np.where(np.abs(value) >= bound, np.sign(value), 0)
-    judged = ~np.isnan(value) if kind == "mann_whitney_u" else np.ones(len(kept), dtype=np.bool_)
-    return Fits(kind, bound, turning, value, size, error, judged, movement.astype(np.int8))
+    defined = ~np.isnan(value) if kind == "mann_whitney_u" else np.ones(len(kept), dtype=np.bool_)
+    return Fits(kind, bound, middle, value, size, error, defined, movement.astype(np.int8))

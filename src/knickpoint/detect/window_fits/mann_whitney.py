@@ -1,4 +1,9 @@
-"""The Mann-Whitney U test: exact for small samples, ties included, and the usual approximation above."""
+"""The Mann-Whitney U test: exact for small samples, with ties too, and the normal approximation above.
+
+U counts the pairs in which the value of the first sample is larger, ties as half. The kernel ``ranks`` counts U and, for
+tied samples, the arrangements whose U is as extreme. Without ties the distribution of U depends on the sizes alone; the
+recurrence of Mann and Whitney (1947) counts it.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +20,16 @@ from knickpoint.native.ranks import LARGEST_TIED, compare_ranks
 __all__ = ["RankTest", "mann_whitney_rows", "mann_whitney_slid", "mann_whitney_u"]
 
 _EXACT_UP_TO: Final = 50
-"""Samples up to this size each get the exact law when no value is tied."""
+"""Samples up to this size each get the exact distribution when no value is tied."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class RankTest:
-    """Hold the outcome of the test: ``u`` counts pairs (first > second), ties as half; ``p_value`` is two-sided.
+    """The result of the test: ``u`` counts pairs (first > second), ties as half; ``p_value`` is two-sided.
 
-    ``p_value`` is ``nan`` where the samples say nothing: one of them is empty, or all values are equal.
+    ``p_value`` is ``nan`` where the test has no answer: a sample is empty, or all values are equal.
     """
 
     u: float
@@ -35,8 +40,10 @@ class RankTest:
 def _untied(n: int, m: int) -> Floats:
     """Return the two-sided p of each U of samples of ``n`` and ``m`` values without ties.
 
-    Of the arrangements of i and j values, those that end in one of the i beat all j, and the others beat none.
+    In each arrangement of i and j values, the largest value is either one of the i, which adds j to U, or one of the j,
+    which adds nothing.
     """
+    # ways[j, u]: arrangements of j values and as many of the others as the loop has counted, by their U.
     ways = np.zeros((m + 1, n * m + 1))
     ways[:, 0] = 1.0
     for _ in range(n):
@@ -49,13 +56,13 @@ def _untied(n: int, m: int) -> Floats:
 
 
 def _normal(u: Floats, n: int, m: int, tied: Floats) -> Floats:
-    """Return the two-sided p of each U by the normal law, with corrections for ties and for continuity."""
+    """Return the two-sided p of each U by the normal approximation, with corrections for ties and for continuity."""
     total = n + m
     deviation = np.sqrt(n * m / 12.0 * (total + 1 - tied / (total * (total - 1))))
     distance = np.maximum(np.abs(u - n * m / 2.0) - 0.5, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = distance / deviation / math.sqrt(2.0)
-    return np.array([math.erfc(each) for each in z])
+    return np.array([math.erfc(deviations) for deviations in z])
 
 
 def _test(values: Floats, rows: int, step: int, n: int, m: int) -> tuple[Floats, Floats]:
@@ -65,14 +72,20 @@ def _test(values: Floats, rows: int, step: int, n: int, m: int) -> tuple[Floats,
     twice, tied, tail = compare_ranks(values, rows, step, n, m)
     u = twice / 2
     total = n + m
+    # Small samples have the exact distribution, ties included; larger ones the normal approximation.
+    # Small samples have the exact distribution, ties included; larger ones the normal approximation.
     if max(n, m) <= LARGEST_TIED:
         p_values = np.minimum(2.0 * tail / math.comb(total, n), 1.0)
         p_values[twice == n * m] = 1.0
     else:
         p_values = _normal(u, n, m, tied)
+    # Without ties the distribution is exact up to a larger size.
+    # Without ties the distribution is exact up to a larger size.
     if max(n, m) <= _EXACT_UP_TO:
         apart = tied == 0
         p_values[apart] = _untied(n, m)[u[apart].astype(np.int64)]
+    # Where all values are equal there is no answer.
+    # Where all values are equal there is no answer.
     p_values[tied == float(total) ** 3 - total] = np.nan
     return u, p_values
 
@@ -80,8 +93,8 @@ def _test(values: Floats, rows: int, step: int, n: int, m: int) -> tuple[Floats,
 def mann_whitney_u(first: NDArray[np.floating], second: NDArray[np.floating]) -> RankTest:
     """Test whether values of ``first`` tend to be larger or smaller than those of ``second``.
 
-    Both are 1-D without missing values. The law of U is exact up to 50 values each without ties and up to
-    25 with ties; above, it is the normal approximation with corrections for ties and continuity. The exact
+    Both are 1-D without missing values. The distribution of U is exact up to 50 values each without ties, and
+    up to 25 with ties; above, it is the normal approximation with corrections for ties and continuity. The exact
     p-value is twice the smaller tail, 1 at most.
     """
     u, p_values = mann_whitney_rows(first[None, :], second[None, :])

@@ -1,12 +1,13 @@
-"""The text of compound rules, read and written.
+"""The text of rules, read and written.
 
 For example::
 
     cohen >= 1.5 and (percent >= 0.03 or absolute >= 10)
     mann_whitney_u <= 0.01
 
-``and`` binds tighter than ``or``; the relation is ``<=`` for ``mann_whitney_u`` and ``>=`` for all others, and
-may be left out. The JSON of Skia Perf (``{"complex_rule": {"op": "AND", "rules": [...]}}``) is read, too.
+``and`` binds tighter than ``or``. The relation is ``<=`` for ``mann_whitney_u`` and ``>=`` for all others, and
+may be left out. :func:`read_rule` also reads the JSON of Skia Perf
+(``{"complex_rule": {"op": "AND", "rules": [...]}}``).
 """
 
 from __future__ import annotations
@@ -19,13 +20,21 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from knickpoint.detect.window_fits.fit import KINDS, Kind
-from knickpoint.detect.window_fits.rules import Compound, Rule, Simple
+from knickpoint.detect.window_fits.rules import CompoundRule, Rule, SimpleRule
 from knickpoint.model.errors import InputError
 
 __all__ = ["read_rule", "write_rule"]
 
 _DEEPEST: Final = 20
+"""Levels of parentheses that a rule may have."""
+
+"""Levels of parentheses that a rule may have."""
+
 _SKIA_NAMES: Final = {"": "original", "mannwhitneyu": "mann_whitney_u"}
+"""Kinds of fit that Skia spells differently."""
+
+"""Kinds of fit that Skia spells differently."""
+
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<word>[A-Za-z_]+)|(?P<relation>>=|<=)|(?P<number>[-+]?[0-9.][0-9.eE+-]*)|(?P<sign>[()]))"
 )
@@ -33,15 +42,15 @@ _TOKEN: Final = re.compile(
 
 def write_rule(rule: Rule) -> str:
     """Return the text of ``rule``, which :func:`read_rule` reads back."""
-    if isinstance(rule, Simple):
+    if isinstance(rule, SimpleRule):
         short = f"{rule.bound:g}"
         bound = short if float(short) == rule.bound else repr(rule.bound)
         return f"{rule.kind} {'<=' if rule.kind == 'mann_whitney_u' else '>='} {bound}"
-    parts = (write_rule(part) if isinstance(part, Simple) else f"({write_rule(part)})" for part in rule.rules)
+    parts = (write_rule(part) if isinstance(part, SimpleRule) else f"({write_rule(part)})" for part in rule.rules)
     return f" {rule.operator} ".join(parts)
 
 
-def _refuse(text: str, column: int, found: str, expected: str) -> InputError:
+def _syntax_error(text: str, column: int, found: str, expected: str) -> InputError:
     return InputError(
         f"{found} where {expected} is expected",
         where=f"rule {text!r}, column {column + 1}",
@@ -51,81 +60,83 @@ def _refuse(text: str, column: int, found: str, expected: str) -> InputError:
 
 @dataclass(slots=True)
 class _Reader:
+    """Read a rule by recursive descent; ``tokens`` are kind, text and column, ``position`` is the next of them."""
+
     text: str
     tokens: list[tuple[str, str, int]]
-    place: int = 0
+    position: int = 0
 
     @classmethod
     def of(cls, text: str) -> _Reader:
         tokens: list[tuple[str, str, int]] = []
-        at = 0
-        while text[at:].strip():
-            match = _TOKEN.match(text, at)
+        offset = 0
+        while text[offset:].strip():
+            match = _TOKEN.match(text, offset)
             if match is None or match.lastgroup is None:
-                start = at + len(text[at:]) - len(text[at:].lstrip())
-                raise _refuse(text, start, repr(text[start]), "a kind, a number or a parenthesis")
+                start = offset + len(text[offset:]) - len(text[offset:].lstrip())
+                raise _syntax_error(text, start, repr(text[start]), "a kind, a number or a parenthesis")
             tokens.append((match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
-            at = match.end()
+            offset = match.end()
         return cls(text, tokens)
 
     def peek(self) -> tuple[str, str, int]:
-        return self.tokens[self.place] if self.place < len(self.tokens) else ("end", "", len(self.text))
+        return self.tokens[self.position] if self.position < len(self.tokens) else ("end", "", len(self.text))
 
     def take(self, kind: str, expected: str) -> tuple[str, int]:
         found, token, column = self.peek()
         if found != kind:
-            raise _refuse(self.text, column, repr(token) if token else "nothing", expected)
-        self.place += 1
+            raise _syntax_error(self.text, column, repr(token) if token else "nothing", expected)
+        self.position += 1
         return token, column
 
     def alternatives(self, depth: int) -> Rule:
         rules = [self.conjunction(depth)]
         while self._word("or"):
             rules.append(self.conjunction(depth))
-        return rules[0] if len(rules) == 1 else Compound("or", tuple(rules))
+        return rules[0] if len(rules) == 1 else CompoundRule("or", tuple(rules))
 
     def conjunction(self, depth: int) -> Rule:
         rules = [self.single(depth)]
         while self._word("and"):
             rules.append(self.single(depth))
-        return rules[0] if len(rules) == 1 else Compound("and", tuple(rules))
+        return rules[0] if len(rules) == 1 else CompoundRule("and", tuple(rules))
 
     def _word(self, word: str) -> bool:
         kind, token, _ = self.peek()
         found = kind == "word" and token.lower() == word
-        self.place += found
+        self.position += found
         return found
 
     def single(self, depth: int) -> Rule:
         kind, token, column = self.peek()
         if depth > _DEEPEST:
-            raise _refuse(self.text, column, f"a rule deeper than {_DEEPEST} parentheses", "a flatter one")
+            raise _syntax_error(self.text, column, f"a rule deeper than {_DEEPEST} parentheses", "a flatter one")
         if (kind, token) == ("sign", "("):
-            self.place += 1
+            self.position += 1
             inner = self.alternatives(depth + 1)
             sign, column = self.take("sign", "a closing parenthesis")
             if sign != ")":
-                raise _refuse(self.text, column, repr(sign), "a closing parenthesis")
+                raise _syntax_error(self.text, column, repr(sign), "a closing parenthesis")
             return inner
         name, column = self.take("word", f"one of {', '.join(KINDS)}")
-        wanted = _kind(name, f"rule {self.text!r}, column {column + 1}")
-        self._relation(wanted)
+        fit_kind = _kind(name, f"rule {self.text!r}, column {column + 1}")
+        self._relation(fit_kind)
         number, column = self.take("number", "a number")
-        return Simple(wanted, _bound(number, f"rule {self.text!r}, column {column + 1}"))
+        return SimpleRule(fit_kind, _bound(number, f"rule {self.text!r}, column {column + 1}"))
 
     def _relation(self, kind: Kind) -> None:
         group, token, column = self.peek()
         right = "<=" if kind == "mann_whitney_u" else ">="
         if group == "relation":
-            self.place += 1
+            self.position += 1
             if token != right:
-                raise _refuse(self.text, column, repr(token), f"{right!r} for {kind}")
+                raise _syntax_error(self.text, column, repr(token), f"{right!r} for {kind}")
 
 
 def _kind(name: str, where: str) -> Kind:
-    wanted = _SKIA_NAMES.get(name, name)
+    spelled = _SKIA_NAMES.get(name, name)
     for kind in KINDS:
-        if kind == wanted:
+        if kind == spelled:
             return kind
     raise InputError(f"there is no kind of fit {name!r}", where=where, remedy=f"The kinds are: {', '.join(KINDS)}.")
 
@@ -148,10 +159,10 @@ def _from_json(node: Any, where: str, depth: int) -> Rule:
     if not isinstance(node, Mapping) or ("simple_rule" in node) == ("complex_rule" in node):
         raise InputError("a rule has either simple_rule or complex_rule", where=where, remedy="Give one of the two.")
     if "simple_rule" in node:
-        leaf = node["simple_rule"]
-        if not isinstance(leaf, Mapping):
+        simple = node["simple_rule"]
+        if not isinstance(simple, Mapping):
             raise InputError("simple_rule is not an object", where=where, remedy="Give step and threshold.")
-        return Simple(_kind(str(leaf.get("step", "")), where), _bound(leaf.get("threshold"), where))
+        return SimpleRule(_kind(str(simple.get("step", "")), where), _bound(simple.get("threshold"), where))
     inner = node["complex_rule"]
     parts = inner.get("rules") if isinstance(inner, Mapping) else None
     operator = str(inner.get("op", "")).lower() if isinstance(inner, Mapping) else ""
@@ -159,7 +170,7 @@ def _from_json(node: Any, where: str, depth: int) -> Rule:
         raise InputError("complex_rule has no rules", where=where, remedy="Give at least one.")
     if operator not in {"and", "or"}:
         raise InputError(f"{operator!r} joins no rules", where=where, remedy="Give AND or OR.")
-    return Compound(
+    return CompoundRule(
         "and" if operator == "and" else "or",
         tuple(_from_json(part, f"{where}, rule {number}", depth + 1) for number, part in enumerate(parts, start=1)),
     )
@@ -181,5 +192,5 @@ def read_rule(text: str) -> Rule:
     rule = reader.alternatives(0)
     group, token, column = reader.peek()
     if group != "end":
-        raise _refuse(text, column, repr(token), "and, or, or the end")
+        raise _syntax_error(text, column, repr(token), "and, or, or the end")
     return rule

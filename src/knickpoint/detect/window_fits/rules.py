@@ -1,6 +1,7 @@
-"""Compound rules: several kinds of step fit, joined by ``and`` and ``or``, and what they make of windows.
+"""Rules: one or several kinds of step fit, joined by ``and`` and ``or``, and what they decide about windows.
 
-How they are written is in :mod:`knickpoint.detect.window_fits.rule_text`.
+A rule is a tree. Its leaves are simple rules, each a kind of fit with a bound. The text form of rules is in
+:mod:`knickpoint.detect.window_fits.rule_text`.
 """
 
 from __future__ import annotations
@@ -15,19 +16,20 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.window_fits.fit import IN_UNIT, Fits, Kind, fit_steps
 from knickpoint.detect.window_fits.fit_skia import fit_as_skia
-from knickpoint.detect.window_fits.windows import Runs
+from knickpoint.detect.window_fits.windows import HalfWindows
 from knickpoint.model.step import Check
 
 __all__ = [
-    "Compound",
-    "Judged",
+    "PRIORITY",
+    "CompoundRule",
     "Rule",
-    "Simple",
+    "RuleResult",
+    "SimpleRule",
+    "apply_rule",
+    "apply_rule_as_skia",
     "explain_window",
-    "judge",
-    "judge_as_skia",
-    "leaves",
     "scaled_rule",
+    "simple_rules",
     "window_width",
 ]
 
@@ -41,11 +43,11 @@ PRIORITY: Final[dict[Kind, int]] = {
     "mann_whitney_u": 2,
     "original": 1,
 }
-"""Which of several kinds speaks for the rule: the highest of those that reached their bound."""
+"""Which kind is decisive, so that its value is reported: the highest of those that reached their bound."""
 
 
 @dataclass(frozen=True, slots=True)
-class Simple:
+class SimpleRule:
     """One kind of fit with its bound."""
 
     kind: Kind
@@ -53,134 +55,141 @@ class Simple:
 
 
 @dataclass(frozen=True, slots=True)
-class Compound:
+class CompoundRule:
     """Rules joined by ``operator``."""
 
     operator: Literal["and", "or"]
     rules: tuple[Rule, ...]
 
 
-Rule = Simple | Compound
+Rule = SimpleRule | CompoundRule
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """Hold what a rule says of many windows, one element a window.
+class RuleResult:
+    """What a rule decides about many windows, one element a window.
 
-    ``fits`` are those of the rule's leaves, in their order. ``movement`` is that of the whole rule: +1, -1
-    or 0. ``speaker`` is the index into ``fits`` of the leaf that speaks for the window, -1 where none could judge.
+    Attributes:
+        fits: the fits of the simple rules, from left to right.
+        movement: +1, -1, or 0 where the rule does not hold.
+        decisive: index into ``fits`` of the fit whose value is reported for the window, -1 where none is defined.
     """
 
     fits: tuple[Fits, ...]
     movement: NDArray[np.int8]
-    speaker: NDArray[np.int64]
+    decisive: NDArray[np.int64]
 
     def value(self, window: int) -> float:
-        """Return the value of the leaf that speaks for ``window``, ``nan`` if there is none."""
-        speaker = int(self.speaker[window])
-        return math.nan if speaker < 0 else float(self.fits[speaker].value[window])
+        """Return the value of the decisive fit of ``window``, ``nan`` if there is none."""
+        decisive = int(self.decisive[window])
+        return math.nan if decisive < 0 else float(self.fits[decisive].value[window])
 
-    def part(self, first: int, stop: int) -> Judged:
-        """Return what the rule says of windows ``first`` to ``stop - 1``."""
+    def part(self, first: int, stop: int) -> RuleResult:
+        """Return what the rule decides about windows ``first`` to ``stop - 1``."""
         fits = tuple(fit.part(first, stop) for fit in self.fits)
-        return Judged(fits, self.movement[first:stop], self.speaker[first:stop])
+        return RuleResult(fits, self.movement[first:stop], self.decisive[first:stop])
 
 
-def leaves(rule: Rule) -> Iterator[Simple]:
-    """Iterate over the simple rules of ``rule``, from left to right."""
-    if isinstance(rule, Simple):
+def simple_rules(rule: Rule) -> Iterator[SimpleRule]:
+    """Yield the simple rules of ``rule``, from left to right."""
+    if isinstance(rule, SimpleRule):
         yield rule
         return
     for part in rule.rules:
-        yield from leaves(part)
+        yield from simple_rules(part)
 
 
 def scaled_rule(rule: Rule, unit: float) -> Rule:
     """Return ``rule`` for values divided by ``unit``."""
-    if isinstance(rule, Simple):
-        return Simple(rule.kind, rule.bound / unit) if rule.kind in IN_UNIT else rule
-    return Compound(rule.operator, tuple(scaled_rule(part, unit) for part in rule.rules))
+    if isinstance(rule, SimpleRule):
+        return SimpleRule(rule.kind, rule.bound / unit) if rule.kind in IN_UNIT else rule
+    return CompoundRule(rule.operator, tuple(scaled_rule(part, unit) for part in rule.rules))
 
 
 def window_width(rule: Rule, radius: int, *, compatible: bool) -> int:
     """Return how many values a window has: ``radius`` on each side, and one more where Skia's original fit occurs."""
-    odd = compatible and any(leaf.kind == "original" for leaf in leaves(rule))
+    odd = compatible and any(simple.kind == "original" for simple in simple_rules(rule))
     return 2 * radius + (1 if odd else 0)
 
 
-def _agree(rule: Rule, moves: Iterator[NDArray[np.int8]]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return where ``rule`` holds upwards and where downwards, each direction judged by itself."""
-    if isinstance(rule, Simple):
+def _holds_in_one_direction(
+    rule: Rule, moves: Iterator[NDArray[np.int8]]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return where ``rule`` holds upwards and where downwards; the parts of an ``and`` have to agree in direction."""
+    if isinstance(rule, SimpleRule):
         movement = next(moves)
         return movement > 0, movement < 0
     join = np.logical_and if rule.operator == "and" else np.logical_or
-    parts = [_agree(part, moves) for part in rule.rules]
+    parts = [_holds_in_one_direction(part, moves) for part in rule.rules]
     return join.reduce([up for up, _ in parts]), join.reduce([down for _, down in parts])
 
 
-def _holds(rule: Rule, moves: Iterator[NDArray[np.int8]]) -> NDArray[np.bool_]:
-    """Return where ``rule`` holds when directions need not agree, as in Skia."""
-    if isinstance(rule, Simple):
+def _holds_in_any_direction(rule: Rule, moves: Iterator[NDArray[np.int8]]) -> NDArray[np.bool_]:
+    """Return where ``rule`` holds when the directions of its parts need not agree, as in Skia."""
+    if isinstance(rule, SimpleRule):
         return np.asarray(next(moves) != 0)
     join = np.logical_and if rule.operator == "and" else np.logical_or
-    return np.asarray(join.reduce([_holds(part, moves) for part in rule.rules]))
+    return np.asarray(join.reduce([_holds_in_any_direction(part, moves) for part in rule.rules]))
 
 
-def _speakers(fits: tuple[Fits, ...], heard: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return which leaf speaks for each window: one that is heard (leaves x windows) before one that is not."""
+def _decisive_fits(fits: tuple[Fits, ...], eligible: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the index of the decisive fit of each window: eligible ones (fits x windows) first, then by priority."""
     priority = np.array([[PRIORITY[fit.kind]] for fit in fits])
-    rank = np.where([fit.judged for fit in fits], priority + 10 * heard, -1)
+    rank = np.where([fit.defined for fit in fits], priority + 10 * eligible, -1)
     return np.where(rank.max(axis=0) < 0, -1, rank.argmax(axis=0))
 
 
-def _heard(fits: tuple[Fits, ...], moves: NDArray[np.int8]) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-    """Return which leaf speaks for each window, and the movement that it speaks of."""
-    speaker = _speakers(fits, moves != 0)
-    return speaker, np.take_along_axis(moves, np.maximum(speaker, 0)[None, :], 0)[0]
+def _decisive_moves(fits: tuple[Fits, ...], moves: NDArray[np.int8]) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    """Return the index of the decisive fit of each window, and its movement."""
+    decisive = _decisive_fits(fits, moves != 0)
+    return decisive, np.take_along_axis(moves, np.maximum(decisive, 0)[None, :], 0)[0]
 
 
-def judge(runs: Runs, rule: Rule, *, floor: float = 1e-4) -> Judged:
-    """Judge every window of two neighbouring ``runs`` by ``rule``; leaves of an ``and`` have to agree in direction.
+def apply_rule(halves: HalfWindows, rule: Rule, *, floor: float = 1e-4) -> RuleResult:
+    """Apply ``rule`` to every window of two neighbouring ``halves``; the parts of an ``and`` have to agree in direction.
 
     ``floor`` is that of :func:`~knickpoint.detect.window_fits.fit.fit_steps`.
     """
-    fits = tuple(fit_steps(runs, leaf.kind, leaf.bound, floor=floor) for leaf in leaves(rule))
+    fits = tuple(fit_steps(halves, simple.kind, simple.bound, floor=floor) for simple in simple_rules(rule))
     moves = np.array([fit.movement for fit in fits])
-    speaker, spoken = _heard(fits, moves)
-    if isinstance(rule, Simple):
-        return Judged(fits, spoken, speaker)
-    up, down = _agree(rule, iter(moves))
-    movement = np.where(up & down, spoken, up.astype(np.int8) - down.astype(np.int8)).astype(np.int8)
-    return Judged(fits, movement, np.where(movement != 0, _speakers(fits, moves == movement), speaker))
+    decisive, decisive_move = _decisive_moves(fits, moves)
+    if isinstance(rule, SimpleRule):
+        return RuleResult(fits, decisive_move, decisive)
+    # An "or" can hold in both directions at once; then the decisive fit chooses. Otherwise the direction is clear, and
+    # only a fit that moved in it can be decisive.
+    up, down = _holds_in_one_direction(rule, iter(moves))
+    movement = np.where(up & down, decisive_move, up.astype(np.int8) - down.astype(np.int8)).astype(np.int8)
+    return RuleResult(fits, movement, np.where(movement != 0, _decisive_fits(fits, moves == movement), decisive))
 
 
-def judge_as_skia(windows: NDArray[np.floating], rule: Rule, *, floor: float = 1e-3) -> Judged:
-    """Judge each row of ``windows`` as Skia does: leaves of an ``and`` need not agree in direction.
+def apply_rule_as_skia(windows: NDArray[np.floating], rule: Rule, *, floor: float = 1e-3) -> RuleResult:
+    """Apply ``rule`` to each row of ``windows`` as Skia does: the parts of an ``and`` need not agree in direction.
 
     ``floor`` is that of :func:`~knickpoint.detect.window_fits.fit_skia.fit_as_skia`.
     """
-    fits = tuple(fit_as_skia(windows, leaf.kind, leaf.bound, floor=floor) for leaf in leaves(rule))
+    fits = tuple(fit_as_skia(windows, simple.kind, simple.bound, floor=floor) for simple in simple_rules(rule))
     moves = np.array([fit.movement for fit in fits])
-    speaker, spoken = _heard(fits, moves)
-    return Judged(fits, np.where(_holds(rule, iter(moves)), spoken, 0).astype(np.int8), speaker)
+    decisive, decisive_move = _decisive_moves(fits, moves)
+    holds = _holds_in_any_direction(rule, iter(moves))
+    return RuleResult(fits, np.where(holds, decisive_move, 0).astype(np.int8), decisive)
 
 
-def explain_window(rule: Rule, judged: Judged, window: int, *, unit: float = 1.0) -> tuple[Check, ...]:
-    """Say in numbers what ``rule`` made of a window: a check for each leaf, and one for the whole of a compound rule.
+def explain_window(rule: Rule, result: RuleResult, window: int, *, unit: float = 1.0) -> tuple[Check, ...]:
+    """Return the checks of a window: one for each simple rule, and one for the whole of a compound rule.
 
-    ``judged`` may be of values divided by ``unit``, with the rule scaled along. A leaf that could not judge has the
-    value that says least.
+    The rule may have been applied to values divided by ``unit``, and scaled along. Where a fit is undefined, its check
+    has the value that is furthest from the bound.
     """
-    found: list[Check] = []
-    for fit in judged.fits:
-        ranks, own = fit.kind == "mann_whitney_u", unit if fit.kind in IN_UNIT else 1.0
-        value = abs(float(fit.value[window])) * own if fit.judged[window] else float(ranks)
-        bound = fit.bound * own
-        passed = value <= bound if ranks else value >= bound
-        found.append(Check(fit.kind, value, "<=" if ranks else ">=", bound, passed=passed))
+    checks: list[Check] = []
+    for fit in result.fits:
+        is_p_value, scale = fit.kind == "mann_whitney_u", unit if fit.kind in IN_UNIT else 1.0
+        value = abs(float(fit.value[window])) * scale if fit.defined[window] else float(is_p_value)
+        bound = fit.bound * scale
+        passed = value <= bound if is_p_value else value >= bound
+        checks.append(Check(fit.kind, value, "<=" if is_p_value else ">=", bound, passed=passed))
         if passed and not fit.movement[window]:
-            found.append(Check("size of the step", 0.0, ">", 0.0, passed=False))
-    if isinstance(rule, Compound):
-        holds = bool(judged.movement[window])
-        found.append(Check("the rule, 1 where it holds", float(holds), ">=", 1.0, passed=holds))
-    return tuple(found)
+            checks.append(Check("size of the step", 0.0, ">", 0.0, passed=False))
+    if isinstance(rule, CompoundRule):
+        holds = bool(result.movement[window])
+        checks.append(Check("the rule, 1 where it holds", float(holds), ">=", 1.0, passed=holds))
+    return tuple(checks)

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.measured_series import power_of_two, read_series
+from knickpoint.detect.measured_series import drop_missing, safe_unit
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.steps import build_steps, stable_region
 from knickpoint.model.errors import InputError
@@ -154,7 +154,7 @@ def filter_checks(
     values: Floats, split: int, *, segment: int, absolute: float, change: float, deviations: float, steppiness: float
 ) -> tuple[Check, ...]:
     """Compare the two parts of ``values`` with the five bounds of Catapult, in its order."""
-    unit = power_of_two(values)
+    unit = safe_unit(values)
     scaled = values / unit
     whole, before, after = (
         stable_region(scaled, *part) for part in ((0, values.size - 1), (0, split - 1), (split, values.size - 1))
@@ -228,10 +228,10 @@ def detect_catapult(
         "permutations": permutations,
         "seed": seed,
     }
-    series = read_series(values)
+    series = drop_missing(values)
     offset = max(0, series.values.size - window) if window else 0
     newest = series.values[offset:]
-    unit = power_of_two(newest)
+    unit = safe_unit(newest)
     judged: list[tuple[Candidate, Split]] = []
     for split in find_splits(newest / unit, permutations=permutations, confidence=confidence, seed=seed):
         checks: tuple[Check, ...] = (

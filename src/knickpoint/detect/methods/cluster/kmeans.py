@@ -1,4 +1,8 @@
-"""Where k-means begins, how many clusters it looks for, and its iterations as Skia Perf makes them."""
+"""The parts of k-means that the kernel does not have: the number of clusters, the start, and Skia Perf's iterations.
+
+The start of k-means++ (Arthur and Vassilvitskii 2007) chooses rows that are far from those chosen before, so that few
+iterations are needed; Skia Perf chooses rows evenly and stops when the total distance hardly changes.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +17,19 @@ from knickpoint.native.kmeans import Packed, spread
 __all__ = ["Iteration", "automatic_k", "random_start", "skia_iterations", "spread_start"]
 
 _SKIA_EPSILON: Final = 1.0
+"""Change of the total distance below which Skia Perf stops."""
+
 _SKIA_ITERATIONS: Final = 100
+
 _BLOCK: Final = 2048
+"""Rows whose distances are computed at a time, so that temporary arrays stay small."""
 
 Rows = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """Hold the centroids after an iteration, and the sum of the distances to the nearest of them."""
+    """The centroids after an iteration, and the sum of the distances of all rows to the nearest of them."""
 
     centroids: Rows
     total_error: float
@@ -31,7 +39,7 @@ def automatic_k(traces: int, *, compatible: bool = False) -> int:
     """Return how many clusters to look for among ``traces``: 10, and 40 more for 30,000 traces.
 
     Never more than one for five traces, so that clusters have members, and never more than 200. Skia
-    knows the first of these rules only.
+    has only the first of these rules.
     """
     wanted = 10 + 40 * traces // 30_000
     return max(1, min(wanted, traces) if compatible else min(wanted, 200, -(-traces // 5)))
@@ -39,24 +47,21 @@ def automatic_k(traces: int, *, compatible: bool = False) -> int:
 
 def _squares(rows: Rows, centroid: Rows) -> NDArray[np.float64]:
     """Return the squared distance of each row to ``centroid``."""
-    found = np.empty(len(rows))
+    squares = np.empty(len(rows))
     for first in range(0, len(rows), _BLOCK):
         distance = rows[first : first + _BLOCK] - centroid
-        found[first : first + _BLOCK] = np.einsum("ij,ij->i", distance, distance)
-    return found
+        squares[first : first + _BLOCK] = np.einsum("ij,ij->i", distance, distance)
+    return squares
 
 
 def spread_start(rows: Rows | Packed, k: int, seed: int, *, threads: int = 1) -> Rows:
-    """Choose ``k`` different rows as starting centroids by k-means++, the same ones for the same ``seed``.
-
-    Fewer come back when fewer rows differ.
-    """
+    """Choose ``k`` different rows as starting centroids by k-means++; fewer come back when fewer rows differ."""
     packed = Packed.of(rows)
     return packed.rows[spread(packed, k, np.random.default_rng(seed), threads=threads)]
 
 
 def random_start(rows: Rows, k: int, seed: int) -> Rows:
-    """Choose ``k`` rows evenly and with replacement, as Skia does, but with a seed."""
+    """Choose ``k`` rows uniformly and with replacement, as Skia does, but with a seed."""
     return rows[np.random.default_rng(seed).integers(len(rows), size=k)]
 
 
@@ -68,18 +73,19 @@ def _distances(rows: Rows, centroids: Rows) -> NDArray[np.float64]:
 def skia_iterations(rows: Rows, start: Rows) -> list[Iteration]:
     """Iterate as Skia does: drop centroids without rows, stop when the total error changes by less than 1.
 
-    The error counts from 0, so that small data stops after one pass. At most 100 iterations.
+    The error is compared with 0 first, so that a small error ends the search after one pass. At most 100 iterations.
     """
-    found: list[Iteration] = []
+    iterations: list[Iteration] = []
     centroids, error = start, 0.0
     for _ in range(_SKIA_ITERATIONS):
+        # Assignment, then update: a centroid without rows is dropped.
         labels = _distances(rows, centroids).argmin(axis=0)
         centroids = np.array(
             [rows[labels == label].mean(axis=0) for label in range(len(centroids)) if (labels == label).any()]
         )
         total = float(_distances(rows, centroids).min(axis=0).sum())
-        found.append(Iteration(centroids, total))
+        iterations.append(Iteration(centroids, total))
         if abs(total - error) < _SKIA_EPSILON:
             break
         error = total
-    return found
+    return iterations

@@ -1,7 +1,8 @@
-"""Cluster traces by shape, and fit a step to the centroid of each cluster.
+"""Group traces by shape, and fit a step to the centroid of each cluster.
 
-The method of Skia Perf: normalise, k-means with Euclidean distance, step fit of the centroid. See
-``docs/guide/detect/cluster.md``.
+The method of Skia Perf: bring each trace to mean 0 and standard deviation 1, group the traces by k-means with Euclidean
+distance, and fit a step to the mean shape of each group, its centroid. A step that many traces share stands out of the
+centroid even where noise hides it in each trace. The guide page ``docs/guide/detect/cluster.md`` has the formulas.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from knickpoint.detect.steps import build_step
 from knickpoint.detect.threads import available_threads
 from knickpoint.detect.window_fits.fit_skia import fit_as_skia
 from knickpoint.detect.window_fits.rule_text import read_rule
-from knickpoint.detect.window_fits.rules import Rule, explain_window, judge, judge_as_skia, leaves
-from knickpoint.detect.window_fits.windows import Runs, too_much_missing
+from knickpoint.detect.window_fits.rules import Rule, apply_rule, apply_rule_as_skia, explain_window, simple_rules
+from knickpoint.detect.window_fits.windows import HalfWindows, too_much_missing
 from knickpoint.model.cluster import Cluster, ParamCount
 from knickpoint.model.errors import InputError, ParamsError
 from knickpoint.model.frame import Frame
@@ -36,7 +37,7 @@ __all__ = ["METHOD", "PRESETS", "count_params", "detect_cluster"]
 PRESETS: Final[dict[str, dict[str, Value]]] = {
     "skia": {"compatible": True, "interesting": 50.0, "floor": 0.001, "minimum_measured": 0.0}
 }
-"""``skia``: its start (with a seed), its end of the iterations, its fit at the middle commit."""
+"""``skia``: start (with a seed), end of the iterations and fit at the middle commit as in Skia Perf."""
 
 _NOISELESS: Final = 1e-3
 """Errors of fit below this share of a standard deviation are rounding of single precision."""
@@ -60,30 +61,33 @@ def count_params(keys: Iterable[str]) -> tuple[ParamCount, ...]:
     for (name, value), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         by_name.setdefault(name, []).append(ParamCount(name, value, count, 100 * count // total))
     groups = sorted(by_name.values(), key=lambda group: (-group[0].percent, group[0].name))
-    return tuple(entry for group in groups for entry in group)
+    return tuple(count for group in groups for count in group)
 
 
 def _best_step(centroid: NDArray[np.float64], edge: int) -> tuple[int, float]:
-    """Return the place that divides ``centroid`` best, at least ``edge`` from both ends, and size / error there."""
+    """Return the index that divides ``centroid`` best, at least ``edge`` from both ends, and size / error there.
+
+    The error of the fit at an index is the standard deviation that the two means leave. Index 0 is no step.
+    """
     count = centroid.size
-    places = np.arange(max(edge, 1), count - max(edge, 1) + 1)
-    if not places.size:
+    indices = np.arange(max(edge, 1), count - max(edge, 1) + 1)
+    if not indices.size:
         return 0, 0.0
     sums = np.cumsum(centroid)
-    before = sums[places - 1] / places
-    after = (sums[-1] - sums[places - 1]) / (count - places)
+    before = sums[indices - 1] / indices
+    after = (sums[-1] - sums[indices - 1]) / (count - indices)
     step = after - before
-    spread = float(np.square(centroid - centroid.mean()).sum())
-    explained = step * step * places * (count - places) / count
-    error = np.sqrt(np.maximum(spread - explained, 0.0) / count)
+    total = float(np.square(centroid - centroid.mean()).sum())
+    explained = step * step * indices * (count - indices) / count
+    error = np.sqrt(np.maximum(total - explained, 0.0) / count)
     ratio = step / np.maximum(error, _NOISELESS)
     best = int(np.argmax(np.abs(ratio)))
-    return int(places[best]), float(ratio[best])
+    return int(indices[best]), float(ratio[best])
 
 
 @dataclass(frozen=True, slots=True)
-class _Bar:
-    """Hold what a cluster is measured by."""
+class _Criteria:
+    """What makes a cluster interesting."""
 
     edge: int
     floor: float
@@ -93,41 +97,41 @@ class _Bar:
     compatible: bool
 
     def step(self, centroid: NDArray[np.float32]) -> tuple[int, float]:
-        """Return the place of the step of ``centroid``, 0 for none, and size / error there."""
+        """Return the index of the step of ``centroid``, 0 for none, and size / error there."""
         if not self.compatible:
             return _best_step(centroid.astype(np.float64), self.edge)
         fit = fit_as_skia(centroid[None, :], "original", 0.0, floor=self.floor)
-        return (fit.turning, float(fit.value[0])) if fit.judged[0] else (0, 0.0)
+        return (fit.middle, float(fit.value[0])) if fit.defined[0] else (0, 0.0)
 
-    def judge(
-        self, centroid: NDArray[np.float32], place: int, regression: float
+    def judge_step(
+        self, centroid: NDArray[np.float32], index: int, regression: float
     ) -> tuple[float, bool, tuple[Check, ...]]:
-        """Return the strength of the step at ``place``, signed, whether it counts, and the checks that say why.
+        """Return the signed strength of the step at ``index``, whether it counts, and the checks that say why.
 
-        A rule judges as many commits before ``place`` as after it, or all of them as Skia does. Where there
+        A rule looks at as many commits before ``index`` as from it on, or at all of them as Skia does. Where there
         are too few commits for a step, none counts.
         """
         strength = Check("step / error of the fit", abs(regression))
-        if not place:
+        if not index:
             return regression, False, (Check("places for a step", 0.0, ">=", 1.0, passed=False), strength)
         if self.rule is None:
             passed = abs(regression) >= self.interesting
             return regression, passed, (replace(strength, relation=">=", bound=self.interesting, passed=passed),)
         if self.compatible:
-            judged = judge_as_skia(centroid[None, :], self.rule, floor=self.floor)
-            regression = judged.value(0) if judged.speaker[0] >= 0 else regression
+            result = apply_rule_as_skia(centroid[None, :], self.rule, floor=self.floor)
+            regression = result.value(0) if result.decisive[0] >= 0 else regression
         else:
-            reach = min(place, centroid.size - place)
-            part = centroid[place - reach : place + reach].astype(np.float64)
-            judged = judge(Runs(part, reach), self.rule, floor=self.floor)
-        return regression, bool(judged.movement[0]), (*explain_window(self.rule, judged, 0), strength)
+            reach = min(index, centroid.size - index)
+            around = centroid[index - reach : index + reach].astype(np.float64)
+            result = apply_rule(HalfWindows(around, reach), self.rule, floor=self.floor)
+        return regression, bool(result.movement[0]), (*explain_window(self.rule, result, 0), strength)
 
 
 def _rule_of(text: str, *, compatible: bool) -> Rule | None:
     if not text:
         return None
     rule = read_rule(text)
-    shares = [leaf.kind for leaf in leaves(rule) if leaf.kind.startswith("percent")]
+    shares = [simple.kind for simple in simple_rules(rule) if simple.kind.startswith("percent")]
     if shares and not compatible:
         raise InputError(
             f"{shares[0]} divides by a level, and that of a centroid is 0",
@@ -137,35 +141,35 @@ def _rule_of(text: str, *, compatible: bool) -> Rule | None:
     return rule
 
 
-def _assemble(
+def _build_cluster(
     rows: NDArray[np.int64],
     distances: NDArray[np.float64],
     centroid: NDArray[np.float32],
     keys: Sequence[str],
-    bar: _Bar,
+    criteria: _Criteria,
 ) -> Cluster:
-    """Build the cluster of ``rows``, which are members at ``distances``."""
+    """Build the cluster whose members are ``rows``, at ``distances`` from the ``centroid``."""
     order = np.lexsort((rows, distances))
     members = tuple(rows[order].tolist())
-    own_keys = tuple(keys[row] for row in members) if keys else ()
-    place, regression = bar.step(centroid)
-    regression, holds, checks = bar.judge(centroid, place, regression)
-    enough = len(members) >= bar.minimum_members
-    evidence = (*checks, Check("traces", float(len(members)), ">=", float(bar.minimum_members), passed=enough))
+    member_keys = tuple(keys[row] for row in members) if keys else ()
+    index, regression = criteria.step(centroid)
+    regression, counts, checks = criteria.judge_step(centroid, index, regression)
+    enough = len(members) >= criteria.minimum_members
+    evidence = (*checks, Check("traces", float(len(members)), ">=", float(criteria.minimum_members), passed=enough))
     step = None
-    if place:
+    if index:
         step = build_step(
-            centroid.astype(np.float64), place, method="cluster", score=abs(regression), evidence=evidence
+            centroid.astype(np.float64), index, method="cluster", score=abs(regression), evidence=evidence
         )
     return Cluster(
         centroid=centroid,
         members=members,
         distances=tuple(distances[order].tolist()),
-        keys=own_keys,
-        params=count_params(own_keys),
+        keys=member_keys,
+        params=count_params(member_keys),
         step=step,
         regression=regression,
-        interesting=step is not None and holds and enough,
+        interesting=step is not None and counts and enough,
         evidence=evidence,
     )
 
@@ -173,7 +177,7 @@ def _assemble(
 def _k_means(
     shapes: NDArray[np.float32], k: int, seed: int, threads: int, *, compatible: bool
 ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.float64]]:
-    """Return centroids, the centroid of each row, and its distance to it."""
+    """Return the centroids, the label of each row, and its distance to its centroid."""
     if compatible:
         centroids = skia_iterations(shapes, random_start(shapes, k, seed))[-1].centroids
         found = lloyd(shapes, centroids, iterations=0, threads=threads)
@@ -183,7 +187,10 @@ def _k_means(
     return found.centroids, found.labels, found.distances
 
 
-def _given(frame: ArrayLike | Frame, keys: Iterable[str] | None) -> tuple[NDArray[np.floating], Sequence[str]]:
+def _values_and_keys(
+    frame: ArrayLike | Frame, keys: Iterable[str] | None
+) -> tuple[NDArray[np.floating], Sequence[str]]:
+    """Return the matrix of ``frame``, and the trace keys of its rows, none where there are none."""
     values = as_matrix(frame.values if isinstance(frame, Frame) else frame)
     if keys is None:
         return values, [trace.key for trace in frame.traces] if isinstance(frame, Frame) else []
@@ -191,6 +198,32 @@ def _given(frame: ArrayLike | Frame, keys: Iterable[str] | None) -> tuple[NDArra
     if len(names) != len(values):
         raise InputError(f"there are {len(names)} keys for {len(values)} traces", remedy="Give one key for each row.")
     return values, names
+
+
+def _check_parameters(
+    *,
+    k: int,
+    seed: int,
+    interesting: float,
+    minimum_members: int,
+    minimum_measured: float,
+    edge: int,
+    floor: float,
+    threads: int | None,
+) -> None:
+    """Raise ``InputError`` where a number is out of its range."""
+    if threads is not None and threads < 1:
+        raise InputError(f"threads is {threads}", remedy="Give 1 or more, or leave it out to use every core.")
+    if seed < 0 or not (interesting >= 0 and floor >= 0 and 0 <= minimum_measured <= 1):
+        raise InputError(
+            f"seed is {seed}, interesting {interesting:g}, floor {floor:g} and minimum_measured {minimum_measured:g}",
+            remedy="Give numbers of 0 or more, and minimum_measured up to 1.",
+        )
+    if k < 0 or edge < 1 or minimum_members < 1:
+        raise InputError(
+            f"k is {k}, edge {edge} and minimum_members {minimum_members}",
+            remedy="Give k of 0 or more, and edge and minimum_members of 1 or more.",
+        )
 
 
 def detect_cluster(
@@ -215,63 +248,57 @@ def detect_cluster(
         keys: the trace keys of the rows, for the summary of params; those of the frame by default.
         k: how many clusters to look for, 0 to choose by the number of traces (:func:`automatic_k`).
             Fewer come back when fewer shapes differ, or a cluster loses all its members.
-        seed: of the start; the same seed gives the same clusters.
+        seed: of the starting centroids; the same seed gives the same clusters.
         interesting: smallest |step / error of the fit| of the centroid that counts as a step.
-        rule: several kinds of step fit joined by ``and`` and ``or``, that judge the centroid instead of ``interesting``.
+        rule: kinds of step fit joined by ``and`` and ``or``, which the centroid has to pass instead of ``interesting``.
         minimum_members: smallest number of traces that have to move together.
         minimum_measured: traces with a smaller share of measured commits belong to no cluster.
-        edge: commits on either side in which no step is looked for.
+        edge: commits at either end in which no step is looked for.
         floor: a standard deviation below this share of the level counts as no noise.
         threads: how many to use, None for every core; the answer is the same.
         compatible: start, stop and fit as Skia Perf does; ``floor`` is then absolute, a value beyond single precision
-            is missing, and traces whose middle is missing, or more than half of one side, belong to no cluster.
-
-    A ``preset`` and text for values are understood as by the other methods.
+            is missing, and traces whose middle value is missing, or more than half of one side, belong to no cluster.
 
     Raises:
         SeriesError: not a matrix of finite or missing numbers.
-        InputError: a number of keys that is not that of the traces, a parameter that there is not or that cannot be.
+        InputError: the number of keys is not that of the traces, or a parameter is out of its range.
     """
-    if threads is not None and threads < 1:
-        raise InputError(f"threads is {threads}", remedy="Give 1 or more, or leave it out to use every core.")
-    if seed < 0 or not (interesting >= 0 and floor >= 0 and 0 <= minimum_measured <= 1):
-        raise InputError(
-            f"seed is {seed}, interesting {interesting:g}, floor {floor:g} and minimum_measured {minimum_measured:g}",
-            remedy="Give numbers of 0 or more, and minimum_measured up to 1.",
-        )
-    if k < 0 or edge < 1 or minimum_members < 1:
-        raise InputError(
-            f"k is {k}, edge {edge} and minimum_members {minimum_members}",
-            remedy="Give k of 0 or more, and edge and minimum_members of 1 or more.",
-        )
-    bar = _Bar(edge, floor, interesting, minimum_members, _rule_of(rule, compatible=compatible), compatible)
-    values, names = _given(frame, keys)
+    _check_parameters(
+        k=k,
+        seed=seed,
+        interesting=interesting,
+        minimum_members=minimum_members,
+        minimum_measured=minimum_measured,
+        edge=edge,
+        floor=floor,
+        threads=threads,
+    )
+    criteria = _Criteria(edge, floor, interesting, minimum_members, _rule_of(rule, compatible=compatible), compatible)
+    values, names = _values_and_keys(frame, keys)
+    # Shapes: every trace with mean 0 and standard deviation 1.
     if compatible:
         beyond = (np.abs(values) > np.finfo(np.float32).max) & ~np.isinf(values)
         values = np.where(beyond, np.nan, values)
     shapes = normalise(values, floor=floor, compatible=compatible)
     if not shapes.size:
         return []
-    judged = (~np.isnan(values)).mean(axis=1) >= minimum_measured
+    # Traces with enough measured commits take part.
+    measured_enough = (~np.isnan(values)).mean(axis=1) >= minimum_measured
     if compatible:
-        judged &= ~too_much_missing(values, compatible=True)
-    rows = np.flatnonzero(judged).astype(np.int64)
+        measured_enough &= ~too_much_missing(values, compatible=True)
+    rows = np.flatnonzero(measured_enough).astype(np.int64)
     if not rows.size:
         return []
-    shapes = shapes[rows]
+    # Groups of one shape, and a step for the centroid of each.
     wanted = min(k or automatic_k(len(rows), compatible=compatible), len(rows))
-    centroids, labels, distances = _k_means(shapes, wanted, seed, threads or available_threads(), compatible=compatible)
-    found = [
-        _assemble(
-            rows[labels == label],
-            distances[labels == label],
-            centroids[label],
-            names,
-            bar,
-        )
+    centroids, labels, distances = _k_means(
+        shapes[rows], wanted, seed, threads or available_threads(), compatible=compatible
+    )
+    clusters = [
+        _build_cluster(rows[labels == label], distances[labels == label], centroids[label], names, criteria)
         for label in np.unique(labels)
     ]
-    return sorted(found, key=lambda each: (-abs(each.regression), each.members[0]))
+    return sorted(clusters, key=lambda cluster: (-abs(cluster.regression), cluster.members[0]))
 
 
 METHOD: Final = Method("cluster", MethodKind.GROUP, detect_cluster, presets=PRESETS)

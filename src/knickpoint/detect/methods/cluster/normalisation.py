@@ -1,4 +1,7 @@
-"""Normalise traces: fill what is missing, then mean 0 and standard deviation 1, so that only the shape is left."""
+"""Normalise traces: fill missing values, then bring each trace to mean 0 and standard deviation 1.
+
+What is left is the shape, so that traces of different units and levels can be compared.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,14 @@ from knickpoint.model.errors import SeriesError
 __all__ = ["as_matrix", "fill", "normalise"]
 
 _BLOCK: Final = 2048
+"""Traces that are normalised at a time, so that temporary arrays stay small."""
 
 _SMALLEST: Final = 1e-140
-"""A standard deviation below this may have lost squares that are no float."""
+"""A standard deviation below this may have lost squares that are too small for a float."""
 
 
 def as_matrix(frame: ArrayLike) -> NDArray[np.floating]:
-    """Return ``frame`` as a matrix of traces x commits; an array of floats is not copied, and its numbers not checked.
+    """Return ``frame`` as a matrix of traces x commits; an array of floats is neither copied nor checked.
 
     Raises:
         SeriesError: it is no matrix of numbers.
@@ -39,20 +43,23 @@ def fill(frame: NDArray[np.float64]) -> NDArray[np.float64]:
     if not holes.size:
         return frame
     columns = frame.shape[1]
+    # Indices into the flat frame: the measured value after each hole, and the one before it.
     measured = np.flatnonzero(~missing)
     following = np.searchsorted(measured, holes)
-    bounded = np.append(measured, frame.size)
-    later = bounded[following]
-    former = np.append(measured, -1)[following - 1]
+    next_measured = np.append(measured, frame.size)[following]
+    last_measured = np.append(measured, -1)[following - 1]
+    # They count only where they lie in the row of the hole; -1 where neither does.
     row = holes // columns
-    source = np.where(later // columns == row, later, np.where(former // columns == row, former, -1))
+    source = np.where(
+        next_measured // columns == row, next_measured, np.where(last_measured // columns == row, last_measured, -1)
+    )
     filled = frame.copy().ravel()
     filled[holes] = np.where(source < 0, 0.0, filled[np.maximum(source, 0)])
     return filled.reshape(frame.shape)
 
 
 def _spread(filled: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the mean of each row, what is left without it, and the population standard deviation of that."""
+    """Return the mean of each row, the values less that mean, and their population standard deviation."""
     level = filled.mean(axis=1, keepdims=True)
     centred = filled - level
     return level, centred, np.sqrt(np.square(centred).mean(axis=1, keepdims=True))
@@ -65,6 +72,7 @@ def _scale(block: NDArray[np.float64], floor: float, *, compatible: bool) -> NDA
         return np.asarray(centred / np.where(deviation > floor, deviation, 1.0))
     with np.errstate(over="ignore", invalid="ignore"):
         level, centred, deviation = _spread(filled)
+    # Rows whose squares leave the range of floats are computed again in a unit near their largest value.
     extreme = np.flatnonzero(~(deviation > _SMALLEST) | np.isinf(deviation))
     if extreme.size:
         largest = np.abs(filled[extreme]).max(axis=1, keepdims=True)
@@ -79,7 +87,7 @@ def _block(frame: NDArray[np.floating], first: int) -> NDArray[np.float64]:
     try:
         return check_frame(frame[first : first + _BLOCK])
     except SeriesError:
-        check_frame(frame)  # names the place in the whole frame
+        check_frame(frame)  # so that the message names the row of the whole frame
         raise
 
 
@@ -88,10 +96,10 @@ def normalise(frame: ArrayLike, *, floor: float = 1e-4, compatible: bool = False
 
     Missing values are filled, the mean is taken off, and the rest divided by the population standard
     deviation, or by ``floor`` times |mean| where that is larger, so that the noise of a nearly constant trace
-    is not blown up. With ``compatible``, ``floor`` is absolute, and a deviation not above it divides nothing.
+    is not magnified. With ``compatible``, ``floor`` is absolute, and a deviation not above it divides nothing.
 
     Raises:
-        SeriesError: not a matrix of finite or missing numbers; an infinity is named by row and column.
+        SeriesError: not a matrix of finite or missing numbers; the message names row and column of an infinity.
     """
     given = as_matrix(frame)
     shapes = np.empty(given.shape, dtype=np.float32)

@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.measured_series import read_series
+from knickpoint.detect.measured_series import drop_missing
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.errors import InputError
@@ -152,7 +152,7 @@ def detect_default(
             f"false_alarms is {false_alarms}",
             remedy=f"Give how many false alarms per 1,000 commits are bearable, above 0 and at most 1,000, such as {FALSE_ALARMS:g}.",
         )
-    series = read_series(values)
+    series = drop_missing(values)
     model = _model()
     bound = default_bound(false_alarms)
     found = segment(series.values, model.forest, bound)

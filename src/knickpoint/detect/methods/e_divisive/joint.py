@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from knickpoint.detect.measured_series import check_frame, power_of_two
+from knickpoint.detect.measured_series import check_frame, safe_unit
 from knickpoint.detect.method import Method, MethodKind
-from knickpoint.detect.methods.e_divisive.permutation_test import Shuffling, check_shuffling, split_while_unlikely
-from knickpoint.detect.methods.e_divisive.split import Search, check_search, describe, in_unit
+from knickpoint.detect.methods.e_divisive.permutation_test import (
+    PermutationSettings,
+    check_permutations,
+    split_while_significant,
+)
+from knickpoint.detect.methods.e_divisive.split import SearchSettings, check_search, describe, rescaled
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.frame import Frame
 from knickpoint.model.step import Check, Detection, Step
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from knickpoint.detect.methods.e_divisive.split import Found
+    from knickpoint.detect.methods.e_divisive.split import ExaminedSplit
     from knickpoint.detect.parameters import Value
 
 __all__ = ["METHOD", "PRESETS", "detect_e_divisive_joint"]
@@ -65,7 +69,7 @@ class _Points:
 
     values: NDArray[np.float64]
     points: NDArray[np.float64]
-    search: Search
+    search: SearchSettings
     in_noise: bool
 
     @property
@@ -81,7 +85,7 @@ class _Points:
         q = float(curve.max(initial=0.0))
         return (int(np.argmax(curve >= q * (1 - TIED))), q) if q > 0 else (0, 0.0)
 
-    def reached(self, bounds: list[int], reach: float, allowed: int, shuffling: Shuffling) -> tuple[int, int]:
+    def reached(self, bounds: list[int], reach: float, allowed: int, shuffling: PermutationSettings) -> tuple[int, int]:
         hits = judged = 0
         while judged < shuffling.permutations and hits <= allowed:
             numbers = range(judged, min(judged + _BATCH, shuffling.permutations))
@@ -129,16 +133,16 @@ def _in_noise(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray
     return values / np.where(noise > 0, noise, 1.0), noise
 
 
-def _read(matrix: NDArray[np.float64], search: Search, scale: str) -> _Measured:
+def _read(matrix: NDArray[np.float64], search: SearchSettings, scale: str) -> _Measured:
     rows = np.flatnonzero(~np.isnan(matrix).all(axis=1))
     columns = np.flatnonzero(~np.isnan(matrix[rows]).any(axis=0)) if rows.size else np.empty(0, np.int64)
     given = matrix[np.ix_(rows, columns)]
-    units = np.array([power_of_two(row) for row in given]).reshape(-1, 1)
+    units = np.array([safe_unit(row) for row in given]).reshape(-1, 1)
     points, noise = _in_noise(given / units)
     if scale == "noise":
         read, unit = _Points(given / units, points, search, in_noise=True), 1.0
     else:
-        unit = power_of_two(given)
+        unit = safe_unit(given)
         read = _Points(given / unit, given / unit, search, in_noise=False)
     return _Measured(rows.tolist(), columns.tolist(), read, (noise * units).ravel().tolist(), unit)
 
@@ -149,7 +153,9 @@ def _with_size(step: Step, noise: float) -> Step:
     return replace(step, evidence=(*step.evidence, size))
 
 
-def _steps(values: NDArray[np.float64], noise: float, found: Sequence[Found], columns: list[int]) -> tuple[Step, ...]:
+def _steps(
+    values: NDArray[np.float64], noise: float, found: Sequence[ExaminedSplit], columns: list[int]
+) -> tuple[Step, ...]:
     steps = build_steps(
         values,
         [columns[place.index] for place in found],
@@ -203,15 +209,15 @@ def detect_e_divisive_joint(
         SeriesError: not a matrix of finite or missing numbers.
         InputError: a parameter out of its range, or two that exclude each other.
     """
-    search = Search(alpha, form == "V", scan == "tau_kappa", minimum_segment, p, maximum_steps)
-    shuffling = Shuffling(permutations, seed, others_only=counting == "others")
+    search = SearchSettings(alpha, form == "V", scan == "tau_kappa", minimum_segment, p, maximum_steps)
+    shuffling = PermutationSettings(permutations, seed, others_only=counting == "others")
     check_search(_NAME, search, test)
-    check_shuffling(_NAME, search, shuffling, used=test == "permutation")
+    check_permutations(_NAME, search, shuffling, used=test == "permutation")
     matrix = check_frame(frame.values if isinstance(frame, Frame) else frame)
     measured = _read(matrix, search, scale)
     examined = [
-        in_unit(found, measured.unit, alpha)
-        for found in split_while_unlikely(measured.points, search, shuffling if test == "permutation" else None)
+        rescaled(found, measured.unit, alpha)
+        for found in split_while_significant(measured.points, search, shuffling if test == "permutation" else None)
     ]
     accepted = [found for found in examined if found.accepted]
     facts = {"traces together": float(len(measured.rows)), "commits with all of them": float(len(measured.columns))}

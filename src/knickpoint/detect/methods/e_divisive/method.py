@@ -11,10 +11,21 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from knickpoint.detect.measured_series import power_of_two, read_series
+from knickpoint.detect.measured_series import drop_missing, safe_unit
 from knickpoint.detect.method import Method, MethodKind
-from knickpoint.detect.methods.e_divisive.permutation_test import Shuffling, check_shuffling, split_by_permutation
-from knickpoint.detect.methods.e_divisive.split import Found, Search, check_search, describe, in_unit, refuse
+from knickpoint.detect.methods.e_divisive.permutation_test import (
+    PermutationSettings,
+    check_permutations,
+    split_by_permutation,
+)
+from knickpoint.detect.methods.e_divisive.split import (
+    ExaminedSplit,
+    SearchSettings,
+    check_search,
+    describe,
+    refuse_parameter,
+    rescaled,
+)
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.step import Detection
 
@@ -23,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from knickpoint.detect.measured_series import Series
+    from knickpoint.detect.measured_series import MeasuredSeries
     from knickpoint.detect.parameters import Value
 
 __all__ = ["METHOD", "PRESETS", "detect_e_divisive"]
@@ -66,28 +77,32 @@ The seeds are such that candidates at the edge of significance, too, come out as
 
 def _check_numbers(*, sliding: int, window: int | None, minimum_magnitude: float) -> None:
     if window is not None and window < 1:
-        refuse(_NAME, f"window is {window}", "Give the number of measured values to look at, or none.")
+        refuse_parameter(_NAME, f"window is {window}", "Give the number of measured values to look at, or none.")
     if not minimum_magnitude >= 0:
-        refuse(_NAME, f"minimum_magnitude is {minimum_magnitude:g}", "Give a share of 0 or more.")
+        refuse_parameter(_NAME, f"minimum_magnitude is {minimum_magnitude:g}", "Give a share of 0 or more.")
     if sliding < 0 or sliding == 1:
-        refuse(_NAME, f"sliding is {sliding}", "Give a window of 2 values or more, or 0 for none.")
+        refuse_parameter(_NAME, f"sliding is {sliding}", "Give a window of 2 values or more, or 0 for none.")
 
 
-def _check_together(search: Search, test: str, for_t: Mapping[str, Value]) -> None:
+def _check_together(search: SearchSettings, test: str, for_t: Mapping[str, Value]) -> None:
     if test == "rank" and search.alpha != 1:
-        refuse(_NAME, "the rank test has a table for alpha 1 only", "Leave alpha at 1, or give test=permutation.")
+        refuse_parameter(
+            _NAME, "the rank test has a table for alpha 1 only", "Leave alpha at 1, or give test=permutation."
+        )
     if test == "t" and not search.both:
-        refuse(_NAME, "the t-test goes with scan=tau_kappa", "Leave scan out, or give test=permutation.")
+        refuse_parameter(_NAME, "the t-test goes with scan=tau_kappa", "Leave scan out, or give test=permutation.")
     for name, given in for_t.items():
         if test != "t" and given != _ONLY_FOR_T[name]:
-            refuse(_NAME, f"{name} goes with test=t", f"Give {name}={_ONLY_FOR_T[name]}, or test=t.")
+            refuse_parameter(_NAME, f"{name} goes with test=t", f"Give {name}={_ONLY_FOR_T[name]}, or test=t.")
 
 
-def _start(series: Series, window: int | None, known: tuple[int, ...]) -> int:
+def _start(series: MeasuredSeries, window: int | None, known: tuple[int, ...]) -> int:
     """Return the first measured value to look at: ``window`` from the end, or the known step that lies before."""
     outside = next((index for index in known if not 0 <= index < series.length), None)
     if outside is not None:
-        refuse(_NAME, f"the known step {outside} is no row of the {series.length}", "Give rows of the series, from 0.")
+        refuse_parameter(
+            _NAME, f"the known step {outside} is no row of the {series.length}", "Give rows of the series, from 0."
+        )
     rows = series.rows
     if window is None or rows.size <= window:
         return 0
@@ -148,10 +163,10 @@ def detect_e_divisive(
         SeriesError: ``values`` is not one series of finite or missing numbers.
         InputError: a parameter out of its range, or two that exclude each other.
     """
-    search = Search(alpha, form == "V", scan == "tau_kappa", minimum_segment, p, maximum_steps)
-    shuffling = Shuffling(permutations, seed, others_only=counting == "others")
+    search = SearchSettings(alpha, form == "V", scan == "tau_kappa", minimum_segment, p, maximum_steps)
+    shuffling = PermutationSettings(permutations, seed, others_only=counting == "others")
     check_search(_NAME, search, test)
-    check_shuffling(_NAME, search, shuffling, used=test == "permutation")
+    check_permutations(_NAME, search, shuffling, used=test == "permutation")
     _check_numbers(sliding=sliding, window=window, minimum_magnitude=minimum_magnitude)
     parameters: dict[str, float | int | str | bool | None] = {
         "alpha": alpha,
@@ -173,9 +188,9 @@ def detect_e_divisive(
     }
     for_t = {name: parameters[name] for name in _ONLY_FOR_T}
     _check_together(search, test, for_t)
-    series = read_series(values)
+    series = drop_missing(values)
     start = _start(series, window, known)
-    unit = power_of_two(series.values)
+    unit = safe_unit(series.values)
     part = series.values[start:] / unit
     if test in {"permutation", "none"}:
         examined = split_by_permutation(part, search, shuffling if test == "permutation" else None)
@@ -196,11 +211,13 @@ def detect_e_divisive(
             refused=candidates,
         )
     if test != "rank":
-        examined = [in_unit(found, unit, alpha) for found in examined]
+        examined = [rescaled(found, unit, alpha) for found in examined]
     return replace(_detection(values, series, start, examined, candidates=candidates), parameters=parameters)
 
 
-def _detection(values: ArrayLike, series: Series, start: int, examined: list[Found], *, candidates: bool) -> Detection:
+def _detection(
+    values: ArrayLike, series: MeasuredSeries, start: int, examined: list[ExaminedSplit], *, candidates: bool
+) -> Detection:
     """Return the answer without its parameters, with rows for the places, which count from ``start``."""
     found = [place for place in examined if place.accepted]
     at = series.rows[start:]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from knickpoint.detect.methods.e_divisive.split import Found, Search, best_split, refuse
+from knickpoint.detect.methods.e_divisive.split import ExaminedSplit, SearchSettings, best_split, refuse_parameter
 from knickpoint.model.step import Check
 from knickpoint.native.permutation import permute
 from knickpoint.native.q_hat import TIED
@@ -18,13 +18,13 @@ from knickpoint.native.q_hat import TIED
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Shuffled", "Shuffling", "check_shuffling", "split_by_permutation", "split_while_unlikely"]
+__all__ = ["PermutationSettings", "Splittable", "check_permutations", "split_by_permutation", "split_while_significant"]
 
 _MOST_PERMUTATIONS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Shuffling:
+class PermutationSettings:
     """Hold how a candidate is tested: by so many ``permutations`` of ``seed``."""
 
     permutations: int
@@ -32,22 +32,22 @@ class Shuffling:
     others_only: bool
 
 
-def check_shuffling(method: str, search: Search, shuffling: Shuffling, *, used: bool) -> None:
+def check_permutations(method: str, search: SearchSettings, shuffling: PermutationSettings, *, used: bool) -> None:
     """Raise ``InputError`` where a number is out of its range, or where, when ``used``, no p can be small enough."""
     count = shuffling.permutations
     if not 1 <= count <= _MOST_PERMUTATIONS:
-        refuse(method, f"permutations is {count}", f"Give 1 to {_MOST_PERMUTATIONS}.")
+        refuse_parameter(method, f"permutations is {count}", f"Give 1 to {_MOST_PERMUTATIONS}.")
     if not 0 <= shuffling.seed < 1 << 64:
-        refuse(method, f"seed is {shuffling.seed}", "Give a whole number from 0, below 2 to the power of 64.")
+        refuse_parameter(method, f"seed is {shuffling.seed}", "Give a whole number from 0, below 2 to the power of 64.")
     if used and not shuffling.others_only and search.p * (count + 1) < 1 - 1e-9:
-        refuse(
+        refuse_parameter(
             method,
             f"{count} permutations cannot give a p of {search.p:g}",
             f"Give at least {math.ceil(1 / search.p) - 1} permutations.",
         )
 
 
-class Shuffled(Protocol):
+class Splittable(Protocol):
     """What is split: values or points in the order of the commits, which can be shuffled."""
 
     @property
@@ -57,7 +57,7 @@ class Shuffled(Protocol):
     def best_split(self, first: int, stop: int) -> tuple[int, float]:
         """Return the place of the largest Q inside ``[first, stop)``, from ``first``, and that Q; place 0 for none."""
 
-    def reached(self, bounds: list[int], reach: float, allowed: int, shuffling: Shuffling) -> tuple[int, int]:
+    def reached(self, bounds: list[int], reach: float, allowed: int, shuffling: PermutationSettings) -> tuple[int, int]:
         """Shuffle inside the clusters that ``bounds`` set apart, until more than ``allowed`` have a Q of ``reach``.
 
         Returns how many have, and how many were judged.
@@ -67,7 +67,7 @@ class Shuffled(Protocol):
 def _order_seed(values: NDArray[np.float64]) -> int:
     """Return 64 bits that the order of ``values`` decides.
 
-    Sorted, the values of two series are much alike. Shuffled alike, too, all series of a length would share the luck of
+    Sorted, the values of two series are much alike. Splittable alike, too, all series of a length would share the luck of
     one draw, and be refused or accepted at one level that is not ``p``.
     """
     places = np.argsort(values, kind="stable").astype("<i8")
@@ -85,7 +85,7 @@ def _upward(values: NDArray[np.float64]) -> NDArray[np.float64]:
 @dataclass(frozen=True, slots=True)
 class _Values:
     values: NDArray[np.float64]
-    search: Search
+    search: SearchSettings
 
     @property
     def count(self) -> int:
@@ -94,7 +94,7 @@ class _Values:
     def best_split(self, first: int, stop: int) -> tuple[int, float]:
         return best_split(self.values[first:stop], self.search)
 
-    def reached(self, bounds: list[int], reach: float, allowed: int, shuffling: Shuffling) -> tuple[int, int]:
+    def reached(self, bounds: list[int], reach: float, allowed: int, shuffling: PermutationSettings) -> tuple[int, int]:
         values = _upward(self.values)
         counted: tuple[int, int] = permute(
             np.concatenate([np.sort(values[first:stop]) for first, stop in pairwise(bounds)]),
@@ -113,11 +113,17 @@ class _Values:
 
 
 def _judged(
-    index: int, q: float, bounds: list[int], *, shuffled: Shuffled, search: Search, shuffling: Shuffling | None
-) -> Found:
+    index: int,
+    q: float,
+    bounds: list[int],
+    *,
+    shuffled: Splittable,
+    search: SearchSettings,
+    shuffling: PermutationSettings | None,
+) -> ExaminedSplit:
     """Test a candidate against permutations inside the clusters that ``bounds`` set apart; None accepts it."""
     if shuffling is None:
-        return Found(index, q, None, accepted=True, checks=(Check("q_hat", q),), reason="")
+        return ExaminedSplit(index, q, None, accepted=True, checks=(Check("q_hat", q),), reason="")
     own = 0 if shuffling.others_only else 1
     allowed = math.floor(search.p * (shuffling.permutations + 1) + 1e-12) - own
     hits, judged = shuffled.reached(bounds, q * (1 - TIED), allowed, shuffling)
@@ -128,14 +134,16 @@ def _judged(
         Check("permutations as extreme", hits, "<=", allowed, passed=accepted),
     )
     reason = f"{hits} of {judged} permutations reach its Q-hat; p <= {search.p:g} allows {allowed}"
-    return Found(index, q, (own + hits) / (1 + judged), accepted, checks, "" if accepted else reason)
+    return ExaminedSplit(index, q, (own + hits) / (1 + judged), accepted, checks, "" if accepted else reason)
 
 
-def split_while_unlikely(shuffled: Shuffled, search: Search, shuffling: Shuffling | None) -> list[Found]:
+def split_while_significant(
+    shuffled: Splittable, search: SearchSettings, shuffling: PermutationSettings | None
+) -> list[ExaminedSplit]:
     """Split at the best candidate of all clusters, again and again, until one is not significant; None has no test."""
     bounds = [0, shuffled.count]
     best = {(0, shuffled.count): shuffled.best_split(0, shuffled.count)}
-    examined: list[Found] = []
+    examined: list[ExaminedSplit] = []
     while search.most is None or len(bounds) - 2 < search.most:
         equal = max(q for _, q in best.values()) * (1 - TIED)
         (first, stop), (place, q) = next(entry for entry in best.items() if entry[1][1] >= equal)
@@ -151,6 +159,8 @@ def split_while_unlikely(shuffled: Shuffled, search: Search, shuffling: Shufflin
     return examined
 
 
-def split_by_permutation(values: NDArray[np.float64], search: Search, shuffling: Shuffling | None) -> list[Found]:
+def split_by_permutation(
+    values: NDArray[np.float64], search: SearchSettings, shuffling: PermutationSettings | None
+) -> list[ExaminedSplit]:
     """Split ``values`` at the best candidates as long as they are significant; None has no test."""
-    return split_while_unlikely(_Values(values, search), search, shuffling)
+    return split_while_significant(_Values(values, search), search, shuffling)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from knickpoint.detect.methods.e_divisive.split import Found, Search, best_split
+from knickpoint.detect.methods.e_divisive.split import ExaminedSplit, SearchSettings, best_split
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Check
 
@@ -123,7 +123,7 @@ def _nearby(values: NDArray[np.float64], place: int, least: int) -> int:
     return best
 
 
-def split_by_rank(values: NDArray[np.float64], search: Search) -> list[Found]:
+def split_by_rank(values: NDArray[np.float64], search: SearchSettings) -> list[ExaminedSplit]:
     """Return the places examined: each segment is tested by itself, the strongest first."""
     law = null_law(both=search.both, v_form=search.v_form, least=search.least)
     if not law.levels[-1] <= search.p <= law.levels[0]:
@@ -134,7 +134,7 @@ def split_by_rank(values: NDArray[np.float64], search: Search) -> list[Found]:
         )
     shortest = max(2 * search.least, int(law.lengths[0]))
 
-    def judge(first: int, stop: int) -> tuple[float, Found, int, int] | None:
+    def judge(first: int, stop: int) -> tuple[float, ExaminedSplit, int, int] | None:
         count = stop - first
         if count < shortest:
             return None
@@ -154,10 +154,10 @@ def split_by_rank(values: NDArray[np.float64], search: Search) -> list[Found]:
         if place != ranked:
             checks += (Check("values moved by, for distances from the medians", float(abs(place - ranked))),)
         reason = "" if accepted else f"ranks as far apart have p {p:.3g}, more than {search.p:g}"
-        return statistic, Found(first + place, statistic, p, accepted, checks, reason), first, stop
+        return statistic, ExaminedSplit(first + place, statistic, p, accepted, checks, reason), first, stop
 
     waiting = [judged for judged in [judge(0, values.size)] if judged]
-    examined: list[Found] = []
+    examined: list[ExaminedSplit] = []
     taken = 0
     while waiting:
         waiting.sort(key=lambda judged: (judged[1].p_value, -judged[0]), reverse=True)

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Found", "Search", "best_split", "check_search", "describe", "in_unit", "refuse"]
+__all__ = ["ExaminedSplit", "SearchSettings", "best_split", "check_search", "describe", "refuse_parameter", "rescaled"]
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SearchSettings:
     """Hold what the tests of a candidate share. ``least`` is the shortest block; ``p`` the level of the test."""
 
     alpha: float
@@ -33,7 +33,7 @@ class Search:
 
 
 @dataclass(slots=True)
-class Found:
+class ExaminedSplit:
     """Hold one place that was examined, in measured values: ``score`` is Q, ``p_value`` None where it means nothing."""
 
     index: int
@@ -44,7 +44,7 @@ class Found:
     reason: str
 
 
-def best_split(values: NDArray[np.float64], search: Search) -> tuple[int, float]:
+def best_split(values: NDArray[np.float64], search: SearchSettings) -> tuple[int, float]:
     """Return the place of the largest Q in ``values`` and that Q; place 0 when nothing differs or fits."""
     if values.size < 2 * search.least or values.min() == values.max():
         return 0, 0.0
@@ -57,26 +57,26 @@ def best_split(values: NDArray[np.float64], search: Search) -> tuple[int, float]
     return (int(np.argmax(inside >= q * (1 - TIED))) + search.least, q) if q > 0 else (0, 0.0)
 
 
-def refuse(method: str, what: str, remedy: str) -> NoReturn:
+def refuse_parameter(method: str, what: str, remedy: str) -> NoReturn:
     """Raise the error of a parameter of ``method`` that cannot be."""
     raise InputError(what, where=method, remedy=remedy)
 
 
-def check_search(method: str, search: Search, test: str) -> None:
+def check_search(method: str, search: SearchSettings, test: str) -> None:
     """Raise ``InputError`` where a number is out of its range, or nothing would end the search of ``method``."""
     if not 0 < search.alpha <= 2:
-        refuse(method, f"alpha is {search.alpha:g}", "Give a power above 0 and at most 2.")
+        refuse_parameter(method, f"alpha is {search.alpha:g}", "Give a power above 0 and at most 2.")
     if not 0 < search.p < 1:
-        refuse(method, f"p is {search.p:g}", "Give a probability between 0 and 1.")
+        refuse_parameter(method, f"p is {search.p:g}", "Give a probability between 0 and 1.")
     if search.least < 1:
-        refuse(method, f"minimum_segment is {search.least}", "Give 1 or more.")
+        refuse_parameter(method, f"minimum_segment is {search.least}", "Give 1 or more.")
     if search.most is not None and search.most < 0:
-        refuse(method, f"maximum_steps is {search.most}", "Give 0 or more, or none.")
+        refuse_parameter(method, f"maximum_steps is {search.most}", "Give 0 or more, or none.")
     if test == "none" and search.most is None:
-        refuse(method, "without a test there is no end to the splits", "Give maximum_steps, too.")
+        refuse_parameter(method, "without a test there is no end to the splits", "Give maximum_steps, too.")
 
 
-def in_unit(found: Found, unit: float, alpha: float) -> Found:
+def rescaled(found: ExaminedSplit, unit: float, alpha: float) -> ExaminedSplit:
     """Return what was found in values divided by ``unit`` with Q of the values themselves, as far as floats reach."""
     if unit == 1:
         return found
@@ -87,7 +87,7 @@ def in_unit(found: Found, unit: float, alpha: float) -> Found:
     return replace(found, score=score, checks=checks)
 
 
-def describe(examined: Sequence[Found], rows: Sequence[int]) -> tuple[Candidate, ...]:
+def describe(examined: Sequence[ExaminedSplit], rows: Sequence[int]) -> tuple[Candidate, ...]:
     """Return what was examined as candidates by index; ``rows`` are those of the measured values."""
     described = [Candidate(rows[place.index], place.accepted, place.checks, place.reason) for place in examined]
     return tuple(sorted(described, key=lambda candidate: candidate.index))

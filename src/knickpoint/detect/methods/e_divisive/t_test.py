@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from knickpoint.detect.methods.e_divisive.split import Found, Search
+from knickpoint.detect.methods.e_divisive.split import ExaminedSplit, SearchSettings
 from knickpoint.model.step import Check
 from knickpoint.native.windows import split_windows
 
@@ -27,14 +27,14 @@ def _first_p(p: float) -> float:
 
 def split_by_t(
     values: NDArray[np.float64],
-    search: Search,
+    search: SearchSettings,
     *,
     sliding: int,
     least_magnitude: float,
     population: bool,
     stale: bool,
     refused: bool,
-) -> list[Found]:
+) -> list[ExaminedSplit]:
     """Return the places examined, in the order of the examination; those that stay come last, by strength.
 
     Without ``refused`` only those that stay.
@@ -55,8 +55,8 @@ def split_by_t(
         stale=stale,
         refused=refused,
     )
-    gone: list[Found] = []
-    kept: list[Found] = []
+    gone: list[ExaminedSplit] = []
+    kept: list[ExaminedSplit] = []
     for kind, index, q, p, magnitude in notes:
         if kind == _SPLIT:
             continue
@@ -64,18 +64,18 @@ def split_by_t(
         large = Check("magnitude", magnitude, ">", least_magnitude, passed=magnitude > least_magnitude)
         if kind == _STAYS:
             likely = Check("p of the t-test", p, "<", search.p, passed=p < search.p)
-            kept.append(Found(index, q, None, accepted=True, checks=(strength, likely, large), reason=""))
+            kept.append(ExaminedSplit(index, q, None, accepted=True, checks=(strength, likely, large), reason=""))
         elif kind == _REFUSED:
             likely = Check("p of the t-test", p, "<=", first_p, passed=False)
             reason = f"the t-test at the split gives p {p:.3g}, more than {first_p:g}"
-            gone.append(Found(index, q, None, accepted=False, checks=(strength, likely), reason=reason))
+            gone.append(ExaminedSplit(index, q, None, accepted=False, checks=(strength, likely), reason=reason))
         else:
             likely = Check("p of the t-test", p, "<", search.p, passed=p < search.p)
             if kind == _TOO_LIKELY:
                 reason = f"merged: between its neighbours the t-test gives p {p:.3g}, not below {search.p:g}"
             else:
                 reason = f"merged: its magnitude {magnitude:.3g} is not above {least_magnitude:g}"
-            gone.append(Found(index, q, None, accepted=False, checks=(strength, likely, large), reason=reason))
+            gone.append(ExaminedSplit(index, q, None, accepted=False, checks=(strength, likely, large), reason=reason))
     kept.sort(key=lambda place: -place.score)
     if search.most is not None:
         reason = f"weaker than the {search.most} steps asked for"

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.measured_series import Series, check_series, power_of_two, read_series
+from knickpoint.detect.measured_series import MeasuredSeries, check_series, drop_missing, safe_unit
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.methods.modes.partition import Partition, best_partitions
 from knickpoint.detect.steps import build_steps
@@ -66,7 +66,7 @@ def find_modes(values: NDArray[np.float64], *, separation: float = 4.5, most: in
     modes are at least ``separation`` standard deviations apart, and each division is the best there is of
     that many modes. Values on a grid (whole milliseconds) spread at least as much as the grid makes them.
     """
-    scale = power_of_two(values)
+    scale = safe_unit(values)
     if scale != 1:
         partition, spread = find_modes(values / scale, separation=separation, most=most)
         squares = partition.squares * scale * scale
@@ -172,7 +172,7 @@ def flatten(
         SeriesError: the values are not one series of finite or missing numbers.
     """
     checked = check_series(values)
-    series = read_series(checked)
+    series = drop_missing(checked)
     flat = np.full(checked.size, np.nan)
     if series.values.size:
         partition, _ = find_modes(series.values, separation=separation, most=most)
@@ -189,7 +189,7 @@ def _relative(before: float, after: float) -> float:
 
 
 def _transition(
-    visits: tuple[Visit, Visit], series: Series, partition: Partition, *, spread: float, minimum_effect: float
+    visits: tuple[Visit, Visit], series: MeasuredSeries, partition: Partition, *, spread: float, minimum_effect: float
 ) -> tuple[Candidate, float]:
     before, after = visits
     old, new = float(partition.means[before.mode]), float(partition.means[after.mode])
@@ -206,7 +206,7 @@ def _transition(
     return Candidate(int(series.rows[after.first]), not reason, checks, reason), strength
 
 
-def _rejected(visit: Visit, series: Series, partition: Partition, window: int) -> Candidate:
+def _rejected(visit: Visit, series: MeasuredSeries, partition: Partition, window: int) -> Candidate:
     """Describe an ignored visit where it begins, or where it ends if the series begins with it."""
     checks = (
         Check("mode visited", float(partition.means[visit.mode])),
@@ -250,7 +250,7 @@ def detect_modes(
         "most": most,
         "minimum_effect": minimum_effect,
     }
-    series = read_series(values)
+    series = drop_missing(values)
     if not series.values.size:
         return Detection.nothing("modes", parameters)
     partition, spread = find_modes(series.values, separation=separation, most=most)

@@ -1,8 +1,8 @@
-"""From windows to findings: one for each step, with bounds for the place where it may lie.
+"""Refine windows into steps: one step for each area of windows that agree, with bounds for where it may lie.
 
-A step makes several neighbouring windows interesting. ``each`` reports every one of them, as Skia's default
-does; ``bounds`` joins them into one finding; ``confirmed`` also compares it with all the data since the
-finding before.
+A step makes several neighbouring windows hold the rule. The refiner ``each`` reports every one of them, as Skia's
+default does; ``bounds`` joins them into one step; ``confirmed`` also compares it with all the data since the step
+before. The bounds are those of Chromium's fork of Skia Perf.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.measured_series import power_of_two
-from knickpoint.detect.window_fits.fit import Kind, pooled_cohen, relative_difference, settled
+from knickpoint.detect.measured_series import safe_unit
+from knickpoint.detect.window_fits.fit import Kind, pooled_cohen, relative_difference, round_for_ties
 from knickpoint.detect.window_fits.fit_skia import relative_as_skia
-from knickpoint.detect.window_fits.rules import PRIORITY, Judged, Rule, Simple
-from knickpoint.detect.window_fits.windows import Area, areas, find_peaks
+from knickpoint.detect.window_fits.rules import PRIORITY, Rule, RuleResult, SimpleRule
+from knickpoint.detect.window_fits.windows import Area, find_peaks, join_areas
 
 __all__ = [
     "Confirmation",
-    "Finding",
+    "RefinedStep",
     "Refiner",
     "confirm",
-    "confirmable",
-    "find_bounds",
+    "confirmation_samples",
+    "refine_windows",
     "single_point_stands_out",
     "strengths",
 ]
@@ -40,34 +40,41 @@ _CONFIRM_BOUND: Final = 1.2
 """The largest Cohen's d that a confirmation asks for."""
 
 _CONFIRM_LONGEST: Final = 200
-"""How many of the last points before a finding a confirmation looks at."""
+"""How many of the last values before a step a confirmation looks at."""
 
 _FEWEST: Final = 3
+"""Values that each sample of a confirmation needs."""
+
 _TIE_BREAK: Final = 1e-6
+"""Weight of the values beside their ranks, where ranks tie."""
 
 Floats = NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A step, by windows: strongest at ``highest``, somewhere between ``left`` and ``right``.
+class RefinedStep:
+    """A step, by indices of windows.
 
-    ``area`` are the windows that agreed. ``place`` is the window whose middle divides the values within
-    the bounds best. ``open_end`` is true when the strongest window has no weaker one beside it, so that more
-    data may move the finding.
+    Attributes:
+        area: the windows that agree.
+        left: the first window in whose middle the step may lie.
+        highest: the strongest window.
+        right: the last window in whose middle the step may lie.
+        window: the window whose middle divides the values within the bounds best.
+        open_end: true when a side of the strongest window has no weaker one, so that more data may move the step.
     """
 
     area: Area
     left: int
     highest: int
     right: int
-    place: int
+    window: int
     open_end: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """Hold the comparison of a finding with the data since the finding before."""
+    """The comparison of a step with the data since the step before."""
 
     kind: Kind
     value: float
@@ -81,18 +88,18 @@ def _relative(before: Floats, after: Floats, *, compatible: bool) -> float:
 
 
 def _in_deviations(distance: float, sample: Floats, floor: float) -> float:
-    """Return ``distance`` in standard deviations of ``sample``, of which none is below ``floor``."""
+    """Return ``distance`` in standard deviations of ``sample``, or in ``floor`` where that is larger."""
     if sample.size < 2 or distance == 0:
         return 0.0
-    unit = power_of_two(np.asarray(sample, dtype=np.float64))
+    unit = safe_unit(np.asarray(sample, dtype=np.float64))
     spread = max(float((sample / unit).std(ddof=1)) * unit, floor)
-    return float(settled(np.asarray(distance / spread))) if spread > 0 else math.inf
+    return float(round_for_ties(np.asarray(distance / spread))) if spread > 0 else math.inf
 
 
 def single_point_stands_out(
     point: float, baseline: Floats, kind: Kind, bound: float, *, floor: float, compatible: bool = False
 ) -> bool:
-    """Say whether one value is a step away from ``baseline`` by the same measure as the windows.
+    """Return whether one value is a step away from ``baseline`` by the same measure as the windows.
 
     Kinds that need two samples fall back to Cohen's d of at least 2, with the spread of the baseline.
     """
@@ -111,30 +118,30 @@ def single_point_stands_out(
 
 
 def _stands_out(point: float, baseline: Floats, rule: Rule, *, floor: float, compatible: bool) -> bool:
-    if isinstance(rule, Simple):
+    if isinstance(rule, SimpleRule):
         return single_point_stands_out(point, baseline, rule.kind, rule.bound, floor=floor, compatible=compatible)
     parts = (_stands_out(point, baseline, part, floor=floor, compatible=compatible) for part in rule.rules)
     return all(parts) if rule.operator == "and" else any(parts)
 
 
-def _common_leaf(judged: Judged, area: Area) -> int:
-    """Return the leaf that measures the whole area: one that moved in every window, the highest of priority."""
+def _common_fit(result: RuleResult, area: Area) -> int:
+    """Return the index of the fit that measures the whole area: one that moved in every window, by priority."""
     within = slice(area.first, area.last + 1)
-    leaves = range(len(judged.fits))
-    everywhere = [leaf for leaf in leaves if judged.fits[leaf].movement[within].all()]
-    return max(everywhere or leaves, key=lambda leaf: (PRIORITY[judged.fits[leaf].kind], -leaf))
+    fits = range(len(result.fits))
+    everywhere = [fit for fit in fits if result.fits[fit].movement[within].all()]
+    return max(everywhere or fits, key=lambda fit: (PRIORITY[result.fits[fit].kind], -fit))
 
 
-def strengths(judged: Judged, leaf: int) -> NDArray[np.float64]:
-    """Return how strong each window is by one leaf of the rule, larger being stronger."""
-    fit = judged.fits[leaf]
+def strengths(result: RuleResult, index: int) -> NDArray[np.float64]:
+    """Return how strong each window is by the fit at ``index``, larger being stronger."""
+    fit = result.fits[index]
     value = np.asarray(fit.value, dtype=np.float64)
     strength = 1 - value if fit.kind == "mann_whitney_u" else np.abs(value)
-    return np.where(fit.judged & ~np.isnan(strength), strength, -np.inf)
+    return np.where(fit.defined & ~np.isnan(strength), strength, -np.inf)
 
 
 def _is_open(strength: NDArray[np.float64], highest: int) -> bool:
-    """Say whether going from ``highest`` to either side never meets a weaker window."""
+    """Return whether a side of ``highest`` has no weaker window before a stronger one."""
     if strength.size == 1:
         return False
     top = strength[highest]
@@ -146,68 +153,74 @@ def _is_open(strength: NDArray[np.float64], highest: int) -> bool:
     return False
 
 
-def _best_division(windows: NDArray[np.floating], left: int, right: int, turning: int) -> int:
+def _best_division(windows: NDArray[np.floating], left: int, right: int, middle: int) -> int:
     """Return the window of ``left`` to ``right`` whose middle divides the ranks of their values best.
 
-    The strength of a window is flat near the step for the kinds that look at order or medians; the ranks
-    tell its place, and outliers count little. Where ranks tie, the values decide.
+    The strength of a window is flat near the step for kinds that look at order or medians. Ranks locate the step, and
+    outliers have little weight. Where ranks tie, the values decide.
     """
     if left == right:
         return left
+    # All values of the windows from left to right: the first window whole, and the last value of each of the others.
     span = np.concatenate([windows[left], windows[left + 1 : right + 1, -1]])
     _, inverse, counts = np.unique(span, return_inverse=True, return_counts=True)
+    # Mid-ranks, and a trace of the values so that ties are broken.
     ranks = (np.cumsum(counts) - (counts - 1) / 2.0)[inverse]
     width = float(np.ptp(span))
     if width > 0:
         ranks += _TIE_BREAK * (span - span.min()) / width
-    sizes = np.arange(turning, turning + right - left + 1)
+    # The between-group sum of squares of the ranks, up to a constant, for each division of the span.
+    sizes = np.arange(middle, middle + right - left + 1)
     before = np.cumsum(ranks)[sizes - 1]
     distance = before - sizes * ranks.mean()
-    return left + int(np.argmax(settled(distance**2 / (sizes * (span.size - sizes)))))
+    return left + int(np.argmax(round_for_ties(distance**2 / (sizes * (span.size - sizes)))))
 
 
-def find_bounds(
+def refine_windows(
     windows: NDArray[np.floating],
     rule: Rule,
-    judged: Judged,
+    result: RuleResult,
     movement: NDArray[np.int8],
     *,
     longest: int,
     floor: float,
     compatible: bool,
-) -> list[Finding]:
-    """Join the windows that agree into findings with bounds.
+) -> list[RefinedStep]:
+    """Join the windows that agree into steps with bounds.
 
-    ``windows`` are consecutive and ``judged`` by ``rule``; ``movement`` is 0 for those that do not count
-    (uninteresting, or of the unwanted direction). The bounds reach from the outermost local peaks of strength
-    outwards as long as the points there belong neither to the level before nor to the level after. An area of
-    more than ``longest`` windows becomes several findings.
+    ``windows`` are consecutive, and ``result`` is what ``rule`` found in them; ``movement`` is 0 for those that do not
+    count, because the rule does not hold or the direction is not asked for. The bounds reach from the outermost local
+    peaks of strength outwards, as long as the values there belong neither to the level before nor to the level after.
+    An area of more than ``longest`` windows becomes several steps.
     """
-    found: list[Finding] = []
-    turning = judged.fits[0].turning
-    for area in areas(movement, longest, compatible=compatible):
-        strength = strengths(judged, _common_leaf(judged, area))
+    steps: list[RefinedStep] = []
+    middle = result.fits[0].middle
+    for area in join_areas(movement, longest, compatible=compatible):
+        # Strength: the peaks inside the area.
+        strength = strengths(result, _common_fit(result, area))
         peaks = find_peaks(strength[area.first : area.last + 1])
         highest = area.first + peaks.highest
-        before, after = windows[area.first, :turning], windows[area.last, turning:]
+        # Bounds: from the outermost peaks outwards, while the next value stands out from the level on its side.
+        before, after = windows[area.first, :middle], windows[area.last, middle:]
         left, right = area.first + peaks.left, area.first + peaks.right
         while left > area.first and _stands_out(
-            float(windows[left - 1, turning]), before, rule, floor=floor, compatible=compatible
+            float(windows[left - 1, middle]), before, rule, floor=floor, compatible=compatible
         ):
             left -= 1
         while right < area.last and _stands_out(
-            float(windows[right + 1, turning - 1]), after, rule, floor=floor, compatible=compatible
+            float(windows[right + 1, middle - 1]), after, rule, floor=floor, compatible=compatible
         ):
             right += 1
-        place = highest if compatible else _best_division(windows, left, right, turning)
-        found.append(Finding(area, left, highest, right, place, _is_open(strength, highest)))
-    return found
+        # Place: the best division within the bounds.
+        window = highest if compatible else _best_division(windows, left, right, middle)
+        steps.append(RefinedStep(area, left, highest, right, window, _is_open(strength, highest)))
+    return steps
 
 
 def confirm(
     before: Floats, after: Floats, kind: Kind, bound: float, *, floor: float, compatible: bool = False
 ) -> Confirmation:
-    """Compare the data since the finding before with the level after a finding, both 1-D without missing values.
+    """Compare the data since the step before with the level after a step, both 1-D without missing values.
 
     ``absolute`` and ``percent`` keep their bound; every other kind becomes Cohen's d with the pooled
     deviation, of at most 1.2.
@@ -223,12 +236,12 @@ def confirm(
             least = floor if compatible else floor * abs(float(before.mean()))
             value, kind = pooled_cohen(before, after, least), "cohen"
     if not compatible:
-        value = float(settled(np.asarray(value)))
+        value = float(round_for_ties(np.asarray(value)))
     return Confirmation(kind, value, bound, abs(value) >= bound and not math.isnan(value))
 
 
-def confirmable(before: Floats, after: Floats, radius: int) -> tuple[Floats, Floats] | None:
-    """Return the two samples to compare, None where there are too few values for it."""
+def confirmation_samples(before: Floats, after: Floats, radius: int) -> tuple[Floats, Floats] | None:
+    """Return the two samples that a confirmation compares, None where there are too few values."""
     if before.size < max(radius, _FEWEST) or after.size < _FEWEST:
         return None
     return before[-_CONFIRM_LONGEST:], after

@@ -1,162 +1,192 @@
-"""What becomes of the windows of a step fit: which are steps, and what the others lack."""
+"""Decide which windows of a step fit are steps, and say of every other window what it lacks."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.methods.step_fit.refinement import Finding, Refiner, confirm, confirmable, find_bounds
+from knickpoint.detect.methods.step_fit.refinement import (
+    RefinedStep,
+    Refiner,
+    confirm,
+    confirmation_samples,
+    refine_windows,
+)
 from knickpoint.detect.window_fits.fit import IN_UNIT
-from knickpoint.detect.window_fits.rules import Judged, Rule, explain_window, leaves, scaled_rule
+from knickpoint.detect.window_fits.rules import Rule, RuleResult, explain_window, scaled_rule, simple_rules
 from knickpoint.model.step import Candidate, Check
 
-__all__ = ["Outcome", "Seen", "describe", "settle"]
+__all__ = ["Rejection", "SeriesWindows", "WindowDecisions", "decide_windows", "describe_windows"]
 
 _OPEN: Final = "no weaker window on both sides yet: more data may move the step"
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A series as a step fit sees it.
+class SeriesWindows:
+    """The windows of one series, with what the rule found in each.
 
-    ``rows`` are where its values come from. ``windows`` are consecutive, and ``judged`` by ``rule``; they and what
-    was judged count in ``unit``. ``wanted`` is the movement of each window, 0 where it does not count.
+    Attributes:
+        rows: the row of the series that each measured value comes from.
+        windows: consecutive windows of measured values, in ``unit``.
+        rule: the rule that was applied, with bounds in the unit of the series.
+        result: what the rule found, in ``unit``.
+        movement: that of ``result``, 0 where the direction is not asked for.
+        unit: what the values were divided by.
+        radius: measured values on each side of the middle.
+        floor: standard deviation below which there is no noise, a share of the level or absolute (``compatible``).
+        compatible: whether to decide as Skia Perf does.
     """
 
     rows: NDArray[np.int64]
     windows: NDArray[np.float64]
     rule: Rule
-    judged: Judged
-    wanted: NDArray[np.int8]
+    result: RuleResult
+    movement: NDArray[np.int8]
     unit: float
     radius: int
     floor: float
     compatible: bool
 
     @property
-    def turning(self) -> int:
+    def middle(self) -> int:
         """How many values of a window are before its middle."""
-        return self.judged.fits[0].turning
+        return self.result.fits[0].middle
 
-    def index(self, window: int) -> int:
+    def row(self, window: int) -> int:
         """Return the row at the middle of ``window``."""
-        return int(self.rows[window + self.turning])
+        return int(self.rows[window + self.middle])
 
     def checks(self, window: int) -> tuple[Check, ...]:
         """Return what the rule compared in ``window``."""
-        return explain_window(self.rule, self.judged, window, unit=self.unit)
+        return explain_window(self.rule, self.result, window, unit=self.unit)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of the windows: ``taken`` maps those that are steps to the evidence that this adds.
+class Rejection:
+    """Why a window is no step, in words and, beyond what the rule compared, in numbers."""
 
-    ``reasons`` says of others what speaks against them, and ``against`` says it in numbers.
+    reason: str
+    checks: tuple[Check, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WindowDecisions:
+    """What was decided about windows: ``accepted`` maps those that are steps to the evidence that this adds.
+
+    ``rejected`` are windows that the rule accepts and a refiner does not. The other windows are in neither.
     """
 
-    taken: dict[int, tuple[Check, ...]]
-    reasons: dict[int, str]
-    against: dict[int, tuple[Check, ...]]
-
-    def refuse(self, window: int, reason: str, *checks: Check) -> None:
-        """Note why ``window`` is no step."""
-        self.taken.pop(window, None)
-        self.reasons[window], self.against[window] = reason, checks
+    accepted: Mapping[int, tuple[Check, ...]]
+    rejected: Mapping[int, Rejection]
 
 
-def _bounds_of(finding: Finding, seen: Seen) -> tuple[Check, ...]:
+def _bounds_checks(step: RefinedStep, series: SeriesWindows) -> tuple[Check, ...]:
     return (
-        Check("earliest index", float(seen.index(finding.left))),
-        Check("latest index", float(seen.index(finding.right))),
-        Check("windows that agree", float(finding.area.last - finding.area.first + 1)),
+        Check("earliest index", float(series.row(step.left))),
+        Check("latest index", float(series.row(step.right))),
+        Check("windows that agree", float(step.area.last - step.area.first + 1)),
     )
 
 
-def _joined(findings: list[Finding], seen: Seen) -> Outcome:
-    """Take the place of each finding, and refuse the other windows of its area."""
-    outcome = Outcome({}, {}, {})
-    for finding in findings:
-        at = seen.index(finding.place)
-        for window in range(finding.area.first, finding.area.last + 1):
-            away = Check("commits to the best division", float(abs(seen.index(window) - at)), "<=", 0.0, passed=False)
-            if window != finding.place:
-                outcome.refuse(window, f"the step that this window sees lies at index {at}", away)
-        if finding.open_end and not seen.compatible:
+def _decide_areas(steps: Sequence[RefinedStep], series: SeriesWindows) -> WindowDecisions:
+    """Accept the window of each step, and reject the other windows of its area."""
+    accepted: dict[int, tuple[Check, ...]] = {}
+    rejected: dict[int, Rejection] = {}
+    for step in steps:
+        row = series.row(step.window)
+        for window in range(step.area.first, step.area.last + 1):
+            if window != step.window:
+                distance = float(abs(series.row(window) - row))
+                away = Check("commits to the best division", distance, "<=", 0.0, passed=False)
+                rejected[window] = Rejection(f"the step that this window sees lies at index {row}", (away,))
+        if step.open_end and not series.compatible:
             weaker = Check("weaker windows on both sides", 0.0, ">=", 1.0, passed=False)
-            outcome.refuse(finding.place, _OPEN, weaker, *_bounds_of(finding, seen))
+            rejected[step.window] = Rejection(_OPEN, (weaker, *_bounds_checks(step, series)))
         else:
-            outcome.taken[finding.place] = _bounds_of(finding, seen)
-    return outcome
+            accepted[step.window] = _bounds_checks(step, series)
+    return WindowDecisions(accepted, rejected)
 
 
-def _confirm(outcome: Outcome, findings: list[Finding], seen: Seen) -> None:
-    """Refuse the findings that the data since the finding before do not confirm."""
-    leaf = next(iter(leaves(seen.rule)))
-    turning = seen.turning
-    last: Finding | None = None
-    for finding in findings:
-        if finding.place not in outcome.taken:
+def _confirm_after(step: RefinedStep, previous: RefinedStep, series: SeriesWindows) -> Rejection | tuple[Check, ...]:
+    """Compare ``step`` with the data since the ``previous`` one: a rejection, or the evidence that it adds."""
+    if step.left - 1 <= previous.right:
+        apart = Check("values between the bounds", float(step.left - 1 - previous.right), ">", 0.0, passed=False)
+        return Rejection("its bounds overlap those of the step before", (apart,))
+    simple = next(simple_rules(series.rule))
+    if simple.kind == "const":
+        return ()
+    between = series.windows[previous.left : step.left, series.middle - 1]
+    samples = confirmation_samples(between, series.windows[step.area.last, series.middle :], series.radius)
+    if samples is None:
+        return ()
+    result = confirm(*samples, simple.kind, simple.bound, floor=series.floor, compatible=series.compatible)
+    unit = series.unit if result.kind in IN_UNIT else 1.0
+    name = f"{result.kind} against the data since the step before"
+    check = Check(name, abs(result.value) * unit, ">=", result.bound * unit, passed=result.passed)
+    if not result.passed:
+        return Rejection("the data since the step before do not confirm it", (check,))
+    return (check,)
+
+
+def _confirmed(decisions: WindowDecisions, steps: Sequence[RefinedStep], series: SeriesWindows) -> WindowDecisions:
+    """Reject the accepted windows that the data since the accepted step before do not confirm."""
+    accepted: dict[int, tuple[Check, ...]] = {}
+    rejected = dict(decisions.rejected)
+    previous: RefinedStep | None = None
+    for step in steps:
+        if step.window not in decisions.accepted:
             continue
-        if last is not None and finding.left - 1 <= last.right:
-            apart = Check("values between the bounds", float(finding.left - 1 - last.right), ">", 0.0, passed=False)
-            outcome.refuse(finding.place, "its bounds overlap those of the step before", apart)
+        confirmation = () if previous is None else _confirm_after(step, previous, series)
+        if isinstance(confirmation, Rejection):
+            rejected[step.window] = confirmation
             continue
-        if last is not None and leaf.kind != "const":
-            between = seen.windows[last.left : finding.left, turning - 1]
-            samples = confirmable(between, seen.windows[finding.area.last, turning:], seen.radius)
-            if samples is not None:
-                result = confirm(*samples, leaf.kind, leaf.bound, floor=seen.floor, compatible=seen.compatible)
-                unit = seen.unit if result.kind in IN_UNIT else 1.0
-                name = f"{result.kind} against the data since the step before"
-                check = Check(name, abs(result.value) * unit, ">=", result.bound * unit, passed=result.passed)
-                if not result.passed:
-                    outcome.refuse(finding.place, "the data since the step before do not confirm it", check)
-                    continue
-                outcome.taken[finding.place] += (check,)
-        last = finding
+        accepted[step.window] = decisions.accepted[step.window] + confirmation
+        previous = step
+    return WindowDecisions(accepted, rejected)
 
 
-def settle(seen: Seen, refiner: Refiner) -> Outcome:
+def decide_windows(series: SeriesWindows, refiner: Refiner) -> WindowDecisions:
     """Decide which windows are steps."""
     if refiner == "each":
-        return Outcome({int(window): () for window in np.flatnonzero(seen.wanted)}, {}, {})
-    findings = find_bounds(
-        seen.windows,
-        scaled_rule(seen.rule, seen.unit),
-        seen.judged,
-        seen.wanted,
-        longest=2 * seen.radius,
-        floor=seen.floor,
-        compatible=seen.compatible,
+        return WindowDecisions({int(window): () for window in np.flatnonzero(series.movement)}, {})
+    steps = refine_windows(
+        series.windows,
+        scaled_rule(series.rule, series.unit),
+        series.result,
+        series.movement,
+        longest=2 * series.radius,
+        floor=series.floor,
+        compatible=series.compatible,
     )
-    outcome = _joined(findings, seen)
-    if refiner == "confirmed":
-        _confirm(outcome, findings, seen)
-    return outcome
+    decisions = _decide_areas(steps, series)
+    return _confirmed(decisions, steps, series) if refiner == "confirmed" else decisions
 
 
-def _refusal(seen: Seen, outcome: Outcome, window: int) -> tuple[str, tuple[Check, ...]]:
-    """Return why ``window`` is no step, in words and, beyond what the rule compared, in numbers."""
-    if seen.judged.movement[window] == 0:
-        return ("the rule does not hold" if seen.judged.speaker[window] >= 0 else "too few values to judge"), ()
-    if seen.wanted[window] == 0:
+def _rejection(series: SeriesWindows, decisions: WindowDecisions, window: int) -> Rejection:
+    """Return why ``window``, which is not accepted, is no step."""
+    if series.result.movement[window] == 0:
+        return Rejection("the rule does not hold" if series.result.decisive[window] >= 0 else "too few values to judge")
+    if series.movement[window] == 0:
         wanted = Check("the wanted direction, 1 where it has it", 0.0, ">=", 1.0, passed=False)
-        return "the change has the other direction", (wanted,)
-    if window in outcome.reasons:
-        return outcome.reasons[window], outcome.against[window]
-    return _OPEN, (Check("calm windows on both sides", 0.0, ">=", 1.0, passed=False),)
+        return Rejection("the change has the other direction", (wanted,))
+    if window in decisions.rejected:
+        return decisions.rejected[window]
+    return Rejection(_OPEN, (Check("calm windows on both sides", 0.0, ">=", 1.0, passed=False),))
 
 
-def describe(seen: Seen, outcome: Outcome) -> tuple[Candidate, ...]:
+def describe_windows(series: SeriesWindows, decisions: WindowDecisions) -> tuple[Candidate, ...]:
     """Describe every window as a candidate."""
-    found: list[Candidate] = []
-    for window in range(len(seen.wanted)):
-        if window in outcome.taken:
-            reason, more = "", outcome.taken[window]
+    candidates: list[Candidate] = []
+    for window in range(len(series.movement)):
+        row, checks = series.row(window), series.checks(window)
+        if window in decisions.accepted:
+            candidates.append(Candidate(row, accepted=True, checks=checks + decisions.accepted[window]))
         else:
-            reason, more = _refusal(seen, outcome, window)
-        found.append(Candidate(seen.index(window), not reason, seen.checks(window) + more, reason))
-    return tuple(found)
+            rejection = _rejection(series, decisions, window)
+            checks += rejection.checks
+            candidates.append(Candidate(row, accepted=False, checks=checks, reason=rejection.reason))
+    return tuple(candidates)

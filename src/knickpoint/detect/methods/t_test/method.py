@@ -13,7 +13,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.measured_series import Series, power_of_two, read_series
+from knickpoint.detect.measured_series import MeasuredSeries, drop_missing, safe_unit
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.methods.t_test.windows import Scan, Weights, Windows, scan_commits, scan_values
 from knickpoint.detect.parameters import Value
@@ -117,7 +117,7 @@ def _candidate(scan: Scan, row: int, place: int, bounds: _Bounds, unit: float) -
     return Candidate(row, not reason, checks, reason)
 
 
-def _by_commit(series: Series, commits: tuple[int, ...]) -> tuple[list[NDArray[np.float64]], NDArray[np.int64]]:
+def _by_commit(series: MeasuredSeries, commits: tuple[int, ...]) -> tuple[list[NDArray[np.float64]], NDArray[np.int64]]:
     """Return the values of each commit that has some, and the row of the first of them."""
     if len(commits) != series.length:
         raise InputError(
@@ -182,8 +182,8 @@ def detect_t_test(
         "blame": blame,
         "commits": ",".join(map(str, commits)),
     }
-    series = read_series(values)
-    unit = power_of_two(series.values)
+    series = drop_missing(values)
+    unit = safe_unit(series.values)
     samples, rows = _by_commit(series, commits) if commits else ([], series.rows)
     if rows.size < 2:
         return Detection.nothing("t_test", parameters)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from knickpoint.detect.measured_series import Series, read_series
+from knickpoint.detect.measured_series import MeasuredSeries, drop_missing
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.methods.threshold.usual_changes import deviations_of
 from knickpoint.detect.parameters import Value
@@ -58,7 +58,7 @@ def _last_at_or_before(rows: NDArray[np.int64], wanted: NDArray[np.int64]) -> ND
 
 
 def _comparisons(
-    series: Series,
+    series: MeasuredSeries,
     *,
     previous: bool,
     ago: int,
@@ -257,7 +257,7 @@ def detect_threshold(
         "deviations": deviations,
         "confirm": confirm,
     }
-    series = read_series(values)
+    series = drop_missing(values)
     comparisons = _comparisons(
         series, previous=previous, ago=ago, releases=releases, times=times, age=age, trailing=trailing
     )

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.measured_series import power_of_two
+from knickpoint.detect.measured_series import safe_unit
 
 __all__ = ["deviations_of", "usual_deviations"]
 
@@ -36,5 +36,5 @@ def usual_deviations(changes: Floats) -> Floats:
 
 def deviations_of(values: Floats, before: Floats) -> Floats:
     """Return the usual deviations of the changes from ``before`` (``nan`` where there is none) to ``values``."""
-    unit = power_of_two(values)
+    unit = safe_unit(values)
     return usual_deviations(values / unit - before / unit)
