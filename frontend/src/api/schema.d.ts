@@ -918,7 +918,7 @@ export interface components {
         };
         /**
          * Direction
-         * @description Say whether a change is bad or good news, or that nobody told which is better.
+         * @description Say whether a change is bad or good news, or that it is unknown which is better.
          * @enum {string}
          */
         Direction: "regression" | "improvement" | "unknown";

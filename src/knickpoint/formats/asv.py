@@ -63,7 +63,7 @@ def fits(file: FileContent) -> bool:
 
 
 def read(file: FileContent) -> Parsed:
-    """Read one run; ``benchmarks.json``, where it is at hand, tells names of params and units of trackers.
+    """Read one run; ``benchmarks.json``, where it is at hand, gives names of params and units of trackers.
 
     Null is a failure and NaN a skip, as asv has it. Machine, Python and requirements are part of the series.
     """
@@ -109,7 +109,7 @@ def _series(root: Node) -> dict[str, str]:
 
 
 def _columns(root: Node, node: Node) -> dict[str, Node]:
-    """Return what is told of one benchmark by column name, whatever the version of the file."""
+    """Return the entry of one benchmark by column name, whatever the version of the file."""
     if isinstance(node.value, list):
         given = root.maybe("result_columns")
         names = [column.text() for column in given.elements()] if given is not None else list(_COLUMNS)
@@ -152,8 +152,8 @@ def _add(rows: Rows, common: dict[str, str], name: str, columns: dict[str, Node]
             }
             samples = cells.get("samples")
             summary = {
-                told: cell.number(name)
-                for column, told in _SUMMARY.items()
+                statistic: cell.number(name)
+                for column, statistic in _SUMMARY.items()
                 if (cell := cells.get(column)) is not None and cell.is_number()
             }
             with rows.failing(named):
@@ -171,8 +171,8 @@ def _combinations(given: Node | None, described: Node | None) -> list[dict[str, 
     lists = (
         [[value.word() for value in values.elements()] for values in given.elements()] if given and given.value else []
     )
-    told = described.maybe("param_names") if described is not None else None
-    names = [name.word() for name in told.elements()] if told is not None else []
+    declared = described.maybe("param_names") if described is not None else None
+    names = [name.word() for name in declared.elements()] if declared is not None else []
     names += [_NAMES_UNKNOWN.format(number) for number in range(len(names) + 1, len(lists) + 1)]
     return [
         {name: value.strip("'\"") or value for name, value in zip(names, values, strict=False)}

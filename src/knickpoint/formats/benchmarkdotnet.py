@@ -42,7 +42,7 @@ def read(file: FileContent) -> Parsed:
 
 
 def _named(benchmarks: list[Node]) -> list[dict[str, str]]:
-    """Return the params of each; where long parameters were shortened until two are the same, the full name tells."""
+    """Return the params of each; where shortened parameters coincide, those of the full names."""
     found = [_params(benchmark) for benchmark in benchmarks]
     names: dict[tuple[tuple[str, str], ...], set[str]] = {}
     for params, benchmark in zip(found, benchmarks, strict=True):
@@ -96,8 +96,8 @@ def _add(rows: Rows, params: dict[str, str], benchmark: Node) -> None:
 
 def _add_metric(rows: Rows, params: dict[str, str], metric: Node) -> None:
     descriptor = metric["Descriptor"]
-    told = descriptor.maybe("TheGreaterTheBetter")
-    better = Better.UNKNOWN if told is None else Better.HIGHER if told.value is True else Better.LOWER
+    greater = descriptor.maybe("TheGreaterTheBetter")
+    better = Better.UNKNOWN if greater is None else Better.HIGHER if greater.value is True else Better.LOWER
     named = {**params, "metric": descriptor["Id"].text()}
     if named["metric"] == "Allocated Memory":
         return

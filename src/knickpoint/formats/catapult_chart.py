@@ -34,7 +34,7 @@ def fits(file: FileContent) -> bool:
 
 
 def read(file: FileContent) -> Parsed:
-    """Read one run: a series for every chart and trace; the trace ``summary`` is the chart's own.
+    """Read one run: a series for every chart and trace; the trace ``summary`` is that of the chart itself.
 
     Histograms hold counts by bucket, not values, so they stay out, with a warning.
     """

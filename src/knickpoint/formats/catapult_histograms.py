@@ -48,7 +48,7 @@ def _is_histogram(entry: dict[str, object]) -> bool:
 def read(file: FileContent) -> Parsed:
     """Read one run: the sample values of each histogram, else its mean, smallest and largest value.
 
-    Master, bot, benchmark and story, which the diagnostics tell, are params.
+    The master, bot, benchmark and story of the diagnostics are params.
     """
     entries = list(Node(file.json).elements())
     shared = {entry.words("guid"): entry for entry in entries if "type" in entry and "guid" in entry}
@@ -57,20 +57,22 @@ def read(file: FileContent) -> Parsed:
     for entry in entries:
         if "type" in entry:
             continue
-        told = dict(_diagnostics(entry, shared))
-        _add(rows, entry, told)
+        diagnostics = dict(_diagnostics(entry, shared))
+        _add(rows, entry, diagnostics)
         revision = revision or next(
-            (name for key in _REVISIONS if told.get(key) and (name := commit_name(told[key][0]))), ""
+            (name for key in _REVISIONS if diagnostics.get(key) and (name := commit_name(diagnostics[key][0]))), ""
         )
-        revisions.update({name: values[0] for name, values in told.items() if name.endswith("Revisions") and values})
+        revisions.update(
+            {name: values[0] for name, values in diagnostics.items() if name.endswith("Revisions") and values}
+        )
         environment.update(
             {
                 name: " ".join(values)
-                for name, values in told.items()
+                for name, values in diagnostics.items()
                 if name in ("osNames", "architectures", "deviceIds")
             }
         )
-        start = start or (told.get("benchmarkStart") or [""])[0]
+        start = start or (diagnostics.get("benchmarkStart") or [""])[0]
     run = RunReport(
         rows.table(), revision=revision, time=read_moment(start), environment=environment, revisions=revisions
     )
@@ -92,14 +94,14 @@ def _diagnostics(entry: Node, shared: dict[str, Node]) -> Iterator[tuple[str, li
             yield name, [diagnostic.words("min")]
 
 
-def _add(rows: Rows, entry: Node, told: dict[str, list[str]]) -> None:
+def _add(rows: Rows, entry: Node, diagnostics: dict[str, list[str]]) -> None:
     name = entry["name"].text()
     unit, better = entry["unit"].text(), Better.UNKNOWN
     for ending, direction in _DIRECTIONS.items():
         if unit.endswith(ending):
             unit, better = unit.removesuffix(ending), direction
     unit = _UNITS.get(unit, unit)
-    params = {param: " ".join(told[name_]) for name_, param in _SERIES.items() if told.get(name_)}
+    params = {param: " ".join(diagnostics[name_]) for name_, param in _SERIES.items() if diagnostics.get(name_)}
     params["metric"] = name
     samples = entry.maybe("sampleValues")
     if samples is not None and samples.value:

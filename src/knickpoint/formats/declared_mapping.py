@@ -34,7 +34,7 @@ _BETTER: Final = {"higher": Better.HIGHER, "lower": Better.LOWER, "": Better.UNK
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A place in the document: its node, its own name, and the place that it was reached through."""
+    """A place in the document: its node, its name, and the place that it was reached through."""
 
     node: Node
     name: str = ""
@@ -55,7 +55,7 @@ def read_mapped(data: bytes, mapping: bytes, *, name: str = "") -> Parsed:
         for place in _each(root, result.get("each", ""), where):
             _add(rows, place, result, where)
     run = declared.get("run", {})
-    told = {
+    facts = {
         option: _text(root, run.get(option, ""), "mapping, run") for option in _RUN_OPTIONS - {"environment", "links"}
     }
     groups = {
@@ -68,14 +68,14 @@ def read_mapped(data: bytes, mapping: bytes, *, name: str = "") -> Parsed:
     }
     report = RunReport(
         rows.table(),
-        revision=commit_name(told["revision"]),
-        branch=told["branch"],
-        identity=told["identity"],
-        time=read_moment(told["time"]),
+        revision=commit_name(facts["revision"]),
+        branch=facts["branch"],
+        identity=facts["identity"],
+        time=read_moment(facts["time"]),
         environment=groups["environment"],
         links=groups["links"],
     )
-    return Report(str(declared.get("name", "mapping")), (report,), (), told["repository"]), ()
+    return Report(str(declared.get("name", "mapping")), (report,), (), facts["repository"]), ()
 
 
 def _load(mapping: bytes) -> dict[str, Any]:
@@ -120,10 +120,10 @@ def _add(rows: Rows, place: _Found, result: Mapping[str, Any], where: str) -> No
             where=f"{where}, at {place.node.path or 'the root'}",
             remedy="Correct the path, or write optional = true.",
         )
-    told = _text(place, result.get("better", ""), where)
-    better = _BETTER.get(told.lower())
+    direction = _text(place, result.get("better", ""), where)
+    better = _BETTER.get(direction.lower())
     if better is None:
-        raise FormatError(f"{told!r} is no direction", where=where, remedy="Let better be =lower or =higher.")
+        raise FormatError(f"{direction!r} is no direction", where=where, remedy='Write "=lower" or "=higher".')
     unit = _text(place, result.get("unit", ""), where)
     with rows.failing(params):
         samples: list[float] = []

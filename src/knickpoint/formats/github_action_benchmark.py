@@ -148,7 +148,7 @@ def _direction(tool: str, unit: str) -> Better:
 
 
 def _spread(text: str) -> tuple[dict[str, float], str]:
-    """Return the spread that ``range`` tells as a number, and what of it is no number."""
+    """Return the spread in ``range`` as a number, and the text that is no number."""
     words = text.strip()
     found = _SPREAD.fullmatch(words) if len(words) <= _LONGEST_SPREAD else None
     number = found["number"].replace(",", "") if found else ""

@@ -185,7 +185,7 @@ def _processors(lines: list[_Line]) -> dict[str, set[str]]:
 
 
 def _varying(lines: list[_Line], processors: dict[str, set[str]]) -> tuple[str, ...]:
-    """Return the keys of which one benchmark has several values at one commit: they tell series apart."""
+    """Return the keys of which one benchmark has several values at one commit: they distinguish series."""
     seen: dict[tuple[str, str, str], set[str]] = {}
     known = {*_SERIES_CONFIG, *_REVISION, *_TIME, "branch", "cpu"}
     keys = {key for line in lines for key in line.config} - known

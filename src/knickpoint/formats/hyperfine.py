@@ -47,8 +47,10 @@ def _add(rows: Rows, params: dict[str, str], result: Node) -> None:
     codes = result.maybe("exit_codes")
     wrong = [code.value for code in codes.elements() if code.value != 0] if codes is not None else []
     if wrong:
-        said = "a signal" if wrong[0] is None else f"exit code {wrong[0]}"
-        rows.fail(timed, f"{len(wrong)} of {len(list(codes.elements())) if codes else 0} executions ended with {said}")
+        ending = "a signal" if wrong[0] is None else f"exit code {wrong[0]}"
+        rows.fail(
+            timed, f"{len(wrong)} of {len(list(codes.elements())) if codes else 0} executions ended with {ending}"
+        )
         return
     times = result.maybe("times")
     if times is not None and times.value:

@@ -56,7 +56,7 @@ def read(file: FileContent) -> Parsed:
         secondary = entry.maybe("secondaryMetrics")
         for metric, node in secondary.members() if secondary is not None else ():
             plain = metric.lstrip("·+")
-            if _told(node.maybe("score")):
+            if _has_number(node.maybe("score")):
                 better = Better.LOWER if plain.startswith(_COSTS) else _direction(node.words("scoreUnit"))
                 _add(rows, {**params, "metric": plain}, node, name, better)
         environment.update({fact: text for fact in _FACTS if (text := entry.words(fact))})
@@ -72,7 +72,7 @@ def _add(
     rows: Rows, params: dict[str, str], metric: Node, name: str, better: Better, *, forks: Node | None = None
 ) -> None:
     unit = metric.words("scoreUnit")
-    if not _told(metric.maybe("score")):
+    if not _has_number(metric.maybe("score")):
         rows.fail(params, "JMH has no score: NaN" if "score" in metric else "JMH has no score")
         return
     summary = metric.finite({"scoreError": "score_error"})
@@ -84,7 +84,7 @@ def _add(
             rows.add(params, (percentiles["50.0"].number(name),), unit, better, summary=summary)
         others = {"mean": metric["score"]}
         for percent, node in percentiles.members():
-            if percent != "50.0" and _told(node):
+            if percent != "50.0" and _has_number(node):
                 others[_PERCENTILES.get(percent) or f"p{percent.removesuffix('.0')}"] = node
         for stat, node in others.items():
             with rows.failing({**params, "stat": stat}):
@@ -99,5 +99,5 @@ def _add(
         )
 
 
-def _told(node: Node | None) -> bool:
+def _has_number(node: Node | None) -> bool:
     return node is not None and node.value != "NaN"

@@ -70,9 +70,9 @@ def _add(rows: Rows, params: dict[str, str], test: Node) -> None:
         text = isinstance(node.value, str) or node.value is None
         if metric == "name" or metric.endswith("_status") or (text and metric not in _MEASURES):
             continue
-        said = _outcome(test.value.get(f"{metric}_status", 0)) if isinstance(test.value, dict) else ""
-        if said:
-            (rows.skip if said == "not run" else rows.fail)(named, said)
+        failure = _outcome(test.value.get(f"{metric}_status", 0)) if isinstance(test.value, dict) else ""
+        if failure:
+            (rows.skip if failure == "not run" else rows.fail)(named, failure)
             continue
         better = Better.HIGHER if metric in _HIGHER else Better.LOWER if metric in _UNITS else Better.UNKNOWN
         with rows.failing(named):

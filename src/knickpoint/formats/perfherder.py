@@ -30,7 +30,7 @@ def fits(file: FileContent) -> bool:
 
 
 def read(file: FileContent) -> Parsed:
-    """Read one run: a series for each suite with a value of its own, and for each subtest.
+    """Read one run: a series for each suite that has a value, and for each subtest.
 
     Lower is better unless the file says otherwise. Options are part of the series, tags are not.
     """

@@ -33,7 +33,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         title="Bencher Metric Format",
         suffixes=(".json",),
         verified="",
-        note="units of Bencher's own measures only; others are kept on its server",
+        note="units of Bencher's built-in measures only; others are kept on its server",
         module="knickpoint.formats.bencher",
     ),
     Format(
@@ -89,7 +89,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         name="csv",
         title="CSV or TSV, long or wide",
         suffixes=(".csv", ".tsv", ".txt"),
-        verified="columns of our own choosing; a published table of 281 series",
+        verified="columns as the guide lists them; a published table of 281 series",
         note="long with a column value, wide without; the guide lists what columns mean",
         module="knickpoint.formats.delimited",
     ),
@@ -98,7 +98,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         title="github-action-benchmark: custom entries, or a whole data.js history",
         suffixes=(".js", ".json"),
         verified="histories that the action published from 2020 to 2026",
-        note="a history brings its commits along; the tool tells the direction",
+        note="a history brings its commits along; the tool gives the direction",
         module="knickpoint.formats.github_action_benchmark",
     ),
     Format(

@@ -50,7 +50,7 @@ def read(file: FileContent) -> Parsed:
             Problem(
                 f"these are results of patch {environment['issue']}, not of commit {revision[:12]} alone",
                 where="issue",
-                remedy="Import them on a branch of their own with --branch.",
+                remedy="Import them on a separate branch with --branch.",
                 severity=Severity.WARNING,
             )
         )
@@ -92,9 +92,9 @@ def skia_unit(params: Mapping[str, str], group: str = "") -> str:
 
 def skia_better(params: Mapping[str, str], unit: str) -> Better:
     """Return the direction that ``params`` say, else that of the metric's name and the unit."""
-    told = _DIRECTIONS.get(params.get("improvement_direction", ""))
-    if told is not None:
-        return told
+    direction = _DIRECTIONS.get(params.get("improvement_direction", ""))
+    if direction is not None:
+        return direction
     written = params.get("units") or params.get("unit") or ""
     for suffix, better in _SUFFIXES.items():
         if written.endswith(suffix):
@@ -107,8 +107,8 @@ def careful_table(root: Node, common: dict[str, str]) -> ResultTable:
     rows = Rows()
     results = root.maybe("results")
     for result in results.elements() if results is not None else ():
-        own = result.maybe("key")
-        params = {**common, **({name: node.text() for name, node in own.members()} if own is not None else {})}
+        key = result.maybe("key")
+        params = {**common, **({name: node.text() for name, node in key.members()} if key is not None else {})}
         measurements = result.maybe("measurements")
         if measurements is None or not measurements.value:
             unit = skia_unit(params)

@@ -22,7 +22,7 @@ from knickpoint.model.unit import Better
 __all__ = ["Traits", "quick_table"]
 
 _TELLING: Final = ("unit", "units", "improvement_direction", "metric")
-"""Params that tell unit or direction of a result."""
+"""Params that hold the unit or the direction of a result."""
 _BETTERS: Final = {better: code for code, better in enumerate(Better)}
 _NEEDS_ENCODING: Final = ("%", ",", "=")
 
@@ -110,9 +110,9 @@ class _Filling:
             found: list[list[dict[str, Any]]] = list(map(itemgetter(group), measurements))
             singles = list(chain.from_iterable(found))
             self._add_links(singles)
-            own = {name: column for name, column in columns.items() if name != group}
+            params = {name: column for name, column in columns.items() if name != group}
             texts = self._checked(list(map(itemgetter("value"), singles)))
-            self._add_group(own, group, texts, list(map(len, found)), list(map(itemgetter("measurement"), singles)))
+            self._add_group(params, group, texts, list(map(len, found)), list(map(itemgetter("measurement"), singles)))
 
     def _add_links(self, singles: list[dict[str, Any]]) -> None:
         if max(map(len, singles), default=0) > 2:
@@ -121,45 +121,45 @@ class _Filling:
                     self._links[index] = {name: str(url) for name, url in links.items()}
 
     def _add(self, columns: dict[str, list[str]], values: list[object]) -> None:
-        """Add results with one value each, whose own params are ``columns``."""
+        """Add results with one value each, whose params beside the group's are ``columns``."""
         names = sorted({*self._common, *columns})
         if not names:
             raise KeyError("a result without params")
         self._keys.extend(self._written(names, columns, ",", "", len(values)))
-        self._codes.extend(self._told(columns, "", len(values)))
+        self._codes.extend(self._trait_codes(columns, "", len(values)))
         self._values.extend(values)
 
     def _add_group(
         self, columns: dict[str, list[str]], group: str, texts: list[str], counts: list[int], values: list[object]
     ) -> None:
-        """Add results of which each has ``counts`` values in ``group``, that ``texts`` tell apart."""
+        """Add results of which each has ``counts`` values in ``group``, distinguished by ``texts``."""
         names = sorted({*self._common, *columns, group})
         place = names.index(group)
         heads = self._written(names[:place], columns, ",", f"{encode_key({group: 'x'})[1:-2]}", len(counts))
         tails = self._written(names[place + 1 :], columns, ",", "", len(counts))
         each = (chain.from_iterable(map(repeat, parts, counts)) for parts in (heads, tails))
         self._keys.extend(map("".join, zip(next(each), texts, next(each), strict=True)))
-        self._codes.extend(chain.from_iterable(map(repeat, self._told(columns, group, len(counts)), counts)))
+        self._codes.extend(chain.from_iterable(map(repeat, self._trait_codes(columns, group, len(counts)), counts)))
         self._values.extend(values)
 
-    def _told(self, columns: dict[str, list[str]], group: str, count: int) -> Iterable[int]:
+    def _trait_codes(self, columns: dict[str, list[str]], group: str, count: int) -> Iterable[int]:
         """Return the codes of unit and direction of ``count`` results."""
-        telling = [name for name in _TELLING if name in columns]
-        if not telling:
+        deciding = [name for name in _TELLING if name in columns]
+        if not deciding:
             return repeat(self._code({}, group), count)
-        if len(telling) == 1:
-            told = columns[telling[0]]
-            single = {text: self._code({telling[0]: text}, group) for text in set(told)}
-            return map(single.__getitem__, told)
-        several = list(zip(*(columns[name] for name in telling), strict=True))
-        codes = {each: self._code(dict(zip(telling, each, strict=True)), group) for each in set(several)}
+        if len(deciding) == 1:
+            texts = columns[deciding[0]]
+            single = {text: self._code({deciding[0]: text}, group) for text in set(texts)}
+            return map(single.__getitem__, texts)
+        several = list(zip(*(columns[name] for name in deciding), strict=True))
+        codes = {each: self._code(dict(zip(deciding, each, strict=True)), group) for each in set(several)}
         return map(codes.__getitem__, several)
 
-    def _code(self, own: dict[str, str], group: str) -> int:
-        trait = (group, *chain.from_iterable(own.items()))
+    def _code(self, params: dict[str, str], group: str) -> int:
+        trait = (group, *chain.from_iterable(params.items()))
         code = self._known.get(trait)
         if code is None:
-            unit, better = self._traits({**self._common, **own}, group)
+            unit, better = self._traits({**self._common, **params}, group)
             code = self._known[trait] = len(self._unit_codes)
             self._unit_codes.append(self._units.setdefault(unit, len(self._units)))
             self._better_codes.append(_BETTERS[better])

@@ -48,8 +48,8 @@ def read(file: FileContent) -> Parsed:
             problems.extend(_add(rows, {**common, "test": test, "config": config}, metrics))
     issue = root.words("issue")
     if issue:
-        said = f"these are results of patch {issue}, not of the commit alone"
-        problems.append(Problem(said, "issue", "Import them on a branch of their own with --branch.", Severity.WARNING))
+        message = f"these are results of patch {issue}, not of the commit alone"
+        problems.append(Problem(message, "issue", "Import them on a separate branch with --branch.", Severity.WARNING))
     environment = {name: text for name in ("issue", "patchset", "source") if (text := root.words(name))}
     run = RunReport(rows.table(), revision=root.words("gitHash"), environment=environment)
     return Report(_NAME, (run,)), tuple(problems)
@@ -58,11 +58,11 @@ def read(file: FileContent) -> Parsed:
 def _add(rows: Rows, params: dict[str, str], metrics: Node) -> list[Problem]:
     """Add the metrics of a test and configuration; samples that are no numbers are left out, with a warning."""
     problems: list[Problem] = []
-    own = metrics.maybe("options")
-    if own is not None:
+    options = metrics.maybe("options")
+    if options is not None:
         params |= {
             name: node.value
-            for name, node in own.members()
+            for name, node in options.members()
             if isinstance(node.value, str) and not name.startswith("GL_")
         }
     samples = metrics.maybe("samples")
@@ -92,8 +92,8 @@ def _add_metric(rows: Rows, params: dict[str, str], value: float, samples: Node 
     rows.add(params, numbers or (value,), "ms", summary={"value": value})
     if len(numbers) == len(elements):
         return []
-    said = f"{len(elements) - len(numbers)} of {len(elements)} samples are no numbers and were left out"
-    return [Problem(said, samples.path, "Look at the run that wrote them.", Severity.WARNING)]
+    message = f"{len(elements) - len(numbers)} of {len(elements)} samples are no numbers and were left out"
+    return [Problem(message, samples.path, "Look at the run that wrote them.", Severity.WARNING)]
 
 
 @lru_cache(maxsize=4096)

@@ -73,7 +73,7 @@ def read_report(
 
 
 def read_found(data: bytes, *, name: str = "", companions: Mapping[str, bytes] | None = None) -> Parsed | None:
-    """Return what a file says that nobody named: it was met in a folder; None where it is nobody's results.
+    """Return the report in a file that was found in a folder, not named by a user; None where the file holds no results.
 
     Those are files that no format fits, and those that tools leave beside results (:func:`companion_of`). JSON
     that breaks off may have been results, and is refused.
@@ -170,7 +170,7 @@ def _only(file: FileContent) -> Format:
         "no format fits this file",
         where=file.name,
         remedy="Say which it is with --as; knick import --list shows them all, "
-        "and the guide on formats tells how to map any other JSON.",
+        "and the guide on formats explains how to map any other JSON.",
     )
 
 

@@ -43,8 +43,10 @@ def _has_benchmarks(file: dict[str, object]) -> bool:
     tests = file.get("assertionResults")
     if not isinstance(tests, list):
         return False
-    told = [test["benchmarks"] for test in tests if isinstance(test, dict) and isinstance(test.get("benchmarks"), list)]
-    return any(told) or (bool(told) and _BENCH_FILE.search(str(file.get("name"))) is not None)
+    listed = [
+        test["benchmarks"] for test in tests if isinstance(test, dict) and isinstance(test.get("benchmarks"), list)
+    ]
+    return any(listed) or (bool(listed) and _BENCH_FILE.search(str(file.get("name"))) is not None)
 
 
 def read(file: FileContent) -> Parsed:
@@ -81,14 +83,16 @@ def _read_reported(rows: Rows, files: Sequence[Node]) -> None:
                         _add(rows, {**params, "benchmark": task["name"].text()}, task["latency"], "p50")
             params = {"benchmark": test.words("title"), "suite": " > ".join(suite)}
             if status == "failed":
-                told = test.maybe("failureMessages")
-                rows.fail(params, "".join(message.word() for message in told.elements()) if told is not None else "")
+                failures = test.maybe("failureMessages")
+                rows.fail(
+                    params, "".join(message.word() for message in failures.elements()) if failures is not None else ""
+                )
             elif status in _SKIPPED:
                 rows.skip(params)
 
 
 def _short_names(paths: Sequence[str]) -> list[str]:
-    """Return the last parts of ``paths``, as many as tell them apart: where a file lies differs between machines."""
+    """Return the last parts of ``paths``, as many as distinguish them: where a file lies differs between machines."""
     parts = [path.split("/") for path in paths]
     for length in range(1, max(map(len, parts), default=0) + 1):
         short = ["/".join(path[-length:]) for path in parts]

@@ -31,11 +31,11 @@ class Repository:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit as its repository, or a results file, tells it.
+    """A commit as its repository or a results file describes it.
 
     ``hash`` is the full hash, or the number a source uses instead. ``time`` is aware, UTC, ``NO_TIME`` where it
     is not known; it is shown, never used for order where a graph is known. ``parents`` are hashes, first parent
-    first, empty where unknown. ``number`` is the repository's own count of commits where it writes one into its messages.
+    first, empty where unknown. ``number`` is the count of commits that the repository writes into its messages, if it does.
     """
 
     hash: str
@@ -49,7 +49,7 @@ class Commit:
 
     @property
     def is_bare(self) -> bool:
-        """Whether nobody described it: its name is known from results, and its time is at best that of a run."""
+        """Whether it has no description: its name is known from results, and its time is at best that of a run."""
         return not (self.author or self.email or self.subject or self.parents)
 
     @property

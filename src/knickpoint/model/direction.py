@@ -15,7 +15,7 @@ __all__ = ["DirectionRule", "configured_better"]
 class DirectionRule:
     """Say which direction is better for the traces that ``query`` matches.
 
-    ``better`` is UNKNOWN where people said that neither is. ``repository`` is a name, "" for every repository.
+    ``better`` is UNKNOWN where the configuration says that neither is. ``repository`` is a name, "" for every repository.
     """
 
     query: Query

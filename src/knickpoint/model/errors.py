@@ -11,7 +11,7 @@
     ├── HistoryError          the commits: no repository, an unknown commit, two orders
     ├── StoreError            what is kept cannot be read or written
     │   ├── AbsentError       what an id stands for is not there
-    │   └── BusyError         somebody else is writing for longer than we waited
+    │   └── BusyError         another process writes for longer than the wait
     ├── ConfigError           knickpoint.toml or the environment of an instance
     │   └── PluginError       an installed package that adds a method or a format is broken
     └── ServiceError          a port, a server or a network peer that does not do its part

@@ -18,7 +18,7 @@ class Judgement:
     ``conditional`` is true where a finding rests on a single sample: measure again before acting on it. ``region``
     is the level that was compared with, None where there was none. ``level`` is the median of the ``samples`` new
     ones; ``size`` is how far it lies from ``centre``, the robust level of the region, and ``relative_size`` that over
-    |centre|. A level within ``low`` to ``high`` is what the region's own noise does. ``detectable`` is the smallest
+    |centre|. A level within ``low`` to ``high`` is what the noise of the region does. ``detectable`` is the smallest
     effect that this many samples would show in four cases of five, in the unit of the values; ``detectable_relative``
     is that over |centre|. Numbers that cannot be had are ``nan``. ``reason`` says in plain words what decided.
     """

@@ -122,8 +122,8 @@ class Params(Mapping[str, str]):
 
     def __getitem__(self, name: str) -> str:
         """Return the value of the param ``name``."""
-        for own, value in self.pairs:
-            if own == name:
+        for known, value in self.pairs:
+            if known == name:
                 return value
         raise KeyError(name)
 

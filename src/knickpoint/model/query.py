@@ -119,7 +119,7 @@ class Query:
         Raises:
             QueryError: there are too many regular expressions.
         """
-        patterns = sum(len(own.patterns) + len(own.refused_patterns) for own in conditions)
+        patterns = sum(len(term.patterns) + len(term.refused_patterns) for term in conditions)
         if patterns > _MOST_PATTERNS:
             raise QueryError(
                 f"the query has {patterns:,} regular expressions and wildcards",

@@ -50,7 +50,7 @@ class Condition(Enum):
 
 
 class Direction(Enum):
-    """Say whether a change is bad or good news, or that nobody told which is better."""
+    """Say whether a change is bad or good news, or that it is unknown which is better."""
 
     REGRESSION = "regression"
     IMPROVEMENT = "improvement"
@@ -213,7 +213,7 @@ class Transition(Enum):
 class KnownPoint:
     """What the identity rule needs to know of a change point.
 
-    ``anchor`` is where the point was when somebody last decided about its trace, None before that; a
+    ``anchor`` is where the point was when a person last decided about its trace, None before that; a
     decision holds for the step at that place, however the point moved in between.
     """
 

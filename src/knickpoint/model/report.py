@@ -50,7 +50,7 @@ class Result:
     ``better`` is UNKNOWN where neither the format nor the unit says; the user may always decide otherwise.
     ``message`` says why there is no value, or what the source adds in words to one that there is.
     ``summary`` holds what the source computed beside the value, by name (``stddev``, ``confidence_low``,
-    ``rounds``): it belongs to the point and makes no series. ``links`` are this result's own: name → URL.
+    ``rounds``): it belongs to the point and makes no series. ``links`` belong to this result: name → URL.
     """
 
     params: Mapping[str, str]
@@ -165,7 +165,7 @@ class ResultTable(Sequence[Result]):
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """One execution that made results, as the file tells it.
+    """One execution that made results, as its file describes it.
 
     Attributes:
         results: the results as columns.
@@ -177,7 +177,7 @@ class RunReport:
         environment: facts about machine, OS, compiler, runner.
         links: CI task, logs, profile: name → URL.
         revisions: other repositories taking part: name → revision.
-        unmeasured: results without a value that make no trace, as nobody ever measured them.
+        unmeasured: results without a value that make no trace, as they were never measured.
     """
 
     results: ResultTable
@@ -196,7 +196,7 @@ class RunReport:
 class Report:
     """What one results file says.
 
-    ``commits`` are those that the file itself describes, oldest first as far as the file tells the order.
+    ``commits`` are those that the file itself describes, oldest first as far as the file gives the order.
     ``repository`` is the URL or name that the file gives, "" if none.
     """
 

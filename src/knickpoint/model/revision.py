@@ -1,4 +1,4 @@
-"""Revisions: tell the name of a commit from what tools write where they know none."""
+"""Distinguish the name of a commit from what tools write where they know none."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class Step:
     ``index`` is the 0-based first point of the new level and ``previous`` the last measured point before
     it: the change lies in (previous, index]. ``size`` is mean after - mean before, ``relative_size`` is
     size / |mean before| (``inf`` or ``-inf`` where that is 0), ``hazard`` = log(mean before / mean after)
-    is ``nan`` where a mean is not positive. ``score`` is the method's own strength, larger is stronger; ``p_value`` is
+    is ``nan`` where a mean is not positive. ``score`` is the strength that the method gives, larger is stronger; ``p_value`` is
     None for a method whose number is not a probability. ``order`` counts from 0 in the order of finding.
     """
 

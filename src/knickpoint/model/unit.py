@@ -33,7 +33,7 @@ class Unit:
 
     ``dimension`` names what is measured ("time", "bytes", "ops/time", …); units of one dimension convert
     into each other. ``factor`` turns a value into the dimension's base unit (seconds, bytes, ops/second).
-    A unit nobody knows is a dimension of its own, ``"?" + text``.
+    An unknown unit is a separate dimension, ``"?" + text``.
     """
 
     text: str
@@ -44,12 +44,12 @@ class Unit:
 
 _COUNTED: Final = ("iter", "ops", "req", "items")
 _AMBIGUOUS: Final = ("b", "Kb", "Mb", "Gb", "Tb")
-"""Bits to some and bytes to others: a direction, and a dimension of its own each."""
+"""Bits to some and bytes to others: each has a direction and a separate dimension."""
 _ABBREVIATIONS: Final = {
     **dict.fromkeys(("ipc", "bps", "kbps", "mbps", "gbps"), Better.HIGHER),
     **dict.fromkeys(("cpi", "mpki"), Better.LOWER),
 }
-"""In any letters: a direction, and a dimension of its own each (``MBPS`` may be bits or bytes)."""
+"""In any case of letters: each has a direction and a separate dimension (``MBPS`` may be bits or bytes)."""
 _BITS_PER_SECOND: Final = re.compile(r"(?P<prefix>[kKmMgGtT]?)(?P<binary>i?)(?P<unit>[bB])ps")
 _PER: Final = re.compile(r"\s*/\s*|\s+per\s+", re.IGNORECASE)
 _RATE: Final = re.compile(r"(?P<prefix>[kKmMgGtT]?)(?P<name>[a-zA-Z]+)")

@@ -56,7 +56,7 @@ COUNTS: Final = (
     "page-faults",
     "context-switches",
 )
-"""What is counted or used up, and better when less; each is a dimension of its own."""
+"""What is counted or used up, and better when less; each is a separate dimension."""
 OPERATIONS: Final = ("iter", "iteration", "op", "operation", "call", "ops")
 """What a benchmark counts its numbers per; what is left is the unit."""
 

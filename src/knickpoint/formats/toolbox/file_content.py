@@ -223,7 +223,7 @@ class FileContent:
             raise FormatError(
                 f"one object has the name {twice!r} twice, and only one of the two could be kept",
                 where=self.name,
-                remedy="Give each benchmark a name of its own.",
+                remedy="Give each benchmark a different name.",
             )
 
         if self.fault is not None:

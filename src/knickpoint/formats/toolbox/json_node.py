@@ -42,8 +42,8 @@ class Node:
 
     def refuse(self, message: str, *, remedy: str = "", of: str = "") -> FormatError:
         """Return the error that says ``message`` about this place, and about the benchmark ``of``."""
-        said = f"{message} (benchmark {of!r})" if of else message
-        return FormatError(said, where=self.path or _ROOT, remedy=remedy or _REMEDY)
+        full = f"{message} (benchmark {of!r})" if of else message
+        return FormatError(full, where=self.path or _ROOT, remedy=remedy or _REMEDY)
 
     def __contains__(self, name: str) -> bool:
         return isinstance(self.value, dict) and self.value.get(name) is not None

@@ -28,7 +28,7 @@ _MEASURED: Final = _OUTCOMES[Outcome.MEASURED]
 
 
 _MOST_UNITS: Final = 1 << 16
-"""As many as a code of a unit in a table can tell apart."""
+"""The number of units that the code of a table can hold."""
 
 
 def tidy(text: str) -> str:

@@ -113,7 +113,7 @@ class _Run:
 
 
 class _Table:
-    """The meaning of a header, and the runs and commits that the rows told so far."""
+    """The meaning of a header, and the runs and commits of the rows read so far."""
 
     def __init__(self, header: Sequence[str], wide: Sequence[int], number: Callable[[str], float | None]) -> None:
         self.header = [name.strip() for name in header]
@@ -227,20 +227,20 @@ class _Table:
         return samples
 
     def better(self, row: Sequence[Cell], where: str) -> Better:
-        """Return the direction that ``row`` tells."""
+        """Return the direction in ``row``."""
         index = self.role.get("better")
         if index is None:
             return Better.UNKNOWN
-        told = cell_text(row[index]).strip().lower()
+        text = cell_text(row[index]).strip().lower()
         column = self.header[index].lower()
         if column.endswith("_is_better"):
-            if told not in {"true", "false", "1", "0", "yes", "no", ""}:
-                raise FormatError(f"{told!r} is neither true nor false", where=where, remedy="Write true or false.")
-            lower = (told in {"true", "1", "yes"}) == column.startswith("lower")
-            return Better.UNKNOWN if not told else Better.LOWER if lower else Better.HIGHER
-        better = _BETTERS.get(told.removesuffix(".0"))
+            if text not in {"true", "false", "1", "0", "yes", "no", ""}:
+                raise FormatError(f"{text!r} is neither true nor false", where=where, remedy="Write true or false.")
+            lower = (text in {"true", "1", "yes"}) == column.startswith("lower")
+            return Better.UNKNOWN if not text else Better.LOWER if lower else Better.HIGHER
+        better = _BETTERS.get(text.removesuffix(".0"))
         if better is None:
-            raise FormatError(f"{told!r} is no direction", where=where, remedy="Write lower or higher.")
+            raise FormatError(f"{text!r} is no direction", where=where, remedy="Write lower or higher.")
         return better
 
     def _samples(self, cell: Cell, index: int, params: dict[str, str], where: str) -> list[float]:
@@ -305,7 +305,7 @@ def read_table(
     """
     repeated = next((column for column in header if column and list(header).count(column) > 1), None)
     if repeated is not None:
-        raise FormatError(f"two columns are called {repeated!r}", remedy="Give each column a name of its own.")
+        raise FormatError(f"two columns are called {repeated!r}", remedy="Give each column a different name.")
     if is_export(header):
         return read_export(name, header, rows, number)
     found = roles(header)

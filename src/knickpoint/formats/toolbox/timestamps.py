@@ -18,7 +18,7 @@ _PATTERNS: Final = ("%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S %z", "%a %b %
 
 
 def read_moment(value: str | float | None) -> datetime | None:
-    """Return the aware time, in UTC, that ``value`` tells, or None where it tells none.
+    """Return the aware time, in UTC, in ``value``, or None where there is none.
 
     Numbers count seconds since 1970, or milli-, micro- or nanoseconds where they are too large for that
     (beyond the year 2286 in seconds). A time without zone is taken as UTC.
