@@ -13,6 +13,9 @@ __all__ = ["kernels"]
 _NATIVE: Final = Path("src/knickpoint/native")
 """Relative to the top of the source tree, where the build runs."""
 
+_FLAGS: Final = ["-O3", "-std=gnu11", "-ffp-contract=off", "-fno-math-errno", "-Wno-psabi"]
+"""Nothing is fused into one rounding, so that every machine computes the same bits; ``vectors.h`` has the exception."""
+
 
 def kernels() -> Extension:
     """Return the extension; where it cannot be built, installation goes on and NumPy takes over.
@@ -30,7 +33,7 @@ def kernels() -> Extension:
         include_dirs=[str(_NATIVE)],
         sources=[str(source) for source in sorted(_NATIVE.rglob("*.c")) if source.name != "_kernels.c"],
         depends=[str(header) for header in sorted(_NATIVE.rglob("*.h"))],
-        extra_compile_args=["-O3", "-std=gnu11", "-fno-math-errno", "-Wno-psabi"],
+        extra_compile_args=_FLAGS,
         libraries=["m"],
         py_limited_api=True,
     )

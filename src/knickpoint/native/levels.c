@@ -1,4 +1,4 @@
-/* Which instructions the kernels use: what the machine has, or less when KNICKPOINT_KERNELS asks for it. */
+/* Find out which instructions the kernels use: those of the machine, or less where KNICKPOINT_KERNELS asks for it. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static int machine_level(void)
 
 int kp_level(void)
 {
-    /* Threads that come here at once all find the same. */
+    /* Threads that come here at the same time all find the same level. */
     static volatile int known = -1;
     if (known < 0) {
         const char *wanted = getenv("KNICKPOINT_KERNELS");

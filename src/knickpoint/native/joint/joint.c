@@ -1,39 +1,32 @@
 /* Q-hat of E-Divisive for points of several dimensions; q_hat.c has one dimension, and says what Q is.
 
-   Points come one at a time as the end of the right block. With after[i] the distances from point i to all after it,
-   the sum inside a right block that begins at tau is the sum of these from tau on, so every (tau, kappa) takes O(n^2)
-   time for the distances and O(n) memory beside the points. */
+   The distance of two points is the Euclidean one to the power alpha. Points come one at a time as the end of the right
+   block. With after[i] the distances from point i to all after it, the sum inside a right block that begins at tau is the
+   sum of these from tau on, so every (tau, kappa) takes O(n^2 d) time for the distances in d dimensions, and O(n) memory
+   beside the points. */
 
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "exports.h"
 #include "q_hat/q_hat.h"
-#include "vectors.h"
-
-#if defined(__clang__)
-#pragma clang fp contract(off)
-#elif defined(__GNUC__)
-#pragma GCC optimize("fp-contract=off")
-#endif
 
 /* Distances from point last to all before it. */
-static void far_from(const double *KP_RESTRICT points, int64_t n, int64_t dimensions, int64_t last, int way,
+static void far_from(const double *KP_RESTRICT points, int64_t n, int64_t dimensions, int64_t last, enum power power,
                      double alpha, double *KP_RESTRICT far)
 {
     for (int64_t i = 0; i < last; i++)
         far[i] = 0.0;
     for (int64_t k = 0; k < dimensions; k++) {
         const double *KP_RESTRICT z = points + k * n;
-        double own = z[last];
+        double end = z[last];
         for (int64_t i = 0; i < last; i++)
-            far[i] += (z[i] - own) * (z[i] - own);
+            far[i] += (z[i] - end) * (z[i] - end);
     }
-    if (way == FAR_ABSOLUTE)
+    if (power == POWER_ONE)
         for (int64_t i = 0; i < last; i++)
             far[i] = sqrt(far[i]);
-    else if (way == FAR_POWER)
+    else if (power == POWER_ANY)
         for (int64_t i = 0; i < last; i++)
             far[i] = pow(far[i], 0.5 * alpha);
 }
@@ -45,15 +38,16 @@ int64_t kp_joint_q(const double *points, int64_t n, int64_t dimensions, double a
     if (!work)
         return -1;
     double *far = work, *after = work + n, *weight = work + 2 * n, *inside = work + 3 * n;
-    int way = kp_way_of(alpha);
+    enum power power = kp_power_of(alpha);
     for (int64_t i = 0; i < n; i++) {
         q[i] = -INFINITY;
         after[i] = 0.0;
         weight[i] = i < 1 ? 0.0 : kp_form_weight(i, v_form);
     }
-    inside[0] = 0.0;
+
+    inside[0] = 0.0; /* inside[i], the distances among the first i points */
     for (int64_t last = 0; last < n; last++) {
-        far_from(points, n, dimensions, last, way, alpha, far);
+        far_from(points, n, dimensions, last, power, alpha, far);
         double whole = inside[last], right = 0.0;
         int64_t kappa = last + 1;
         for (int64_t i = 0; i < last; i++) {
@@ -63,6 +57,8 @@ int64_t kp_joint_q(const double *points, int64_t n, int64_t dimensions, double a
         inside[kappa] = whole;
         if (!both && kappa < n)
             continue;
+
+        /* Every tau from the right, so that the sum inside the right block grows by one term. */
         for (int64_t tau = last; tau >= least; tau--) {
             right += after[tau];
             if (kappa - tau < least)

@@ -1,7 +1,7 @@
-/* Squared distances of packed rows to one centroid; see approach.c. Needs LANES (floats in a vector). */
+/* Squared distances of packed rows to one centroid for one level of instructions; see approach.c. */
 
-typedef float NAME(floats) __attribute__((vector_size(LANES * 4)));
-typedef float NAME(loose) __attribute__((vector_size(LANES * 4), aligned(4)));
+#define FLOATS KP_JOIN(f32x, LANES)
+#define LOOSE KP_JOIN(KP_JOIN(f32x, LANES), _loose)
 
 static void NAME(approach)(const float *packed, int64_t c, int64_t first, int64_t stop, const float *centroid,
                            float *near)
@@ -9,12 +9,12 @@ static void NAME(approach)(const float *packed, int64_t c, int64_t first, int64_
     enum { VECTORS = PACK_ROWS / LANES };
     for (int64_t row = first; row < stop; row += PACK_ROWS) {
         const float *x = packed + row * c;
-        NAME(floats) sum[VECTORS];
+        FLOATS sum[VECTORS];
         for (int v = 0; v < VECTORS; v++)
-            sum[v] = (NAME(floats)){0};
+            sum[v] = (FLOATS){0};
         for (int64_t q = 0; q < c; q++)
             for (int v = 0; v < VECTORS; v++) {
-                NAME(floats) off = *(const NAME(loose) *)(x + q * PACK_ROWS + v * LANES) - centroid[q];
+                FLOATS off = *(const LOOSE *)(x + q * PACK_ROWS + v * LANES) - centroid[q];
                 sum[v] += off * off;
             }
         for (int lane = 0; lane < PACK_ROWS && row + lane < stop; lane++) {
@@ -24,3 +24,6 @@ static void NAME(approach)(const float *packed, int64_t c, int64_t first, int64_
         }
     }
 }
+
+#undef FLOATS
+#undef LOOSE

@@ -1,31 +1,37 @@
-/* Nearest centroids of packed rows; see kmeans.c. Needs LANES (floats in a vector), VECTORS (of them side by
-   side, at most PACK_ROWS / LANES) and GROUP (most centroids at a time, so that all sums stay in registers). */
+/* Nearest centroids of packed rows for one level of instructions; see kmeans.c.
 
-typedef float NAME(floats) __attribute__((vector_size(LANES * 4)));
-typedef float NAME(loose) __attribute__((vector_size(LANES * 4), aligned(4)));
-typedef int32_t NAME(ints) __attribute__((vector_size(LANES * 4)));
+   A tile is VECTORS x LANES rows and up to GROUP centroids: as many sums as the registers of the level hold. */
+
+#define FLOATS KP_JOIN(f32x, LANES)
+#define LOOSE KP_JOIN(KP_JOIN(f32x, LANES), _loose)
+#define INTS KP_JOIN(i32x, LANES)
+#define VECTORS 2
+#define GROUP (LEVEL == 2 ? 12 : LEVEL == 1 ? 6 : 4)
+
+/* The most centroids of a group. */
+static const int NAME(largest_group) = GROUP;
 
 /* Products of VECTORS x LANES rows with g centroids, and the better of each with what is known. */
 KP_INLINE void NAME(tile)(const float *KP_RESTRICT x, const float *KP_RESTRICT w, const float *KP_RESTRICT half,
-                          int64_t c, int32_t from, const int g, NAME(floats) * best, NAME(ints) * label)
+                          int64_t c, int32_t from, const int g, FLOATS *best, INTS *label)
 {
-    NAME(floats) sum[GROUP][VECTORS];
+    FLOATS sum[GROUP][VECTORS];
     for (int j = 0; j < g; j++)
         for (int v = 0; v < VECTORS; v++)
-            sum[j][v] = (NAME(floats)){0};
+            sum[j][v] = (FLOATS){0};
     for (int64_t q = 0; q < c; q++) {
-        NAME(floats) row[VECTORS];
+        FLOATS row[VECTORS];
         for (int v = 0; v < VECTORS; v++)
-            row[v] = *(const NAME(loose) *)(x + q * PACK_ROWS + v * LANES);
+            row[v] = *(const LOOSE *)(x + q * PACK_ROWS + v * LANES);
         for (int j = 0; j < g; j++)
             for (int v = 0; v < VECTORS; v++)
                 sum[j][v] += row[v] * w[q * g + j];
     }
     for (int j = 0; j < g; j++)
         for (int v = 0; v < VECTORS; v++) {
-            NAME(floats) far = half[from + j] - sum[j][v];
-            NAME(ints) less = far < best[v];
-            best[v] = (NAME(floats))(((NAME(ints))far & less) | ((NAME(ints))best[v] & ~less));
+            FLOATS far = half[from + j] - sum[j][v];
+            INTS less = far < best[v];
+            best[v] = (FLOATS)(((INTS)far & less) | ((INTS)best[v] & ~less));
             label[v] = ((from + j) & less) | (label[v] & ~less);
         }
 }
@@ -35,11 +41,11 @@ static void NAME(assign)(const float *packed, int64_t c, int64_t first, int64_t 
 {
     for (int64_t row = first; row < stop; row += VECTORS * LANES) {
         const float *x = packed + row / PACK_ROWS * PACK_ROWS * c + row % PACK_ROWS;
-        NAME(floats) best[VECTORS];
-        NAME(ints) label[VECTORS];
+        FLOATS best[VECTORS];
+        INTS label[VECTORS];
         for (int v = 0; v < VECTORS; v++) {
-            best[v] = (NAME(floats)){0} + INFINITY;
-            label[v] = (NAME(ints)){0};
+            best[v] = (FLOATS){0} + INFINITY;
+            label[v] = (INTS){0};
         }
         for (int64_t group = 0; group < groups; group++) {
             const float *part = w + group * g * c;
@@ -70,3 +76,9 @@ static void NAME(assign)(const float *packed, int64_t c, int64_t first, int64_t 
         }
     }
 }
+
+#undef FLOATS
+#undef LOOSE
+#undef INTS
+#undef VECTORS
+#undef GROUP

@@ -1,73 +1,23 @@
-/* k-means on float32 rows: the nearest of k centroids for each row, and sums that follow the rows that moved.
+/* k-means on float32 rows (Lloyd, IEEE Transactions on Information Theory 28, 1982): the nearest of k centroids for each
+   row, and sums that follow the rows that moved.
 
-   Rows lie side by side in vectors: 32 rows are packed column by column, once for all iterations, so a product
-   with a group of centroids needs one broadcast a centroid and no reduction, wastes nothing on a k that is no
-   multiple of a vector, and finds the smallest distance without leaving the registers. */
+   The squared distance of a row x to a centroid w is |x|^2 - 2 x w + |w|^2, so the nearest centroid has the least
+   |w|^2 / 2 - x w: a matrix product. For it, 32 rows lie side by side in vectors, packed column by column once for all
+   iterations. A product with a group of centroids then needs one broadcast a centroid and no reduction, wastes nothing on
+   a k that is no multiple of a vector, and finds the smallest distance without leaving the registers. O(n k c) time for n
+   rows of c columns, O(k c) memory. */
 
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "exports.h"
 #include "packed.h"
 #include "vectors.h"
 
-#if defined(__clang__)
-#pragma clang fp contract(fast)
-#elif defined(__GNUC__)
-#pragma GCC optimize("fp-contract=fast")
-#endif
+KP_FUSE
 
-#define NAME(x) KP_JOIN(x, _plain)
-#define LANES 4
-#define VECTORS 2
-#define GROUP 4
-#include "assign_body.h"
-#undef NAME
-#undef LANES
-#undef VECTORS
-#undef GROUP
-
-#if KP_X86
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#endif
-#define NAME(x) KP_JOIN(x, _avx2)
-#define LANES 8
-#define VECTORS 2
-#define GROUP 6
-#include "assign_body.h"
-#undef NAME
-#undef LANES
-#undef VECTORS
-#undef GROUP
-#if defined(__clang__)
-#pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,fma"))), apply_to = function)
-#else
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,fma,prefer-vector-width=512")
-#endif
-#define NAME(x) KP_JOIN(x, _avx512)
-#define LANES 16
-#define VECTORS 2
-#define GROUP 12
-#include "assign_body.h"
-#undef NAME
-#undef LANES
-#undef VECTORS
-#undef GROUP
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#endif
+#define KP_BODY "kmeans/assign_body.h"
+#include "each_level.h"
 
 int64_t kp_pack_rows(void)
 {
@@ -84,7 +34,7 @@ void kp_pack(const float *x, int64_t n, int64_t c, float *packed)
     for (int64_t block = 0; block < n; block += PACK_ROWS) {
         float *to = packed + block * c;
         int64_t rows = n - block < PACK_ROWS ? n - block : PACK_ROWS;
-        for (int64_t q = 0; q < c; q += 16) {
+        for (int64_t q = 0; q < c; q += 16) { /* so few columns at a time that what is written stays in the cache */
             int64_t width = c - q < 16 ? c - q : 16;
             for (int64_t r = 0; r < rows; r++)
                 for (int64_t i = 0; i < width; i++)
@@ -114,9 +64,10 @@ static int group_size(int64_t k, int most)
 int64_t kp_assign(const float *packed, int64_t c, int64_t first, int64_t stop, const float *centroids, int64_t k,
                   int32_t *labels, float *near)
 {
-    int level = kp_level();
-    int g = group_size(k, level == 2 ? 12 : level == 1 ? 6 : 4);
+    int g = group_size(k, KP_CHOOSE(largest_group));
     int64_t groups = (k + g - 1) / g, places = groups * g;
+
+    /* Centroids group by group, column by column; an empty place has an infinite norm and is never the nearest. */
     float *w = calloc((size_t)(places * c + places), sizeof(float));
     if (!w)
         return -1;
@@ -130,14 +81,7 @@ int64_t kp_assign(const float *packed, int64_t c, int64_t first, int64_t stop, c
         }
         half[j] = j < k ? (float)(0.5 * norm) : INFINITY;
     }
-#if KP_X86
-    if (level == 2)
-        assign_avx512(packed, c, first, stop, w, half, groups, g, labels, near);
-    else if (level == 1)
-        assign_avx2(packed, c, first, stop, w, half, groups, g, labels, near);
-    else
-#endif
-        assign_plain(packed, c, first, stop, w, half, groups, g, labels, near);
+    KP_CHOOSE(assign)(packed, c, first, stop, w, half, groups, g, labels, near);
     free(w);
     return 0;
 }

@@ -1,15 +1,11 @@
-/* One layer of exact k-means of sorted numbers: the best division of every prefix into one group more. */
+/* One layer of exact k-means of sorted numbers: the best division of every prefix into one group more.
 
-#include <stdint.h>
+   Groups of sorted numbers are intervals, so the cheapest division of a prefix is that of a shorter prefix and one group
+   behind it. Prefix sums give the cost of a group in O(1). The best beginning of the last group never falls as the
+   prefix grows; the search of the middle prefix therefore halves that of all others, and a layer takes O(n log n) time
+   (the divide and conquer of Ckmeans.1d.dp: Song and Zhong, Bioinformatics 36, 2020). */
 
 #include "exports.h"
-#include "vectors.h"
-
-#if defined(__clang__)
-#pragma clang fp contract(off)
-#elif defined(__GNUC__)
-#pragma GCC optimize("fp-contract=off")
-#endif
 
 struct layer {
     const double *former, *weight, *value, *square;
@@ -17,7 +13,7 @@ struct layer {
     int64_t *begin;
 };
 
-/* Squares of the numbers first..last around their mean, from prefix sums. */
+/* The squared distances of the numbers first..last to their mean, from prefix sums. */
 static double group_cost(const struct layer *layer, int64_t first, int64_t last)
 {
     if (first == last)
@@ -29,10 +25,11 @@ static double group_cost(const struct layer *layer, int64_t first, int64_t last)
     return cost > 0.0 ? cost : 0.0;
 }
 
-/* The best beginning never falls as the prefix grows, so that of the middle prefix bounds all others. */
+/* Fill the prefixes low..high, whose last groups begin between least and most. */
 static void halve(const struct layer *layer, int64_t low, int64_t high, int64_t least, int64_t most)
 {
     while (low <= high) {
+        /* Try every beginning for the middle prefix; the first of equally good ones stays. */
         int64_t middle = (low + high) / 2, best = least;
         int64_t last = middle < most ? middle : most;
         double lowest = layer->former[least - 1] + group_cost(layer, least, middle);
@@ -45,6 +42,8 @@ static void halve(const struct layer *layer, int64_t low, int64_t high, int64_t 
         }
         layer->cost[middle] = lowest;
         layer->begin[middle] = best;
+
+        /* Shorter prefixes begin their last group no later, longer ones no earlier. */
         halve(layer, low, middle - 1, least, best);
         low = middle + 1;
         least = best;

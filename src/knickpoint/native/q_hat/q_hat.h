@@ -1,25 +1,34 @@
-/* What the parts of the E-Divisive kernels share; see q_hat.c. */
+/* What the kernels of E-Divisive share: q_hat.c, permutation.c, joint.c and windows.c. See q_hat.c for Q. */
 
-#ifndef KP_DIVISIVE_H
-#define KP_DIVISIVE_H
+#ifndef KP_Q_HAT_H
+#define KP_Q_HAT_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-typedef double eight __attribute__((vector_size(64)));
-typedef double loose8 __attribute__((vector_size(64), aligned(8), may_alias));
-typedef int64_t whole8 __attribute__((vector_size(64)));
-
-typedef int32_t small16 __attribute__((vector_size(64)));
-
-#define KP_EIGHT(v) v, v, v, v, v, v, v, v
+#include "vectors.h"
 
 /* A Q this much short of another, relatively, equals it: the same sums were only added in another order. */
 #define KP_TIED 1e-10
 
-enum { FAR_ABSOLUTE, FAR_SQUARE, FAR_POWER };
+/* The power of the distance: |a - b|, its square, or any power. Loops are compiled for each of the three. */
+enum power { POWER_ONE, POWER_TWO, POWER_ANY };
 
-/* An order-statistic tree of 16 places a node: what each place's earlier neighbours in the node sum up to. */
+enum power kp_power_of(double alpha);
+
+/* What the sum of the distances inside a block of so many points is divided by, inverted, but for a factor of the points
+   of the other block: 1 / n in the V form, 1 / (n - 1) in the U form, which gives a single point 0. */
+double kp_form_weight(int64_t points, int v_form);
+
+/* What a scan reads for blocks of every length up to n: kp_form_weight(i), 2 / i, and i. Each table has room for a whole
+   vector beyond the end. block has KP_LENGTHS(n) doubles. */
+struct lengths {
+    double *inverse, *twice, *count;
+};
+
+#define KP_LENGTHS(n) (3 * ((n) + 10))
+
+struct lengths kp_lengths(int64_t n, int v_form, double *block);
+
+/* An order-statistic tree over ranks, 16 to a node; TREE_LEVELS levels hold 2^32 points. sums and counts of a place are
+   those of the points at earlier places of its node, so a query reads one entry a level. */
 enum { TREE_LEVELS = 8 };
 
 struct tree {
@@ -29,54 +38,47 @@ struct tree {
     int32_t *counts[TREE_LEVELS];
 };
 
-/* Masks of the places after each of 16. */
-extern const struct after {
-    whole8 of_sums[16][2];
-    small16 of_counts[16];
-} kp_after;
-
-/* What to add to eight values of which the last lie beyond an end, so that they are the largest of nothing. */
-extern const double kp_beyond[16];
-
-/* The functions that exist once for each level of instructions. */
-struct divisive {
-    void (*prefix)(const double *z, int64_t n, int way, double alpha, double *p);
-    void (*prefix_tree)(const double *z, const int64_t *rank, int64_t n, const struct tree *tree, double *p);
-    void (*permuted_tau)(const double *x, const double *row, int64_t n, int64_t least, const double *weight, double all,
-                         int way, double alpha, double *top);
-    void (*permuted_tree)(const double *sorted, const double *r, const int32_t *order, int64_t n, int64_t least,
-                          const double *weight, double all, const struct tree *tree, double *top);
-    void (*permuted_both)(const double *x, int64_t n, int64_t least, const double *inverse, int way, double alpha,
-                          double *work, double *top);
-    void (*scan_both)(const double *z, int64_t n, int64_t least, const double *inverse, const double *twice,
-                      const double *count, int way, double alpha, const double *whole, double *rows, double *found);
-    void (*draw)(uint64_t stream, int64_t first, int64_t n, uint32_t *out);
-};
-
-const struct divisive *kp_divisive(void);
-
-/* FAR_... for the power of the distance. */
-int kp_way_of(double alpha);
-
-/* What the sum of distances inside a block of so many points counts, but for a factor of the other block's points. */
-double kp_form_weight(int64_t points, int v_form);
-
-/* r of each sorted value: distances to all others, alpha = 1. */
-void kp_row_sums(const double *sorted, int64_t n, double *r);
-
-/* r by pairs, any alpha: row sums in the order of z. */
-void kp_row_sums_pairs(const double *z, int64_t n, int way, double alpha, double *r);
-
-/* Bytes for a tree over n ranks; when block is given, lay the tree out in it, at multiples of 64. */
+/* Bytes of a tree over n ranks. When block, which begins at a multiple of 64, is given, lay the tree out in it. */
 size_t kp_tree_layout(struct tree *tree, int64_t n, char *block);
 void kp_tree_clear(const struct tree *tree);
 
-/* Tables for lengths up to n, in one block of 3 (n + 10): reciprocals (1 / (i - 1) in the U form, 0 for 1;
-   1 / i in the V form), 2 / i, and i itself. */
-void kp_tables(int64_t n, int v_form, double *inverse, double *twice, double *count);
+/* Masks of the places after each of 16: all bits for sums, 1 for counts. */
+extern const struct after {
+    i64x8 of_sums[16][2];
+    i32x16 of_counts[16];
+} kp_after;
 
-/* The best (tau, kappa) of z[0..n) with tables at hand; work: 5 n + 37. */
-void kp_best_both(const double *z, int64_t n, int64_t least, const double *inverse, const double *twice,
-                  const double *count, int way, double alpha, double *work, double *found);
+/* What to add to eight values of which the last lie beyond an end, so that none of those is a maximum: eight zeros, then
+   eight times minus infinity, to be read from 8 less the values that count. */
+extern const double kp_beyond[16];
+
+/* The functions that exist once for each level of instructions; q_hat_body.h documents each. */
+struct scans {
+    void (*prefix)(const double *z, int64_t n, enum power power, double alpha, double *p);
+    void (*prefix_tree)(const double *z, const int64_t *rank, int64_t n, const struct tree *tree, double *p);
+    void (*permuted_tau)(const double *x, const double *row, int64_t n, int64_t least, const double *weight, double all,
+                         enum power power, double alpha, double *top);
+    void (*permuted_tree)(const double *sorted, const double *r, const int32_t *order, int64_t n, int64_t least,
+                          const double *weight, double all, const struct tree *tree, double *top);
+    void (*permuted_both)(const double *x, int64_t n, int64_t least, const double *inverse, enum power power,
+                          double alpha, double *work, double *top);
+    void (*scan_both)(const double *z, int64_t n, int64_t least, const struct lengths *lengths, enum power power,
+                      double alpha, const double *whole, double *rows, double *found);
+    void (*draw)(uint64_t stream, int64_t first, int64_t n, uint32_t *out);
+};
+
+const struct scans *kp_scans(void);
+
+/* The distances of each sorted value to all others, alpha 1. O(n). */
+void kp_row_sums(const double *sorted, int64_t n, double *r);
+
+/* The distances of each value to all others, any alpha. O(n^2). */
+void kp_row_sums_pairs(const double *z, int64_t n, enum power power, double alpha, double *r);
+
+/* The best (tau, kappa) of z[0..n) with its Q, as kp_scan_both() finds it. work has KP_SCAN_WORK(n) doubles. */
+#define KP_SCAN_WORK(n) (5 * (n) + 37)
+
+void kp_best_both(const double *z, int64_t n, int64_t least, const struct lengths *lengths, enum power power,
+                  double alpha, double *work, double *found);
 
 #endif

@@ -1,43 +1,23 @@
-/* The level between two steps: count, extremes, median, mean, variance. */
+/* Describe the levels of a series: count, extremes, median, mean and variance of the measured values between each two
+   bounds. Values that were not measured are NaN.
+
+   The mean is summed with Kahan's compensation (CACM 8, 1965), the variance from the distances to the mean, and the
+   median is selected; O(n) time on average. */
 
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "exports.h"
+#include "sort.h"
 
-/* The k-th smallest of a[0..n), 0-based; a is reordered so that nothing after k is smaller. */
-static double select_nth(double *a, int64_t n, int64_t k)
-{
-    int64_t low = 0, high = n - 1;
-    while (low < high) {
-        double pivot = a[low + (high - low) / 2];
-        int64_t i = low, j = high;
-        while (i <= j) {
-            while (a[i] < pivot)
-                i++;
-            while (a[j] > pivot)
-                j--;
-            if (i <= j) {
-                double swap = a[i];
-                a[i++] = a[j];
-                a[j--] = swap;
-            }
-        }
-        if (k <= j)
-            high = j;
-        else if (k >= i)
-            low = i;
-        else
-            break;
-    }
-    return a[k];
-}
+enum { NUMBERS = 8 };
 
-static void describe(const double *x, int64_t first, int64_t stop, double *out, double *work)
+static void describe(const double *x, int64_t first, int64_t stop, double *out, double *measured)
 {
     int64_t count = 0, from = -1, to = -1;
     double low = INFINITY, high = -INFINITY, sum = 0.0, lost = 0.0;
+
+    /* Gather what was measured, with its extremes and its sum. */
     for (int64_t i = first; i < stop; i++) {
         double value = x[i];
         if (value != value)
@@ -45,7 +25,7 @@ static void describe(const double *x, int64_t first, int64_t stop, double *out, 
         if (from < 0)
             from = i;
         to = i;
-        work[count++] = value;
+        measured[count++] = value;
         low = value < low ? value : low;
         high = value > high ? value : high;
         double term = value - lost, next = sum + term;
@@ -53,21 +33,21 @@ static void describe(const double *x, int64_t first, int64_t stop, double *out, 
         sum = next;
     }
     if (!count) {
-        memset(out, 0, 8 * sizeof *out);
+        memset(out, 0, NUMBERS * sizeof *out);
         return;
     }
-    double mean = low == high ? low : sum / (double)count;
-    double squares = 0.0;
+
+    /* Equal values have exactly their mean, and no variance. */
+    double mean = low == high ? low : sum / (double)count, squares = 0.0;
     if (low != high)
         for (int64_t i = 0; i < count; i++)
-            squares += (work[i] - mean) * (work[i] - mean);
-    double median = select_nth(work, count, count / 2);
-    if (count % 2 == 0) {
-        double below = work[0];
-        for (int64_t i = 1; i < count / 2; i++)
-            below = work[i] > below ? work[i] : below;
-        median = 0.5 * below + 0.5 * median;
-    }
+            squares += (measured[i] - mean) * (measured[i] - mean);
+
+    /* Halves are added, because the sum of two large values may overflow. */
+    double lower, upper;
+    kp_middle_pair(measured, count, &lower, &upper);
+    double median = count % 2 ? upper : 0.5 * lower + 0.5 * upper;
+
     out[0] = (double)from;
     out[1] = (double)to;
     out[2] = (double)count;
@@ -81,5 +61,5 @@ static void describe(const double *x, int64_t first, int64_t stop, double *out, 
 void kp_regions(const double *x, const int64_t *bounds, int64_t pieces, double *out, double *work)
 {
     for (int64_t piece = 0; piece < pieces; piece++)
-        describe(x, bounds[piece], bounds[piece + 1], out + 8 * piece, work);
+        describe(x, bounds[piece], bounds[piece + 1], out + NUMBERS * piece, work);
 }

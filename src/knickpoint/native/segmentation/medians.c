@@ -3,52 +3,13 @@
 #include <string.h>
 
 #include "medians.h"
-#include "order.h"
-
-#if defined(__clang__)
-#pragma clang fp contract(off)
-#elif defined(__GNUC__)
-#pragma GCC optimize("fp-contract=off")
-#endif
-
-static double kth(double *v, int n, int k)
-{
-    int lo = 0, hi = n - 1;
-    while (hi > lo) {
-        double a = v[lo], b = v[(lo + hi) / 2], c = v[hi];
-        double pivot = a < b ? (b < c ? b : (a < c ? c : a)) : (a < c ? a : (b < c ? c : b));
-        int i = lo, j = hi;
-        while (i <= j) {
-            while (v[i] < pivot)
-                i++;
-            while (v[j] > pivot)
-                j--;
-            if (i <= j) {
-                double t = v[i];
-                v[i++] = v[j];
-                v[j--] = t;
-            }
-        }
-        if (k <= j)
-            hi = j;
-        else if (k >= i)
-            lo = i;
-        else
-            return v[k];
-    }
-    return v[k];
-}
+#include "sort.h"
 
 double kp_median_of(double *v, int n)
 {
-    double upper = kth(v, n, n / 2);
-    if (n % 2)
-        return upper;
-    double lower = v[0];
-    for (int i = 1; i < n / 2; i++)
-        if (v[i] > lower)
-            lower = v[i];
-    return 0.5 * (lower + upper);
+    double lower, upper;
+    kp_middle_pair(v, n, &lower, &upper);
+    return n % 2 ? upper : 0.5 * (lower + upper);
 }
 
 double kp_sorted_quantile(const double *v, int n, double q)

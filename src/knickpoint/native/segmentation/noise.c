@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "order.h"
+#include "sort.h"
 #include "stages.h"
 
 enum { LAGS = 6, AROUND = 20, EVERY = 4 };

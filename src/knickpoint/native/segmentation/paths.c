@@ -6,10 +6,6 @@
 
 #include "stages.h"
 
-#if KP_X86
-#include <immintrin.h>
-#endif
-
 enum { LEVELS = 64, HALF = LEVELS / 2 };
 static const double FAR = 5.0; /* three values in a row so many sigma off are a candidate, whatever a path says */
 
@@ -17,43 +13,8 @@ static const double FAR = 5.0; /* three values in a row so many sigma off are a 
    w[t] is one over the noise at t. born[j] is where the cheapest path that now runs at level j took it up; before[t]
    where the path that a change at t leaves had done so. */
 
-#define NAME(x) KP_JOIN(x, _plain)
-#define LEVEL 0
-#include "path_body.h"
-#undef NAME
-#undef LEVEL
-
-#if KP_X86
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2")
-#endif
-#define NAME(x) KP_JOIN(x, _avx2)
-#define LEVEL 1
-#include "path_body.h"
-#undef NAME
-#undef LEVEL
-#if defined(__clang__)
-#pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl"))), apply_to = function)
-#else
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")
-#endif
-#define NAME(x) KP_JOIN(x, _avx512)
-#define LEVEL 2
-#include "path_body.h"
-#undef NAME
-#undef LEVEL
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#endif
+#define KP_BODY "segmentation/path_body.h"
+#include "each_level.h"
 
 /* noise is per point, or NULL for the same everywhere. */
 static int cheapest_path(Series *s, const double *grid, const double *noise, double flat, double penalty, double cap,
@@ -61,14 +22,7 @@ static int cheapest_path(Series *s, const double *grid, const double *noise, dou
 {
     for (int t = 0; t < s->n; t++)
         s->scratch[t] = 1.0 / (noise ? noise[t] : flat);
-#if KP_X86
-    int level = kp_level();
-    if (level > 1)
-        return walk_avx512(s->x, s->scratch, s->n, grid, penalty, cap, s->before, out);
-    if (level > 0)
-        return walk_avx2(s->x, s->scratch, s->n, grid, penalty, cap, s->before, out);
-#endif
-    return walk_plain(s->x, s->scratch, s->n, grid, penalty, cap, s->before, out);
+    return KP_CHOOSE(walk)(s->x, s->scratch, s->n, grid, penalty, cap, s->before, out);
 }
 
 static int by_place(const void *a, const void *b)

@@ -19,12 +19,6 @@
 #include "medians.h"
 #include "vectors.h"
 
-#if defined(__clang__)
-#pragma clang fp contract(off)
-#elif defined(__GNUC__)
-#pragma GCC optimize("fp-contract=off")
-#endif
-
 enum { WINDOW = 100, SHORTEST = 3, SIDE = 40, FEATURES = 43, PROOFS = 4 };
 
 #define MAD 1.4826 /* makes the median absolute deviation a standard deviation of normal noise */

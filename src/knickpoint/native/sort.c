@@ -1,10 +1,17 @@
-/* A stable sort of doubles that remembers where each came from. */
+/* Sort doubles stably and remember where each came from; select the middle of unsorted ones.
 
-#include <stdint.h>
+   Sorting compares integer keys whose unsigned order is the order of the doubles. Short series are merge-sorted bottom
+   up, without branches that depend on the values. Long ones take a radix sort by digits of 11 bits, the least
+   significant first, which skips digits that all keys share. Selection is Hoare's quickselect (CACM 4, 1961) with
+   the value in the middle as pivot. */
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "order.h"
+#include "sort.h"
+
+/* From this length on the radix sort is faster. */
+enum { RADIX_FROM = 1500 };
 
 struct entry {
     uint64_t key;
@@ -28,7 +35,8 @@ static double order_value(uint64_t key)
     return value;
 }
 
-/* Merge two runs in order, from both ends at once: the two do not wait for each other, and nothing is guessed. */
+/* Merge two runs of equal width from both ends at once: two chains of comparisons that do not wait for each other, and
+   no branch to predict. */
 static void merge_even(const struct entry *a, const struct entry *b, int64_t width, struct entry *to)
 {
     int64_t i = 0, j = 0, p = width - 1, q = width - 1;
@@ -82,18 +90,21 @@ static void radix_sort(struct entry *a, struct entry *spare, int64_t n)
         merge_sort(a, spare, n);
         return;
     }
+
+    /* Count the digits of all passes in one go. */
     for (int64_t i = 0; i < n; i++)
         for (int pass = 0; pass < PASSES; pass++)
             counts[pass * SIZE + (int64_t)(a[i].key >> (pass * BITS) & mask)]++;
+
     struct entry *from = a, *to = spare;
     for (int pass = 0; pass < PASSES; pass++) {
         int64_t *count = counts + pass * SIZE, sum = 0;
         if (count[from[0].key >> (pass * BITS) & mask] == n)
-            continue;
+            continue; /* all keys share this digit */
         for (int64_t digit = 0; digit < SIZE; digit++) {
-            int64_t own = count[digit];
+            int64_t held = count[digit];
             count[digit] = sum;
-            sum += own;
+            sum += held;
         }
         for (int64_t i = 0; i < n; i++)
             to[count[from[i].key >> (pass * BITS) & mask]++] = from[i];
@@ -113,7 +124,7 @@ int kp_sort_places(const double *z, int64_t n, double *sorted, int64_t *place)
         return -1;
     for (int64_t i = 0; i < n; i++)
         a[i] = (struct entry){order_key(z[i]), i};
-    if (n < 1500)
+    if (n < RADIX_FROM)
         merge_sort(a, a + n, n);
     else
         radix_sort(a, a + n, n);
@@ -124,4 +135,42 @@ int kp_sort_places(const double *z, int64_t n, double *sorted, int64_t *place)
     }
     free(a);
     return 0;
+}
+
+/* The k-th smallest of v[0..n), k from 0; afterwards nothing before it is larger and nothing after it smaller. */
+static double select_kth(double *v, int64_t n, int64_t k)
+{
+    int64_t low = 0, high = n - 1;
+    while (low < high) {
+        double pivot = v[low + (high - low) / 2];
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (v[i] < pivot)
+                i++;
+            while (v[j] > pivot)
+                j--;
+            if (i <= j) {
+                double swap = v[i];
+                v[i++] = v[j];
+                v[j--] = swap;
+            }
+        }
+        if (k <= j)
+            high = j;
+        else if (k >= i)
+            low = i;
+        else
+            break;
+    }
+    return v[k];
+}
+
+void kp_middle_pair(double *v, int64_t n, double *lower, double *upper)
+{
+    *lower = *upper = select_kth(v, n, n / 2);
+    if (n % 2)
+        return;
+    *lower = v[0];
+    for (int64_t i = 1; i < n / 2; i++)
+        *lower = v[i] > *lower ? v[i] : *lower;
 }
