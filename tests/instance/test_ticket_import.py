@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.instance.ticket_import import put_rows, read_ticket_file, read_tickets
+from knickpoint.instance.ticket_import import import_tickets, read_ticket_file, read_tickets
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.report import Result, ResultTable, RunReport
@@ -59,7 +59,7 @@ def test_csv_and_json_say_the_same() -> None:
         (b"name,commit,open\nT-1,abc,perhaps\n", "t, row 1: open is 'perhaps'"),
         (b"name,commit\nT-1,abc,more\n", "there is no column"),
         (b"[{]", "t: is not JSON"),
-        (b'{"name": "T-1"}', "t: is no list of objects"),
+        (b'{"name": "T-1"}', "t: is not a list of objects"),
         (b'[{"name": ["T-1"], "commit": "abc"}]', "t, entry 1: name is"),
         (b"\xff\xfe", "t: byte 0 is not UTF-8"),
     ],
@@ -87,21 +87,21 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_a_ticket_takes_its_finding_off_the_list(store: Store) -> None:
     rows = read_tickets(f"name,commit,query\nT-1,{COMMIT},benchmark=sort\n".encode(), "t")
-    assert put_rows(store, rows).changed == 1
+    assert import_tickets(store, rows).changed == 1
     assert unprocessed(store) == 0
 
 
 def test_tickets_that_are_no_more_cover_nothing(store: Store) -> None:
-    put_rows(store, read_tickets(f"name,commit\nT-1,{COMMIT}\n".encode(), "t"))
-    assert put_rows(store, [], replace=True).changed == 1
+    import_tickets(store, read_tickets(f"name,commit\nT-1,{COMMIT}\n".encode(), "t"))
+    assert import_tickets(store, [], replace=True).changed == 1
     assert unprocessed(store) == 1
 
 
 def test_other_tickets_stay_unless_they_are_to_be_replaced(store: Store) -> None:
-    put_rows(store, read_tickets(f"name,commit\nT-1,{COMMIT}\n".encode(), "t"))
-    put_rows(store, read_tickets(f"name,commit\nT-2,{COMMIT}\n".encode(), "t"))
+    import_tickets(store, read_tickets(f"name,commit\nT-1,{COMMIT}\n".encode(), "t"))
+    import_tickets(store, read_tickets(f"name,commit\nT-2,{COMMIT}\n".encode(), "t"))
     assert [ticket.name for ticket in store.findings.tickets.all(store.commits.repository("mylib"))] == ["T-1", "T-2"]
-    put_rows(store, read_tickets(f"name,commit\nT-2,{COMMIT}\n".encode(), "t"), replace=True)
+    import_tickets(store, read_tickets(f"name,commit\nT-2,{COMMIT}\n".encode(), "t"), replace=True)
     assert [ticket.name for ticket in store.findings.tickets.all(store.commits.repository("mylib"))] == ["T-2"]
     assert unprocessed(store) == 0
 
@@ -109,10 +109,10 @@ def test_other_tickets_stay_unless_they_are_to_be_replaced(store: Store) -> None
 def test_an_unknown_commit_puts_nothing(store: Store) -> None:
     rows = read_tickets(f"name,commit\nT-1,{COMMIT}\nT-2,feedfacefeed\n".encode(), "t")
     with pytest.raises(InputError, match="t, row 2: the repository 'mylib' has no commit 'feedfacefeed'"):
-        put_rows(store, rows)
+        import_tickets(store, rows)
     assert unprocessed(store) == 1
 
 
 def test_an_unknown_repository_is_refused(store: Store) -> None:
     with pytest.raises(HistoryError, match="there is no repository 'other'"):
-        put_rows(store, read_tickets(f"name,commit,repository\nT-1,{COMMIT},other\n".encode(), "t"))
+        import_tickets(store, read_tickets(f"name,commit,repository\nT-1,{COMMIT},other\n".encode(), "t"))

@@ -11,10 +11,10 @@ import pytest
 
 from knickpoint.ingest import import_files
 from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, forget_values, open_instance
-from knickpoint.model.errors import BusyError, ServiceError
+from knickpoint.model.errors import BusyError
 from knickpoint.model.query import Query
 from knickpoint.model.regression import Status
-from knickpoint.store import Event, EventKind
+from knickpoint.store import EventKind
 from knickpoint.store.events.packed_ids import PackedIds
 from knickpoint.store.events.payloads import FindingsDecided, TracesChanged
 
@@ -113,27 +113,6 @@ def test_a_source_that_fails_is_told_and_does_not_stop_the_rest(instance: Instan
     assert told[0].startswith("source here: ")
 
 
-def test_findings_are_delivered_once(instance: Instance) -> None:
-    with_a_step(instance)
-    delivered: list[Event] = []
-    worker = Worker(instance, notify=delivered.append, clock=Clock())
-    worker.step()
-    worker.step()
-    assert [event.kind for event in delivered] == [EventKind.REGRESSIONS_CHANGED]
-
-
-def test_a_delivery_that_fails_is_told_and_kept(instance: Instance) -> None:
-    with_a_step(instance)
-    told: list[str] = []
-
-    def refuse(_event: Event) -> None:
-        raise ServiceError("the mail server does not answer")
-
-    Worker(instance, told.append, refuse, clock=Clock()).step()
-    assert "notification: the mail server does not answer" in told
-    assert pending(instance)[EventKind.REGRESSIONS_CHANGED] == 1
-
-
 def with_alerts(instance: Instance, alerts: str) -> Instance:
     path = instance.directory / CONFIG_FILE
     path.write_text(path.read_text(encoding="utf-8") + alerts, encoding="utf-8")
@@ -198,7 +177,7 @@ def test_what_fails_is_tried_again_after_a_pause_that_grows_and_told_once(
     instance: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = Broken(OSError("the disk is gone"), 3)
-    monkeypatch.setattr("knickpoint.instance.worker.forget_events", lambda _instance: broken())
+    monkeypatch.setattr("knickpoint.instance.worker.worker.forget_events", lambda _instance: broken())
     told: list[str] = []
     clock = Clock()
     worker = Worker(instance, told.append, clock=clock)
@@ -292,12 +271,11 @@ def test_a_worker_that_is_told_to_stop_ends(instance: Instance) -> None:
 
 def test_two_workers_do_not_do_the_same_work(instance: Instance) -> None:
     with_a_step(instance)
-    delivered: list[Event] = []
-    workers = [Worker(instance, notify=delivered.append, name=name, clock=Clock()) for name in ("one", "two")]
+    workers = [Worker(instance, name=name, clock=Clock()) for name in ("one", "two")]
     for worker in workers:
         worker.step()
     assert points(instance) == 30
-    assert len(delivered) == 1
+    assert pending(instance)[EventKind.REGRESSIONS_CHANGED] == 1
 
 
 def test_events_that_nobody_takes_do_not_pile_up(instance: Instance) -> None:

@@ -1,4 +1,4 @@
-"""Take over what an issue tracker knows: tickets about traces and commits, from CSV or JSON."""
+"""Import tickets about traces and commits, which an issue tracker exports as CSV or JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from knickpoint.model.query import parse_query
 if TYPE_CHECKING:
     from knickpoint.store import Store
 
-__all__ = ["TicketRow", "Tickets", "put_rows", "read_ticket_file", "read_tickets"]
+__all__ = ["TicketImport", "TicketRow", "import_tickets", "read_ticket_file", "read_tickets"]
 
 _NAMES: Final = ("name", "query", "commit", "url", "open", "repository")
 _REQUIRED: Final = ("name", "commit")
@@ -26,7 +26,7 @@ _WORDS: Final = {"": True, "true": True, "yes": True, "1": True, "false": False,
 
 @dataclass(frozen=True, slots=True)
 class TicketRow:
-    """One ticket as a file tells it; ``where`` names its place in the file."""
+    """One ticket of a file; ``where`` is its position in the file, for messages."""
 
     name: str
     commit: str
@@ -38,8 +38,8 @@ class TicketRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Tickets:
-    """What putting tickets came to: how many there are, and how many findings they took off the list or put back."""
+class TicketImport:
+    """The result of an import: the number of tickets, and of the findings whose matching ticket changed."""
 
     tickets: int
     changed: int
@@ -61,24 +61,24 @@ def read_ticket_file(path: Path) -> list[TicketRow]:
 
 
 def read_tickets(data: bytes, source: str) -> list[TicketRow]:
-    """Read tickets from CSV with a head, or from a JSON list of objects.
+    """Read tickets from CSV with a header, or from a JSON list of objects.
 
-    Columns are ``name`` and ``commit``, and where wanted ``query`` (without it, every trace), ``url``, ``open`` and
-    ``repository``.
+    The columns ``name`` and ``commit`` are required; ``query`` (default: every trace), ``url``, ``open`` and ``repository``
+    are optional.
 
     Raises:
-        InputError: it is neither, a column is unknown or missing, or a query cannot be read; names the row.
+        InputError: it is neither, a column is unknown or missing, or a query cannot be read; it names the row.
     """
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"byte {error.start} is not UTF-8", where=source, remedy="Save it as UTF-8.") from error
     if text.lstrip().startswith(("[", "{")):
-        return [_row(one, f"{source}, entry {number}") for number, one in enumerate(_entries(text, source), 1)]
+        return [_row(entry, f"{source}, entry {number}") for number, entry in enumerate(_entries(text, source), 1)]
     try:
         rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
     except csv.Error as error:
-        raise InputError(f"is not CSV: {error}", where=source, remedy="Give CSV with a head, or JSON.") from error
+        raise InputError(f"is not CSV: {error}", where=source, remedy="Give CSV with a header, or JSON.") from error
     return [_row(row, f"{source}, row {number}") for number, row in enumerate(rows, 1)]
 
 
@@ -87,16 +87,16 @@ def _entries(text: str, source: str) -> Sequence[Mapping[str, object]]:
         entries = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"is not JSON: {error}", where=source, remedy="Correct it there.") from error
-    if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
-        raise InputError("is no list of objects", where=source, remedy='Write [{"name": …, "commit": …}, …].')
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise InputError("is not a list of objects", where=source, remedy='Write [{"name": …, "commit": …}, …].')
     return entries
 
 
 def _row(given: Mapping[str, object], where: str) -> TicketRow:
-    strange = [str(name) for name in given if name not in _NAMES]
-    if strange:
-        remedy = f"Known are {', '.join(_NAMES)}; quote what has a comma."
-        raise InputError(f"there is no column {strange[0]!r}", where=where, remedy=remedy)
+    unknown = [str(name) for name in given if name not in _NAMES]
+    if unknown:
+        remedy = f"Known columns are {', '.join(_NAMES)}; quote values that have a comma."
+        raise InputError(f"there is no column {unknown[0]!r}", where=where, remedy=remedy)
     texts = {name: _text(given.get(name), name, where) for name in _NAMES}
     for name in _REQUIRED:
         if not texts[name]:
@@ -125,31 +125,36 @@ def _text(value: object, name: str, where: str) -> str:
         return "true" if value else "false"
     if isinstance(value, str | int):
         return str(value).strip()
-    raise InputError(f"{name} is {value!r}", where=where, remedy="Write a text.")
+    raise InputError(f"{name} is {value!r}", where=where, remedy="Give text.")
 
 
-def put_rows(store: Store, rows: Sequence[TicketRow], *, repository: str = "", replace: bool = False) -> Tickets:
-    """Put tickets into the store, all or none, and match them with what was found.
+def import_tickets(
+    store: Store, rows: Sequence[TicketRow], *, repository: str = "", replace: bool = False
+) -> TicketImport:
+    """Write tickets into the store, all or none, and match them with the findings.
 
-    ``repository`` is that of rows that name none; it may be left out where there is only one. With ``replace``
-    every other ticket is forgotten.
+    ``repository`` is that of rows that name none; where there is only one, it is optional. With ``replace``, all other
+    tickets are removed.
 
     Raises:
         HistoryError: there is no such repository.
-        InputError: a commit is unknown, or no repository is named and there are several; names the row.
+        InputError: a commit is unknown, or no repository is named and there are several; it names the row.
     """
     from knickpoint.store.findings.tickets import Ticket
     from knickpoint.watch.triage.tickets import match_tickets, put_tickets
 
-    known = {own.name: own for own in store.commits.repositories()}
+    # Resolve the repository and the commit of each row.
+    known = {each.name: each for each in store.commits.repositories()}
     only = next(iter(known)) if len(known) == 1 else ""
     wanted: dict[str, list[Ticket]] = defaultdict(list)
     for row in rows:
         name = row.repository or repository or only
         if name not in known:
-            told = f"there is no repository {name!r}" if name else "no repository is named, and there is not just one"
+            message = (
+                f"there is no repository {name!r}" if name else "no repository is named, and there is not just one"
+            )
             names = ", ".join(sorted(known)) or "none yet: import results first"
-            raise HistoryError(told, where=row.where, remedy=f"The repositories are: {names}.")
+            raise HistoryError(message, where=row.where, remedy=f"The repositories are: {names}.")
         commit = store.commits.find(known[name], row.commit)
         if commit is None:
             raise InputError(
@@ -158,13 +163,14 @@ def put_rows(store: Store, rows: Sequence[TicketRow], *, repository: str = "", r
                 remedy="Give a hash, at least 7 digits of it, or a number; or bring the repository up to date.",
             )
         wanted[name].append(Ticket(row.name, row.query, commit.slot, url=row.url, open=row.open))
+    # Write the tickets, and match the findings again, also of repositories that lose all of theirs.
     changed = 0
     with store.transaction():
-        for name, own in known.items():
+        for name, each in known.items():
             if replace:
-                for ticket in {ticket.name for ticket in store.findings.tickets.all(own)}:
-                    store.findings.tickets.remove(own, ticket)
-                changed += match_tickets(store, own) if name not in wanted else 0
+                for ticket in {ticket.name for ticket in store.findings.tickets.all(each)}:
+                    store.findings.tickets.remove(each, ticket)
+                changed += match_tickets(store, each) if name not in wanted else 0
             if name in wanted:
-                changed += put_tickets(store, own, wanted[name])
-    return Tickets(len(rows), changed)
+                changed += put_tickets(store, each, wanted[name])
+    return TicketImport(len(rows), changed)

@@ -65,12 +65,12 @@ def put(file: str, *, repository: str, replace: bool, instance: str | None) -> N
 
     FILE is CSV with a head, or a JSON list of objects: name, commit, and where wanted query, url, open, repository.
     """
-    from knickpoint.instance.ticket_import import put_rows, read_ticket_file, read_tickets
+    from knickpoint.instance.ticket_import import import_tickets, read_ticket_file, read_tickets
 
     with open_chosen_instance(instance) as opened:
         piped = file == "-"
         rows = read_tickets(sys.stdin.buffer.read(), "standard input") if piped else read_ticket_file(Path(file))
-        done = put_rows(opened.store, rows, repository=repository, replace=replace)
+        done = import_tickets(opened.store, rows, repository=repository, replace=replace)
     plural = "" if done.tickets == 1 else "s"
     click.echo(f"{done.tickets:,} ticket{plural}; {done.changed:,} findings are covered by another ticket than before.")
 

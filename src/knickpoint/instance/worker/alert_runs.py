@@ -1,0 +1,133 @@
+"""Run the alerts over the traces of events, or over everything; any number of workers may do so at a time.
+
+A worker claims events for a limited time, the lease. While alerts run, it extends the lease; when it dies, the lease
+ends, and another worker claims the events. An event is done when its findings are written. Running alerts again over
+the same traces changes nothing, so an event that is processed twice does no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from knickpoint.instance.instance import Instance
+from knickpoint.instance.worker.task_runner import Announce
+from knickpoint.model.errors import StoreError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from knickpoint.store import Event
+
+__all__ = ["AlertRuns"]
+
+_BATCH: Final = 256
+"""Events that one run of the alerts processes together."""
+
+
+@dataclass
+class AlertRuns:
+    """Runs the alerts of an instance for one worker.
+
+    Attributes:
+        instance: the open instance.
+        worker: name of the worker that claims the events.
+        announce: receives what was found, and which alerts cannot run.
+        clock: seconds that only grow.
+    """
+
+    instance: Instance
+    worker: str
+    announce: Announce
+    clock: Callable[[], float]
+    _failures: dict[str, str] = field(default_factory=dict, init=False)
+
+    def over_changes(self) -> bool:
+        """Run the alerts over the traces of the next events; return whether there were any.
+
+        Raises:
+            StoreError: the store cannot be read or written; the events are available again at once.
+        """
+        import numpy as np
+
+        from knickpoint.store import EventKind, unpack_ids
+
+        outbox = self.instance.store.outbox
+        lease_seconds = self.instance.config.worker.lease_seconds
+        # Claim events. One that cannot be read must not hold up the others.
+        events: list[Event] = []
+        ids: list[NDArray[np.int64]] = []
+        for event in outbox.claim([EventKind.TRACES_CHANGED], self.worker, lease_seconds, _BATCH):
+            try:
+                ids.append(unpack_ids(event.payload))
+            except (KeyError, ValueError, TypeError) as error:
+                outbox.fail(event, f"the event cannot be read: {error!r}")
+            else:
+                events.append(event)
+        if not events:
+            return False
+        # Run the alerts once over the traces of all events.
+        lease = _Lease(self.instance, self.clock, events, lease_seconds)
+        try:
+            self._run(np.unique(np.concatenate(ids)), lease.extend)
+        except StoreError:  # not the fault of the events
+            for event in events:
+                outbox.release(event)
+            raise
+        except Exception as error:
+            for event in events:
+                outbox.fail(event, str(error) or repr(error))
+            raise
+        for event in events:
+            outbox.done(event)
+        return True
+
+    def over_everything(self) -> bool:
+        """Run the alerts over all traces; return whether anything changed."""
+        return self._run(None, None)
+
+    def _run(self, traces: NDArray[np.int64] | None, progress: Callable[[int, int], None] | None) -> bool:
+        from knickpoint.watch.alert_run.run import run_alerts
+
+        summary = run_alerts(
+            self.instance.store,
+            self.instance.alerts,
+            traces=traces,
+            progress=progress,
+            as_work=self.instance.config.history.as_work,
+        )
+        for name, reason in summary.failures.items():
+            if self._failures.get(name) != reason:
+                self.announce(f"alert {name!r} could not run: {reason}")
+        self._failures = dict(summary.failures)
+        if summary.nothing_new:
+            return False
+        found = len(summary.new_regressions)
+        self.announce(
+            f"looked at {summary.traces:,} traces: {summary.new:,} new change points, {found:,} new regressions"
+            + (f", and {summary.history_regressions:,} that are history" if summary.history_regressions else "")
+        )
+        return True
+
+
+@dataclass
+class _Lease:
+    """Keeps claimed events from other workers while the work on them lasts."""
+
+    instance: Instance
+    clock: Callable[[], float]
+    events: Sequence[Event]
+    seconds: float
+    _extend_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._extend_at = self.clock() + self.seconds / 2
+
+    def extend(self, done: int, total: int) -> None:
+        """Extend the lease when half of it is over; the alerts call this as they progress."""
+        if done < total and self.clock() > self._extend_at:
+            for event in self.events:
+                self.instance.store.outbox.extend(event, self.seconds)
+            self._extend_at = self.clock() + self.seconds / 2

@@ -1,0 +1,98 @@
+"""Run the tasks of a worker when they are due, and after a failure again with growing pauses.
+
+A failure of one task must not stop the others, and must not fill the log when it lasts. The runner therefore catches
+every exception, announces a reason once, doubles the pause from one second to five minutes, and announces the recovery.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from knickpoint.model.errors import KnickpointError
+
+__all__ = ["Announce", "Failures", "Task", "TaskRunner"]
+
+_LOG: Final = logging.getLogger("knickpoint.worker")
+_FIRST_PAUSE_SECONDS: Final = 1.0
+_LONGEST_PAUSE_SECONDS: Final = 300.0
+_MOST_DOUBLINGS: Final = 16
+
+Announce = Callable[[str], None]
+"""Receives one line about what the worker did or failed to do."""
+
+Task = Callable[[], bool]
+"""Does a task, and returns whether there was anything to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """The failures of one task in a row: how many, the last reason, and when the runner tries again."""
+
+    count: int
+    reason: str
+    retry_at: float
+
+
+@dataclass
+class TaskRunner:
+    """Runs tasks by name, and keeps when each is due and how it fails.
+
+    Attributes:
+        announce: receives each new reason of a failure, and each recovery.
+        clock: seconds that only grow.
+    """
+
+    announce: Announce
+    clock: Callable[[], float] = time.monotonic
+    _failures: dict[str, Failures] = field(default_factory=dict, init=False)
+    _due: dict[str, float] = field(default_factory=dict, init=False)
+
+    @property
+    def failures(self) -> Mapping[str, Failures]:
+        """The tasks that fail now, by name."""
+        return self._failures
+
+    def run(self, name: str, task: Task) -> bool:
+        """Run a task unless it pauses after a failure; return whether there was anything to do."""
+        failures = self._failures.get(name)
+        if failures is not None and self.clock() < failures.retry_at:
+            return False
+        due = dict(self._due)
+        try:
+            busy = task()
+        except KnickpointError as error:
+            reason = str(error)
+        except Exception as error:  # noqa: BLE001  # no defect of one task may end the worker
+            _LOG.exception("%s failed", name)
+            reason = f"it failed unexpectedly, the log has the details: {error!r}"
+        else:
+            self.recover(name)
+            return busy
+        self._due = due  # the pause decides when the task runs again, not its schedule
+        self._fail(name, reason)
+        return False
+
+    def _fail(self, name: str, reason: str) -> None:
+        before = self._failures.get(name)
+        count = before.count if before else 0
+        pause = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** min(count, _MOST_DOUBLINGS))
+        self._failures[name] = Failures(count + 1, reason, self.clock() + pause)
+        if before is None or before.reason != reason:
+            self.announce(f"{name}: {reason}")
+
+    def recover(self, name: str) -> None:
+        """Forget the failures of a task, and announce that it works again."""
+        if self._failures.pop(name, None) is not None:
+            self.announce(f"{name}: all is well again")
+
+    def is_due(self, name: str, every_seconds: float) -> bool:
+        """Return whether ``name`` is due now; if so, it is due again in ``every_seconds``."""
+        now = self.clock()
+        if now < self._due.get(name, now):
+            return False
+        self._due[name] = now + every_seconds
+        return True

@@ -1,0 +1,225 @@
+"""The worker of an instance: rounds of tasks, beside a connection to NATS where there is one.
+
+A round polls the sources, follows the repositories, runs the alerts over what changed and, by schedule, over everything,
+reads tickets, reports notices, seals full tiles and applies the retention rules. The order matters: results that a round
+imports are judged in the same round.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from knickpoint.instance.instance import Instance
+from knickpoint.instance.notices import find_notices
+from knickpoint.instance.retention import forget_events, forget_values
+from knickpoint.instance.worker.alert_runs import AlertRuns
+from knickpoint.instance.worker.heartbeat import Heartbeat
+from knickpoint.instance.worker.task_runner import Announce, Task, TaskRunner
+
+if TYPE_CHECKING:
+    from knickpoint.ingest import ImportSummary, WatchedSource
+    from knickpoint.ingest.settings import SourceSettings
+    from knickpoint.instance.relay import Relay
+
+__all__ = ["Worker"]
+
+_MOST_NOTICES: Final = 20
+_HOUR_SECONDS: Final = 3600.0
+
+
+@dataclass
+class Worker:
+    """Does the work of an instance in rounds; any number of workers may share one instance.
+
+    Each piece of work is done by one of them: workers claim events with leases, and imports are exactly once. A task that
+    fails is announced once and tried again after a growing pause; the other tasks go on. ``store.workers`` has the
+    state of each worker.
+
+    Attributes:
+        instance: the open instance.
+        announce: receives one line about each thing that the worker did or failed to do.
+        clock: seconds that only grow; for tests.
+        name: name of the worker in the store.
+    """
+
+    instance: Instance
+    announce: Announce = lambda _line: None
+    clock: Callable[[], float] = time.monotonic
+    name: str = field(default_factory=lambda: f"{socket.gethostname()}/{os.getpid()}/{threading.get_ident()}")
+    _tasks: TaskRunner = field(init=False)
+    _alerts: AlertRuns = field(init=False)
+    _heartbeat: Heartbeat = field(init=False)
+    _uses_nats: bool = field(default=False, init=False)
+    _sources: dict[str, WatchedSource] = field(default_factory=dict, init=False)
+    _announced_notices: frozenset[object] = field(default=frozenset(), init=False)
+
+    def __post_init__(self) -> None:
+        """Check that everything is there that the configuration asks for.
+
+        Raises:
+            ConfigError: it asks for NATS, and something for it is missing.
+        """
+        from knickpoint.instance.relay import uses_nats
+
+        self._uses_nats = uses_nats(self.instance.config, self.instance.directory)
+        self._tasks = TaskRunner(self.announce, self.clock)
+        self._alerts = AlertRuns(self.instance, self.name, self.announce, self.clock)
+        self._heartbeat = Heartbeat(self.instance.store, self.name, self.clock)
+
+    def run(self, stop: threading.Event) -> None:
+        """Work until ``stop`` is set, and finish the current task; no failure ends it before."""
+        while not stop.is_set():
+            self._tasks.run("connection", lambda: self._run_rounds(stop))
+            failures = self._tasks.failures.get("connection")
+            if failures is not None:
+                stop.wait(max(0.0, failures.retry_at - self.clock()))
+        self._tasks.run("worker", self._end_heartbeat)
+
+    def _run_rounds(self, stop: threading.Event) -> bool:
+        """Run round after round, with a connection to NATS where the configuration names a server."""
+        from knickpoint.instance.relay import listen_to_outbox
+
+        with ExitStack() as stack:
+            relay = stack.enter_context(self._relay()) if self._uses_nats else None
+            if relay is None:
+                listen_to_outbox(self.instance.store, wanted=False)
+            while not stop.is_set():
+                if relay is not None:
+                    relay.check()
+                busy = self.step(stop)
+                self._tasks.recover("connection")
+                if not busy:
+                    stop.wait(self.instance.config.worker.poll_seconds)
+        return True
+
+    def once(self, stop: threading.Event | None = None) -> None:
+        """Run one round: import what NATS announces, do all tasks, and publish the events to NATS."""
+        if self._uses_nats:
+            self._relay().once()
+        self.step(stop)
+        if self._uses_nats:
+            self._relay().once()
+        self._tasks.run("worker", self._end_heartbeat)
+
+    def _relay(self) -> Relay:
+        from knickpoint.instance.relay import Relay
+
+        return Relay(self.instance, self.name, self.announce)
+
+    def step(self, stop: threading.Event | None = None) -> bool:
+        """Run one round of tasks; return whether there was anything to do.
+
+        ``stop`` ends the round between two tasks.
+        """
+        tasks: Sequence[tuple[str, Task]] = (
+            ("sources", self._poll_sources),
+            ("history", self._follow_history),
+            ("alerts over what changed", self._alerts.over_changes),
+            ("alerts over everything", self._run_scheduled_alerts),
+            ("tickets", self._read_tickets),
+            ("notices", self._announce_notices),
+            ("sealing", self._seal),
+            ("forgetting", self._forget),
+        )
+        busy = False
+        for name, task in tasks:
+            if stop is not None and stop.is_set():
+                break
+            busy = self._tasks.run(name, task) or busy
+        self._tasks.run("worker", self._beat)
+        return busy
+
+    # --- the tasks -----------------------------------------------------------------------------------
+
+    def _poll_sources(self) -> bool:
+        """Poll each source as a task of its own, so that one that fails does not hold up the others."""
+        polls = [
+            self._tasks.run(f"source {name}", partial(self._poll_source, name, settings))
+            for name, settings in self.instance.ingest.sources.items()
+        ]
+        return any(polls)
+
+    def _poll_source(self, name: str, settings: SourceSettings) -> bool:
+        from knickpoint.ingest import WatchedSource
+
+        if not self._tasks.is_due(f"source {name}", settings.every_seconds):
+            return False
+        source = self._sources.setdefault(name, WatchedSource(self.instance, name, settings))
+        return self._announce_import(source.poll())
+
+    def _follow_history(self) -> bool:
+        from knickpoint.ingest import retry_waiting
+
+        if not self._tasks.is_due("history", self.instance.config.worker.history_seconds):
+            return False
+        return self._announce_import(retry_waiting(self.instance))
+
+    def _announce_import(self, summary: ImportSummary) -> bool:
+        for outcome in summary.files:
+            for line in outcome.lines():
+                self.announce(line)
+        for line in summary.remarks:
+            self.announce(line)
+        return bool(summary.files)
+
+    def _run_scheduled_alerts(self) -> bool:
+        due = self._tasks.is_due("everything", self.instance.config.worker.every_seconds)
+        return due and self._alerts.over_everything()
+
+    def _read_tickets(self) -> bool:
+        settings = self.instance.config.tickets
+        if not settings.file or not self._tasks.is_due("tickets", settings.every_seconds):
+            return False
+        from knickpoint.instance.ticket_import import import_tickets, read_ticket_file
+
+        rows = read_ticket_file(self.instance.directory / Path(settings.file).expanduser())
+        imported = import_tickets(self.instance.store, rows, replace=True)
+        if imported.changed:
+            self.announce(f"tickets: {imported.tickets:,} of them, which changed {imported.changed:,} findings")
+        return False
+
+    def _announce_notices(self) -> bool:
+        """Announce each notice once, and again only after it was gone."""
+        if not self._tasks.is_due("notices", self.instance.config.worker.every_seconds):
+            return False
+        current = {
+            (each.kind, each.repository, each.trace, each.slot, each.regressions): each
+            for each in find_notices(self.instance)
+        }
+        new = [notice for key, notice in current.items() if key not in self._announced_notices]
+        for notice in new[:_MOST_NOTICES]:
+            self.announce(notice.text)
+        if len(new) > _MOST_NOTICES:
+            self.announce(f"… and {len(new) - _MOST_NOTICES:,} more: see knick doctor")
+        self._announced_notices = frozenset(current)
+        return False
+
+    def _seal(self) -> bool:
+        due = self._tasks.is_due("seal", self.instance.config.worker.seal_seconds)
+        return due and bool(self.instance.store.seal())
+
+    def _forget(self) -> bool:
+        if self._tasks.is_due("forget", _HOUR_SECONDS):
+            for line in forget_events(self.instance):
+                self.announce(line)
+        if self._tasks.is_due("retention", self.instance.config.retention.every_hours * _HOUR_SECONDS):
+            for name, lost in forget_values(self.instance).items():
+                self.announce(f"retention: {lost.samples:,} samples and {lost.points:,} points of {name} are forgotten")
+        return False
+
+    def _beat(self) -> bool:
+        self._heartbeat.beat(self._tasks.failures)
+        return False
+
+    def _end_heartbeat(self) -> bool:
+        self._heartbeat.end()
+        return True
