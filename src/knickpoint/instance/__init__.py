@@ -1,4 +1,7 @@
-"""Instances: a directory with ``knickpoint.toml``, the store it names, and the worker that keeps it going."""
+"""An instance: a directory with ``knickpoint.toml``, the store that it names, and the worker that keeps it going.
+
+``config`` reads the file, ``instance`` opens the instance, ``worker`` runs its tasks, ``relay`` connects it to NATS.
+"""
 
 from knickpoint.instance.config import (
     CONFIG_FILE,

@@ -1,4 +1,4 @@
-"""Copy a whole instance, configuration and store, into one file while it is in use, and bring it back."""
+"""Copy a whole instance, configuration and store, into one file while it is in use, and restore it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MEMBERS: Final = {CONFIG_FILE, _STORE}
 
 
 def backup_instance(instance: Instance, path: Path) -> None:
-    """Write the instance, as it is at this moment, into the new tar file ``path``; writers and readers go on.
+    """Write the instance as it is now into the new tar file ``path``; writers and readers go on meanwhile.
 
-    Clones of repositories are not in it: they come again from their URLs.
+    Clones of repositories are left out, because their URLs are in the configuration.
 
     Raises:
-        StoreError: the file exists, or cannot be written; nothing is left behind.
+        StoreError: the file exists, or cannot be written; no partial file remains.
     """
     if path.exists():
         raise StoreError("the file exists already", where=str(path), remedy="Name another file, or remove this one.")
@@ -56,18 +56,20 @@ def _unpack(path: Path, folder: Path) -> None:
         names = set()
     if names != _MEMBERS:
         raise StoreError(
-            "this is no whole backup of an instance", where=str(path), remedy="Use a file that knick backup wrote."
+            "this is not a complete backup of an instance",
+            where=str(path),
+            remedy="Use a file that knick backup wrote.",
         )
 
 
 def restore_instance(path: Path, directory: Path) -> None:
     """Make an instance in ``directory``, where there is none yet, from the file of a backup.
 
-    The store is made where the configuration says; there must be none at that place.
+    The store is created where the configuration says; there must be none yet.
 
     Raises:
         ConfigError: there is an instance in ``directory`` already, or it cannot be written.
-        StoreError: the file is no whole backup, or there is a store already.
+        StoreError: the file is not a complete backup, or there is a store already.
     """
     target = directory / CONFIG_FILE
     if target.exists():

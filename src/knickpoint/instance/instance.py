@@ -1,4 +1,4 @@
-"""Instances on disk: find one, make one, open one."""
+"""Find, create and open an instance: a directory with ``knickpoint.toml`` and the store that it names."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ location = {location}
 """
 _AS_WORK: Final = """
 [history]
-as_work = true                 # what the first run over a repository finds is to be triaged
+as_work = true                 # findings of the first run over a repository are to be triaged
 """
 _REPOSITORY_EXAMPLE: Final = """
 # [repositories.mylib]         # without one, commits are taken from the results
@@ -52,7 +52,7 @@ _REPOSITORY_EXAMPLE: Final = """
 
 @dataclass(frozen=True)
 class Instance:
-    """An open instance: its directory, its configuration and its store. Close it, or use it in a ``with``."""
+    """An open instance: its directory, configuration and store. Close it, or use it in a ``with``."""
 
     directory: Path
     config: Config
@@ -65,12 +65,12 @@ class Instance:
 
     @property
     def ingest(self) -> IngestSettings:
-        """How results are taken in."""
+        """How results are imported."""
         return self.config.ingest
 
     @property
     def alerts(self) -> tuple[Alert, ...]:
-        """The alerts of the configuration, or the one that watches everything where it names none."""
+        """The alerts of the configuration; without any, one alert that watches everything."""
         from knickpoint.watch.alert_run.run import default_alert
 
         return tuple(self.config.alerts.values()) or (default_alert(),)
@@ -89,10 +89,10 @@ class Instance:
 
 
 def find_instance(start: Path | str | None = None) -> Path:
-    """Return the directory of the instance that ``KNICKPOINT_INSTANCE`` names, else of the nearest one upwards.
+    """Return the directory of the instance that ``KNICKPOINT_INSTANCE`` names, else the nearest one upwards.
 
     Args:
-        start: where to begin to look; the working directory without it.
+        start: the directory to start from. Default: the working directory, after the environment variable.
 
     Raises:
         ConfigError: there is none; the message names ``knick init``.
@@ -129,43 +129,43 @@ def create_instance(
     repositories: Mapping[str, str] | None = None,
     as_work: bool = False,
 ) -> Instance:
-    """Make an instance in ``directory``, which is created where missing, and open it.
+    """Create an instance in ``directory``, and the directory where it is missing; open the instance.
 
     Args:
         directory: where ``knickpoint.toml`` is written.
-        name: what the instance is called; its directory's name without it.
+        name: name of the instance. Default: the name of its directory.
         store: path of an SQLite file, relative to the instance, or ``postgresql://…``.
-        repositories: repository → path or URL, "" to take its commits from results.
-        as_work: whether what the first run over a repository finds is work, not history.
+        repositories: repository → path or URL; with "", its commits come from the results.
+        as_work: whether findings of the first run over a repository are to be triaged, and are not history.
 
     Raises:
         ConfigError: there is one already, or the directory cannot be written.
-        StoreError: the store cannot be made.
+        StoreError: the store cannot be created.
     """
-    place = Path(directory).expanduser().absolute()
-    file = place / CONFIG_FILE
+    target = Path(directory).expanduser().absolute()
+    file = target / CONFIG_FILE
     if file.exists():
         raise ConfigError(
-            "there is an instance already", where=str(place), remedy="Use it, or choose another directory."
+            "there is an instance already", where=str(target), remedy="Use it, or choose another directory."
         )
-    text = _template(name or place.name or "Knickpoint", store, repositories or {}, as_work=as_work)
-    draft = place / f"{CONFIG_FILE}.new"
+    text = _template(name or target.name or "Knickpoint", store, repositories or {}, as_work=as_work)
+    draft = target / f"{CONFIG_FILE}.new"
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        target.mkdir(parents=True, exist_ok=True)
         draft.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ConfigError(
             f"an instance cannot be made there: {error.strerror}",
-            where=str(place),
+            where=str(target),
             remedy="Choose a directory that you may write.",
         ) from error
     try:
         config = read_config(draft)
-        opened = create_store(store_location(config, place))
+        opened = create_store(store_location(config, target))
         draft.rename(file)
     finally:
         draft.unlink(missing_ok=True)
-    return Instance(place, config, opened)
+    return Instance(target, config, opened)
 
 
 def open_instance(directory: Path | str | None = None) -> Instance:
@@ -175,26 +175,26 @@ def open_instance(directory: Path | str | None = None) -> Instance:
         ConfigError: there is none, or its configuration cannot be used.
         StoreError: its store cannot be opened.
     """
-    place = find_instance() if directory is None else _checked(Path(directory).expanduser(), "--instance")
-    config = read_config(place / CONFIG_FILE)
-    return Instance(place, config, open_configured_store(config, place))
+    found = find_instance() if directory is None else _checked(Path(directory).expanduser(), "--instance")
+    config = read_config(found / CONFIG_FILE)
+    return Instance(found, config, open_configured_store(config, found))
 
 
-def open_configured_store(config: Config, place: Path) -> Store:
-    """Open the store of the instance in ``place``, with the directions that ``config`` gives to traces.
+def open_configured_store(config: Config, directory: Path) -> Store:
+    """Open the store of the instance in ``directory``, with the directions that ``config`` gives to traces.
 
     Raises:
         StoreError: the store cannot be opened.
     """
-    store = open_store(store_location(config, place))
+    store = open_store(store_location(config, directory))
     store.traces.set_directions([settings.rule for settings in config.directions.values()])
     return store
 
 
-def store_location(config: Config, place: Path) -> str:
-    """Return where the store of the instance in ``place`` is: a path, or an address."""
+def store_location(config: Config, directory: Path) -> str:
+    """Return the location of the store of the instance in ``directory``: a path, or an address."""
     location = config.store.location
-    return location if "://" in location else str(place / Path(location).expanduser())
+    return location if "://" in location else str(directory / Path(location).expanduser())
 
 
 def _quoted(text: str) -> str:

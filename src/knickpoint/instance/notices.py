@@ -1,4 +1,8 @@
-"""Notice what no finding says: canaries that moved, findings that are in doubt for it, benchmarks that stopped."""
+"""Find what people should look at although it is no finding: canaries that moved, and benchmarks that stopped.
+
+A canary is a benchmark that no commit should change. When it moves, the machine has changed, and the findings at the same
+commits are in doubt. A benchmark that stopped has no results at the last commits although it had them regularly before.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Notice", "NoticeKind", "find_notices"]
 
 _RECENT: Final = 50
-"""Commits at the end of the line within which a canary that moved is still told."""
+"""Commits at the end of the line within which a canary that moved is reported; later only while findings are in doubt."""
 
 
 class NoticeKind(Enum):
@@ -29,11 +33,11 @@ class NoticeKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something that somebody should look at.
+    """Something to look at that is no finding.
 
-    ``trace`` is the key, "" where several stopped at one commit; ``slot`` is the commit: where the canary moved, or the
-    last one with results. ``canary`` is the name of its section. ``regressions`` are the unprocessed ones that are in
-    doubt because of it.
+    ``trace`` is the trace key, "" where several stopped at one commit. ``slot`` and ``commit`` are those at which the
+    canary moved, or the last ones with results. ``canary`` is the name of its section in the configuration.
+    ``regressions`` are the unprocessed ones that are in doubt because of it.
     """
 
     kind: NoticeKind
@@ -47,7 +51,7 @@ class Notice:
 
 
 def find_notices(instance: Instance) -> list[Notice]:
-    """Return what is to be noticed now, canaries first.
+    """Return the notices of all repositories, canaries first.
 
     Raises:
         QueryError: a query of ``[canaries]`` or ``[missing]`` cannot be read.
@@ -63,7 +67,7 @@ def find_notices(instance: Instance) -> list[Notice]:
 
 
 def _hashes(instance: Instance, repository: Repository, slots: set[int]) -> dict[int, str]:
-    return {own.slot: own.commit.hash for own in instance.store.commits.get(repository, sorted(slots))}
+    return {each.slot: each.commit.hash for each in instance.store.commits.get(repository, sorted(slots))}
 
 
 def _canaries(instance: Instance, repository: Repository) -> Iterator[Notice]:
@@ -82,27 +86,27 @@ def _canaries(instance: Instance, repository: Repository) -> Iterator[Notice]:
         doubts = in_doubt(store, repository, listed, warnings)
         hashes = _hashes(instance, repository, {warning.slot for warning in warnings})
         for warning in warnings:
-            shaken = tuple(sorted(key for key, known in doubts.items() if warning in known))
+            in_question = tuple(sorted(key for key, known in doubts.items() if warning in known))
             position = line.positions.get(warning.slot, -1)
-            if not shaken and position < len(line.slots) - _RECENT:
+            if not in_question and position < len(line.slots) - _RECENT:
                 continue
-            how = (
+            movement = (
                 f"stepped by {warning.point.numbers.relative_size:+.1%}"
                 if warning.point
                 else f"has a newest value that is off by {warning.judgement.relative_size:+.1%}"
                 if warning.judgement
                 else "moved"
             )
-            told = f", {', '.join(f'R{key}' for key in shaken)} in doubt" if shaken else ""
+            doubted = f", {', '.join(f'R{key}' for key in in_question)} in doubt" if in_question else ""
             commit = hashes.get(warning.slot, "")
-            text = f"canary {name}: {warning.trace.key} {how} at {commit[:10]}{told}"
+            text = f"canary {name}: {warning.trace.key} {movement} at {commit[:10]}{doubted}"
             yield Notice(
-                NoticeKind.CANARY, repository.name, warning.trace.key, warning.slot, commit, text, name, shaken
+                NoticeKind.CANARY, repository.name, warning.trace.key, warning.slot, commit, text, name, in_question
             )
 
 
 def _silences(instance: Instance, repository: Repository) -> Iterator[Notice]:
-    """Yield a notice where everything stopped, and one for all traces that stopped at one commit: they are one job."""
+    """Yield a notice where everything stopped, and one a commit for the traces that stopped there, as one job did."""
     from knickpoint.watch.absence.missing_traces import absences
 
     query = instance.config.missing.query
@@ -114,8 +118,8 @@ def _silences(instance: Instance, repository: Repository) -> Iterator[Notice]:
     hashes = _hashes(instance, repository, slots)
     if found.job:
         commit = hashes.get(found.job.last_slot, "")
-        habit = "at every commit" if found.job.usual == 1 else f"every {found.job.usual:,} commits or more often"
-        text = f"nothing was measured at the last {found.job.silent:,} commits, since {commit[:10]}; it was {habit}"
+        usual = "at every commit" if found.job.usual == 1 else f"every {found.job.usual:,} commits or more often"
+        text = f"nothing was measured at the last {found.job.silent:,} commits, since {commit[:10]}; it was {usual}"
         yield Notice(NoticeKind.SILENCE, repository.name, "", found.job.last_slot, commit, text)
     for slot, stopped in groups.items():
         commit = hashes.get(slot, "")
@@ -126,19 +130,19 @@ def _silences(instance: Instance, repository: Repository) -> Iterator[Notice]:
 
 
 def _in_common(instance: Instance, repository: Repository, missing: list[MissingTrace]) -> str:
-    """Say which params the traces share that others do not have, as in ``" (os=mac)"``; "" where there are none."""
+    """Return the params that these traces share and others do not have, such as ``" (os=mac)"``; "" for none."""
     from knickpoint.model.params import decode_key
     from knickpoint.model.query import parse_query
 
     facets = instance.store.traces.facets(repository, parse_query(instance.config.missing.query))
-    first, *rest = [decode_key(one.trace.key).items() for one in missing]
+    first, *rest = [decode_key(each.trace.key).items() for each in missing]
     shared = sorted(set(first).intersection(*rest))
-    telling = [f"{name}={value}" for name, value in shared if len(facets.get(name, {})) > 1]
-    return f" ({' '.join(telling)})" if telling else ""
+    distinctive = [f"{name}={value}" for name, value in shared if len(facets.get(name, {})) > 1]
+    return f" ({' '.join(distinctive)})" if distinctive else ""
 
 
 def _newer(instance: Instance, repository: Repository) -> list[datetime]:
-    """Return the times of commits that git has and the store does not know yet, where git can be asked at no cost."""
+    """Return the times of commits that git has and the store does not have yet, where no fetch is needed."""
     from knickpoint.ingest.commit_sources.git import commits_after
     from knickpoint.model.errors import HistoryError
 
@@ -149,6 +153,6 @@ def _newer(instance: Instance, repository: Repository) -> list[datetime]:
     (last,) = instance.store.commits.get(repository, [line.slots[-1]])
     try:
         later = commits_after(repository.name, settings, instance.directory, last.commit.hash)
-    except HistoryError:  # whoever brings the repository up to date says so
+    except HistoryError:  # the task that follows the repository reports it
         return []
     return [commit.time for commit in later]

@@ -1,4 +1,4 @@
-"""Forget old values and old events by the rules of the configuration."""
+"""Delete old samples, values and events by the rules of the configuration."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _DAY_SECONDS: Final = 86_400
 
 
 def forget_values(instance: Instance, *, dry_run: bool = False) -> dict[str, Forgotten]:
-    """Apply ``[retention]`` to the default line of every repository; return what was forgotten, by repository.
+    """Apply ``[retention]`` to the default line of every repository; return what was deleted, by repository.
 
-    Samples go first, then values; traces with a finding that somebody decided about lose nothing. What lies on
-    other branches only is kept. ``dry_run`` counts what would be forgotten and changes nothing.
+    Traces with a triaged finding keep everything, and so do commits of other branches. ``dry_run`` counts what would be
+    deleted, and changes nothing.
     """
     rule, store = instance.config.retention, instance.store
     samples, values = rule.samples_commits or None, rule.values_commits or None
@@ -35,9 +35,9 @@ def forget_values(instance: Instance, *, dry_run: bool = False) -> dict[str, For
 
 
 def forget_events(instance: Instance) -> list[str]:
-    """Drop events that are older, or more, than the configuration wants kept; return a line for each kind.
+    """Delete the events beyond the age and number of ``[worker]``; return a line for each kind.
 
-    Nothing is lost for good with them: alerts run over everything by schedule, and findings stay in the store.
+    Nothing is lost with them: the scheduled run of the alerts covers all traces, and findings stay in the store.
     """
     rule = instance.config.worker
     gone = instance.store.outbox.forget(rule.event_days * _DAY_SECONDS, rule.most_events)

@@ -1,7 +1,7 @@
-"""The configuration of an instance: what ``knickpoint.toml`` says, checked."""
+"""The configuration of an instance: the settings of ``knickpoint.toml``, and how they are read and checked."""
 
+from knickpoint.instance.config.reader import CONFIG_FILE, read_config
 from knickpoint.instance.config.settings import (
-    CONFIG_FILE,
     CanarySettings,
     Config,
     DirectionChoice,
@@ -14,7 +14,6 @@ from knickpoint.instance.config.settings import (
     StoreSettings,
     TicketSettings,
     WorkerSettings,
-    read_config,
 )
 
 __all__ = [

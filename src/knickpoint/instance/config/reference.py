@@ -1,4 +1,4 @@
-"""Write the reference page of the configuration from the dataclasses that hold it."""
+"""Render the reference page of the configuration from the docstrings of the settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any
 
-from knickpoint.instance.config import CONFIG_FILE, Config
+from knickpoint.instance.config.reader import CONFIG_FILE
+from knickpoint.instance.config.settings import Config
 
 __all__ = ["configuration_page"]
 
@@ -27,8 +28,8 @@ def configuration_page() -> str:
         "",
     ]
     for title, kind in _sections(Config, ""):
-        told = inspect.cleandoc(kind.__doc__ or "").partition("\n")[0].partition(";")[0].rstrip(".")
-        lines += [f"## {title}", "", told.replace("``", "`") + ".", ""]
+        summary = inspect.cleandoc(kind.__doc__ or "").partition("\n")[0].partition(";")[0].rstrip(".")
+        lines += [f"## {title}", "", summary.replace("``", "`") + ".", ""]
         lines += ["| setting | type | by default | meaning |", "|---|---|---|---|"]
         meanings = _meanings(kind)
         hints = typing.get_type_hints(kind)
@@ -47,13 +48,13 @@ def _sections(kind: type[Any], path: str) -> Iterator[tuple[str, type[Any]]]:
         inner = _section_of(hint)
         if inner is None:
             continue
-        own, suffix = inner
+        section, suffix = inner
         below = f"{path}.{name}".lstrip(".") + suffix
-        yield from _sections(own, f"[[{below}]]" if typing.get_origin(hint) is tuple else below)
+        yield from _sections(section, f"[[{below}]]" if typing.get_origin(hint) is tuple else below)
 
 
 def _section_of(hint: Any) -> tuple[type[Any], str] | None:
-    """Return the dataclass that a field holds, and what stands behind its name in the section's title."""
+    """Return the dataclass that a field holds, and the suffix of its name in the title of the section."""
     if dataclasses.is_dataclass(hint):
         return typing.cast("type[Any]", hint), ""
     arguments = typing.get_args(hint)
@@ -66,7 +67,7 @@ def _section_of(hint: Any) -> tuple[type[Any], str] | None:
 
 
 def _meanings(kind: type[Any]) -> dict[str, str]:
-    """Return what the docstring of a dataclass says of its attributes."""
+    """Return the meaning of each attribute in the docstring of a dataclass."""
     _, _, attributes = inspect.cleandoc(kind.__doc__ or "").partition("Attributes:\n")
     found: dict[str, str] = {}
     name = ""
@@ -91,7 +92,7 @@ def _type(hint: Any) -> str:
         return f"list of {_type(arguments[0])}s"
     if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
         return f"name = {_type(arguments[1])}"
-    return " or ".join(_type(one) for one in arguments) or str(hint)
+    return " or ".join(_type(argument) for argument in arguments) or str(hint)
 
 
 def _default(each: dataclasses.Field[Any]) -> str:

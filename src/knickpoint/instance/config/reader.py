@@ -1,0 +1,80 @@
+"""Read ``knickpoint.toml``, and check what the types of its settings cannot say."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+from knickpoint.instance.config.settings import Config
+from knickpoint.instance.config.toml_tables import read_section
+from knickpoint.model.errors import ConfigError, QueryError
+from knickpoint.model.query import parse_query
+
+__all__ = ["CONFIG_FILE", "read_config"]
+
+CONFIG_FILE: Final = "knickpoint.toml"
+
+
+def read_config(path: Path) -> Config:
+    """Read and check the configuration file at ``path``.
+
+    Raises:
+        ConfigError: it cannot be read, is not TOML, or has an unknown key or an invalid value.
+    """
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"cannot be read: {error.strerror}", where=str(path), remedy="Make the file readable for you."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"byte {error.start} is not UTF-8", where=str(path), remedy="Save the file as UTF-8."
+        ) from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"is not TOML: {error}", where=str(path), remedy="Correct it there.") from error
+    config = read_section(Config, table, file=str(path))
+    _check_numbers(config, path)
+    _check_queries(config, path)
+    return config
+
+
+def _check_queries(config: Config, path: Path) -> None:
+    queries = {
+        **{f"directions.{name}": settings.query for name, settings in config.directions.items()},
+        **{f"canaries.{name}": settings.query for name, settings in config.canaries.items()},
+        "missing": config.missing.query,
+    }
+    for section, query in queries.items():
+        try:
+            parse_query(query)
+        except QueryError as error:
+            where = f"{path}, [{section}]"
+            raise ConfigError(f"the query cannot be read: {error.message}", where=where, remedy=error.remedy) from error
+
+
+def _check_numbers(config: Config, path: Path) -> None:
+    """Refuse intervals and counts that would have the worker do nothing, or one task without end."""
+    positive: dict[str, dict[str, float]] = {
+        "worker": {name: value for name, value in asdict(config.worker).items() if name != "lease_seconds"},
+        "tickets": {"every_seconds": config.tickets.every_seconds},
+        "retention": {"every_hours": config.retention.every_hours},
+        **{
+            f"ingest.sources.{name}": {"every_seconds": source.every_seconds}
+            for name, source in config.ingest.sources.items()
+        },
+    }
+    for section, settings in positive.items():
+        for name, value in settings.items():
+            if not value > 0:
+                where = f"{path}, [{section}]"
+                raise ConfigError(f"{name} is {value:g}", where=where, remedy="Give a number greater than 0.")
+    for name, value in asdict(config.retention).items():
+        if not value >= 0:
+            where = f"{path}, [retention]"
+            raise ConfigError(f"{name} is {value:g}", where=where, remedy="Give 0, which keeps all, or more.")
+    lease = config.worker.lease_seconds
+    if not lease >= 0:
+        raise ConfigError(f"lease_seconds is {lease:g}", where=f"{path}, [worker]", remedy="Give 0 or more.")
