@@ -15,8 +15,8 @@ from tests.instance.conftest import SECONDS, NatsServer, NewServer
 from knickpoint.ingest import FileSummary, ImportState, ImportSummary
 from knickpoint.instance import CONFIG_FILE, Instance, Worker, open_instance
 from knickpoint.instance.relay import Relay, Subjects
-from knickpoint.instance.relay import receiver as receiving_module
-from knickpoint.instance.relay.receiver import Answer, Receiver
+from knickpoint.instance.relay import receiver as receiver_module
+from knickpoint.instance.relay.receiver import Receiver, Reply
 from knickpoint.model.errors import ServiceError, StoreError
 from knickpoint.model.query import Query
 from knickpoint.model.report import Problem
@@ -273,7 +273,7 @@ def test_an_announcement_whose_answer_was_lost_comes_again_and_changes_nothing(
     from nats.aio.msg import Msg
     from nats.errors import TimeoutError as NatsTimeoutError
 
-    monkeypatch.setattr(receiving_module, "ACK_SECONDS", 0.5)
+    monkeypatch.setattr(receiver_module, "ACK_SECONDS", 0.5)
     instance = new_instance(nats_server.url)
     told_by(instance)
     announce(nats_server, instance, results(instance, "a.json", 5.0))
@@ -425,27 +425,27 @@ def test_a_place_that_does_not_answer_is_asked_again(
     def fail(_instance: Instance, _body: bytes) -> ImportSummary:
         raise ServiceError("the bucket does not answer")
 
-    monkeypatch.setattr(receiving_module, "import_bucket_event", fail)
-    taken = receiver(new_instance("nats://127.0.0.1:1")).take(b'{"url": "s3://bench/a.json"}', 99)
-    assert taken.answer is Answer.AGAIN
+    monkeypatch.setattr(receiver_module, "import_bucket_event", fail)
+    handled = receiver(new_instance("nats://127.0.0.1:1")).import_message(b'{"url": "s3://bench/a.json"}', 99)
+    assert handled.reply is Reply.AGAIN
 
 
 def test_a_file_of_no_source_is_told_and_not_asked_for_again(new_instance: NewInstance) -> None:
     instance = new_instance("nats://127.0.0.1:1")
-    taken = receiver(instance).take(b'{"url": "s3://elsewhere/a.json"}', 1)
-    assert taken.answer is Answer.NEVER
-    assert "no source" in taken.lines[0]
+    handled = receiver(instance).import_message(b'{"url": "s3://elsewhere/a.json"}', 1)
+    assert handled.reply is Reply.NEVER
+    assert "no source" in handled.lines[0]
     assert instance.store.ledger.quarantined() == []
 
 
-@pytest.mark.parametrize(("deliveries", "answer", "held"), [(4, Answer.AGAIN, 0), (5, Answer.NEVER, 1)])
+@pytest.mark.parametrize(("deliveries", "reply", "held"), [(4, Reply.AGAIN, 0), (5, Reply.NEVER, 1)])
 def test_a_file_that_cannot_be_read_is_tried_five_times(
-    new_instance: NewInstance, monkeypatch: pytest.MonkeyPatch, deliveries: int, answer: Answer, held: int
+    new_instance: NewInstance, monkeypatch: pytest.MonkeyPatch, deliveries: int, reply: Reply, held: int
 ) -> None:
     outcome = FileSummary("s3://bench/a.json", ImportState.UNREADABLE, problems=(Problem("a broken sidecar"),))
-    monkeypatch.setattr(receiving_module, "import_bucket_event", lambda _instance, _body: ImportSummary((outcome,)))
+    monkeypatch.setattr(receiver_module, "import_bucket_event", lambda _instance, _body: ImportSummary((outcome,)))
     instance = new_instance("nats://127.0.0.1:1")
-    assert receiver(instance).take(b'{"url": "s3://bench/a.json"}', deliveries).answer is answer
+    assert receiver(instance).import_message(b'{"url": "s3://bench/a.json"}', deliveries).reply is reply
     assert len(instance.store.ledger.quarantined()) == held
 
 
@@ -459,8 +459,8 @@ def test_one_file_of_no_source_does_not_keep_the_others_out(new_instance: NewIns
         return sorted(names, reverse=True)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(receiving_module, "bucket_event_urls", arrived)
-        assert receiver(instance).take(body, 1).answer is Answer.NEVER
+        patch.setattr(receiver_module, "bucket_event_urls", arrived)
+        assert receiver(instance).import_message(body, 1).reply is Reply.NEVER
     assert points(instance) == [5.0]
 
 
@@ -470,5 +470,5 @@ def test_a_quarantine_that_cannot_be_written_keeps_the_message(
     def fail(*_arguments: object) -> FileSummary:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(receiving_module, "quarantine_bucket_event", fail)
-    assert receiver(new_instance("nats://127.0.0.1:1")).take(b"{", 1).answer is Answer.AGAIN
+    monkeypatch.setattr(receiver_module, "quarantine_bucket_event", fail)
+    assert receiver(new_instance("nats://127.0.0.1:1")).import_message(b"{", 1).reply is Reply.AGAIN

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from knickpoint.instance import CONFIG_FILE, Worker, create_instance, open_instance
 from knickpoint.instance.relay import LARGEST_BYTES, Subjects, encode_event, message_id, subject_name
-from knickpoint.instance.relay.session import without_secrets
+from knickpoint.instance.relay.connection import without_secrets
 from knickpoint.model.errors import ConfigError
 from knickpoint.store import Event, EventKind, pack_ids, unpack_ids
 

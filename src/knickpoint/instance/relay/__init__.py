@@ -1,4 +1,4 @@
-"""Pass events on to NATS JetStream, and take in the files that are announced there."""
+"""Publish events on NATS JetStream, and import the files that are announced there."""
 
 from knickpoint.instance.relay.message import LARGEST_BYTES, encode_event, message_id
 from knickpoint.instance.relay.publisher import listen_to_outbox

@@ -1,4 +1,4 @@
-"""Publish the events of the outbox, in order, and mark them done when the server has them."""
+"""Publish the events of the outbox in order, and mark them done when the server has acknowledged them."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ if TYPE_CHECKING:
 __all__ = ["BATCH", "CONSUMER", "Publisher", "listen_to_outbox"]
 
 CONSUMER: Final = "nats"
-"""What the relay is called among the consumers of the outbox."""
+"""Name of the relay among the consumers of the outbox."""
 
 BATCH: Final = 64
+"""Events that one round publishes."""
+
 _ACK_SECONDS: Final = 5.0
 _MESSAGE_ID: Final = "Nats-Msg-Id"
 
 
 def listen_to_outbox(store: Store, *, wanted: bool) -> None:
-    """Have the outbox keep a copy of every event from now on, or no more."""
+    """Subscribe the relay to the outbox, so that it keeps events for NATS; or unsubscribe it."""
     store.outbox.subscribe(CONSUMER, RELAYED if wanted else ())
 
 
 @dataclass(frozen=True)
 class Publisher:
-    """Passes events on; of many workers of an instance one does so at a time, which keeps the order."""
+    """Publishes events for one worker; only one worker does so at a time, which keeps their order."""
 
     store: Store
     subjects: Subjects
@@ -38,17 +40,17 @@ class Publisher:
     lease_seconds: float
 
     async def round(self, jetstream: JetStreamContext, largest: int = LARGEST_BYTES) -> int:
-        """Publish up to :data:`BATCH` events and return how many the server has.
+        """Publish up to :data:`BATCH` events, and return how many the server acknowledged.
 
-        What it did not acknowledge goes back into the outbox. An event that was published but could not be
-        marked is published again, under the same id.
+        The others go back into the outbox. An event that was published but could not be marked as done is published
+        again with the same id, which the server recognises.
 
         Raises:
-            nats.errors.Error, OSError, TimeoutError: the server does not take it.
+            nats.errors.Error, OSError, TimeoutError: the server does not accept an event.
             StoreError: the outbox cannot be read or written.
         """
         events = await asyncio.to_thread(self._claim)
-        taken: list[Event] = []
+        acknowledged: list[Event] = []
         try:
             for event in events:
                 await jetstream.publish(
@@ -58,20 +60,20 @@ class Publisher:
                     stream=self.subjects.stream,
                     headers={_MESSAGE_ID: message_id(event, self.subjects.instance)},
                 )
-                taken.append(event)
+                acknowledged.append(event)
         finally:
             if events:
-                await asyncio.to_thread(self._settle, taken, events[len(taken) :])
-        return len(taken)
+                await asyncio.to_thread(self._mark_done, acknowledged, events[len(acknowledged) :])
+        return len(acknowledged)
 
     def _claim(self) -> list[Event]:
         return self.store.outbox.claim(
             RELAYED, self.worker, self.lease_seconds, BATCH, consumer=CONSUMER, in_order=True
         )
 
-    def _settle(self, taken: list[Event], rest: list[Event]) -> None:
+    def _mark_done(self, acknowledged: list[Event], others: list[Event]) -> None:
         with self.store.transaction():
-            for event in taken:
+            for event in acknowledged:
                 self.store.outbox.done(event)
-            for event in rest:
+            for event in others:
                 self.store.outbox.release(event)

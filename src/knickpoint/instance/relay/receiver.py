@@ -1,4 +1,8 @@
-"""Take in the files that messages announce; a message is acknowledged when what it brought is durable."""
+"""Import the files that messages announce, and acknowledge a message when its files are in the store.
+
+The reply to the server depends on why an import fails. What may work later, such as a bucket that does not answer, is
+delivered again with a growing delay. What can never work goes into quarantine, and the server drops the message.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +25,21 @@ if TYPE_CHECKING:
     from nats.aio.msg import Msg
     from nats.js import JetStreamContext
 
-__all__ = ["ACK_SECONDS", "Answer", "Receiver", "Taken"]
+__all__ = ["ACK_SECONDS", "HandledMessage", "Receiver", "Reply"]
 
 ACK_SECONDS: Final = 60.0
-"""The server delivers a message again when it has heard nothing about it for so long."""
+"""The server delivers a message again when it has no sign of progress for so long."""
 
 _PENDING: Final = 10_000
-_ANSWER_SECONDS: Final = 5.0
+_REPLY_SECONDS: Final = 5.0
 _TRIES: Final = 5
+"""Deliveries after which an unreadable file goes into quarantine."""
+
 _LONGEST_PAUSE_SECONDS: Final = 300
 
 
-class Answer(Enum):
-    """Say what the server is to do with a message."""
+class Reply(Enum):
+    """What the server is to do with a message: drop it as done, deliver it again, or drop it as useless."""
 
     DONE = "done"
     AGAIN = "again"
@@ -41,25 +47,25 @@ class Answer(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """What a message became: the answer to the server, and lines for people."""
+class HandledMessage:
+    """The reply to the server about a message, and the lines to announce."""
 
-    answer: Answer
+    reply: Reply
     lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Receiver:
-    """Reads the durable consumer that all workers of an instance share."""
+    """Receives messages from the durable consumer that all workers of an instance share."""
 
     instance: Instance
     subjects: Subjects
 
     async def subscription(self, jetstream: JetStreamContext) -> JetStreamContext.PullSubscription:
-        """Return the durable consumer, which is made where missing.
+        """Subscribe to the durable consumer, which is created where it is missing.
 
         Raises:
-            nats.errors.Error, OSError, TimeoutError: the server does not do its part.
+            nats.errors.Error, OSError, TimeoutError: the server refuses, or does not answer.
         """
         from nats.js.api import ConsumerConfig
 
@@ -70,63 +76,64 @@ class Receiver:
             config=ConsumerConfig(ack_wait=ACK_SECONDS, max_ack_pending=_PENDING),
         )
 
-    async def handle(self, message: Msg) -> Taken:
-        """Take in what a message announces, and answer the server; what is tried again is told once.
+    async def handle(self, message: Msg) -> HandledMessage:
+        """Import what a message announces, and reply to the server; a failure is announced at the first delivery only.
 
         Raises:
-            nats.errors.Error, OSError, TimeoutError: the answer did not get through; the message comes again.
+            nats.errors.Error, OSError, TimeoutError: the reply is lost; the server delivers the message again.
         """
         deliveries = message.metadata.num_delivered
-        async with _kept(message):
-            taken = await asyncio.to_thread(self.take, message.data, deliveries)
-        match taken.answer:
-            case Answer.DONE:
-                await message.ack_sync(timeout=_ANSWER_SECONDS)
-            case Answer.AGAIN:
+        async with _in_progress(message):
+            handled = await asyncio.to_thread(self.import_message, message.data, deliveries)
+        match handled.reply:
+            case Reply.DONE:
+                await message.ack_sync(timeout=_REPLY_SECONDS)
+            case Reply.AGAIN:
                 await message.nak(delay=min(_LONGEST_PAUSE_SECONDS, 2**deliveries))
-            case Answer.NEVER:
+            case Reply.NEVER:
                 await message.term()
-        return taken if deliveries == 1 or taken.answer is not Answer.AGAIN else Taken(taken.answer)
+        return handled if deliveries == 1 or handled.reply is not Reply.AGAIN else HandledMessage(handled.reply)
 
-    def take(self, body: bytes, deliveries: int) -> Taken:
-        """Take in what one message announces, each file by itself.
+    def import_message(self, body: bytes, deliveries: int) -> HandledMessage:
+        """Import the files that one message announces, each by itself.
 
-        A message that cannot be read, and a file that cannot be read ``5`` times, go into quarantine. Places
-        that do not answer are tried again for as long as the stream keeps the message.
+        A message that cannot be read, and a file that cannot be read in ``5`` deliveries, go into quarantine. Buckets
+        that do not answer are tried again as long as the stream keeps the message.
         """
         subject = self.subjects.files_arrived
         try:
-            names = bucket_event_urls(body)
+            urls = bucket_event_urls(body)
         except InputError as error:
             problem = Problem(error.message, error.where, error.remedy)
             return self._quarantine(body, f"nats:{subject}", problem)
-        taken = [self._take_file(name, deliveries) for name in names]
-        lines = tuple(line for one in taken for line in one.lines)
-        answers = {one.answer for one in taken}
-        for answer in (Answer.AGAIN, Answer.NEVER):
-            if answer in answers:
-                return Taken(answer, lines)
-        return Taken(Answer.DONE, lines)
+        files = [self._import_file(url, deliveries) for url in urls]
+        lines = tuple(line for file in files for line in file.lines)
+        replies = {file.reply for file in files}
+        # One file that needs another delivery decides for the whole message; imports are exactly once.
+        for reply in (Reply.AGAIN, Reply.NEVER):
+            if reply in replies:
+                return HandledMessage(reply, lines)
+        return HandledMessage(Reply.DONE, lines)
 
-    def _take_file(self, url: str, deliveries: int) -> Taken:
+    def _import_file(self, url: str, deliveries: int) -> HandledMessage:
         body = json.dumps({"url": url}).encode()
         try:
             outcomes = import_bucket_event(self.instance, body).files
         except InputError as error:
-            return Taken(Answer.NEVER, (f"{self.subjects.files_arrived}: {error}",))
+            return HandledMessage(Reply.NEVER, (f"{self.subjects.files_arrived}: {error}",))
         except KnickpointError as error:
-            return Taken(Answer.AGAIN, (f"{self.subjects.files_arrived}: {error}",))
+            return HandledMessage(Reply.AGAIN, (f"{self.subjects.files_arrived}: {error}",))
         unread = [outcome for outcome in outcomes if outcome.state is ImportState.UNREADABLE]
         if unread and deliveries >= _TRIES:
             return self._quarantine(body, url, unread[0].problems[0])
-        return Taken(Answer.AGAIN if unread else Answer.DONE, _lines(outcomes))
+        return HandledMessage(Reply.AGAIN if unread else Reply.DONE, _lines(outcomes))
 
-    def _quarantine(self, body: bytes, source: str, problem: Problem) -> Taken:
+    def _quarantine(self, body: bytes, source: str, problem: Problem) -> HandledMessage:
         try:
             outcome = quarantine_bucket_event(self.instance, body, source, problem)
         except KnickpointError as error:
-            return Taken(Answer.AGAIN, (f"{self.subjects.files_arrived}: {error}",))
-        return Taken(Answer.NEVER, _lines((outcome,)))
+            return HandledMessage(Reply.AGAIN, (f"{self.subjects.files_arrived}: {error}",))
+        return HandledMessage(Reply.NEVER, _lines((outcome,)))
 
 
 def _lines(outcomes: tuple[FileSummary, ...]) -> tuple[str, ...]:
@@ -135,17 +142,17 @@ def _lines(outcomes: tuple[FileSummary, ...]) -> tuple[str, ...]:
 
 
 @asynccontextmanager
-async def _kept(message: Msg) -> AsyncIterator[None]:
-    """Tell the server again and again that work on a message goes on."""
+async def _in_progress(message: Msg) -> AsyncIterator[None]:
+    """Report to the server, while the ``with`` lasts, that the import of a message is in progress."""
 
-    async def tell() -> None:
+    async def report() -> None:
         while True:
             await asyncio.sleep(ACK_SECONDS / 3)
             await message.in_progress()
 
-    telling = asyncio.create_task(tell())
+    reports = asyncio.create_task(report())
     try:
         yield
     finally:
-        telling.cancel()
-        await asyncio.gather(telling, return_exceptions=True)  # where it failed, the answer fails as well
+        reports.cancel()
+        await asyncio.gather(reports, return_exceptions=True)  # where a report failed, the reply fails as well

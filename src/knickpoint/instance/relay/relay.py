@@ -1,4 +1,8 @@
-"""Keep an instance connected to NATS: a thread with a loop of its own, which connects again by itself."""
+"""Keep an instance connected to NATS, in a thread with its own event loop.
+
+A relay opens one session after the other. When a session fails, it waits, from half a second up to 30 seconds, and
+connects again. The outbox keeps the events in the meantime, so nothing is lost.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +19,10 @@ from typing import Final, Self
 
 from knickpoint.instance.config import Config
 from knickpoint.instance.instance import Instance, open_configured_store
+from knickpoint.instance.relay.connection import authorities_file, connected, credentials_file, without_secrets
 from knickpoint.instance.relay.publisher import Publisher, listen_to_outbox
 from knickpoint.instance.relay.receiver import Receiver
-from knickpoint.instance.relay.session import (
-    Session,
-    authorities_file,
-    connected,
-    credentials_file,
-    rest,
-    without_secrets,
-)
+from knickpoint.instance.relay.session import Session, wait_for_end
 from knickpoint.instance.relay.subjects import Subjects
 from knickpoint.model.errors import ConfigError, KnickpointError
 from knickpoint.store import Store
@@ -36,11 +34,11 @@ _LONGEST_PAUSE_SECONDS: Final = 30.0
 
 
 def uses_nats(config: Config, directory: Path) -> bool:
-    """Tell whether the configuration asks for NATS, and see that everything for it is there.
+    """Return whether the configuration names a NATS server, and check that everything for it is there.
 
     Raises:
-        ConfigError: a package or the file of credentials is missing, or the name of the instance cannot be
-            part of a subject.
+        ConfigError: a package, the file of certificates or the file of credentials is missing, or the name of the
+            instance cannot be part of a subject.
     """
     settings = config.nats
     if not settings.url:
@@ -67,33 +65,33 @@ def uses_nats(config: Config, directory: Path) -> bool:
 
 @dataclass
 class Relay:
-    """Publishes events and takes in announced files while its ``with`` lasts.
+    """Publishes events and imports announced files while its ``with`` lasts.
 
-    It has a store of its own, so that its threads and the worker's share no cache.
+    It opens its own store, so that its threads and those of the worker share no cache.
 
     Attributes:
         instance: the open instance.
-        worker: what this worker is called in the outbox.
-        announce: is told what came in, and what fails: each failure once, until all is well again.
-        first_pause_seconds: how long to wait after a first failure; each further one doubles it.
+        worker: name of the worker in the outbox.
+        announce: receives what was imported, and each failure once until NATS works again.
+        first_pause_seconds: pause after the first failure; each further one doubles it.
     """
 
     instance: Instance
     worker: str
     announce: Callable[[str], None]
     first_pause_seconds: float = _FIRST_PAUSE_SECONDS
-    _told: set[str] = field(default_factory=set, init=False)
+    _announced: set[str] = field(default_factory=set, init=False)
     _halt: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _loop: asyncio.AbstractEventLoop | None = field(default=None, init=False)
     _threads: ThreadPoolExecutor | None = field(default=None, init=False)
     _running: Future[None] | None = field(default=None, init=False)
 
     def __enter__(self) -> Self:
-        begun = threading.Event()
+        started = threading.Event()
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="knickpoint-nats")
-        self._running = self._threads.submit(lambda: asyncio.run(self._keep(begun)))
-        self._running.add_done_callback(lambda _future: begun.set())
-        begun.wait()
+        self._running = self._threads.submit(lambda: asyncio.run(self._keep_connected(started)))
+        self._running.add_done_callback(lambda _future: started.set())
+        started.wait()
         return self
 
     def __exit__(
@@ -106,12 +104,12 @@ class Relay:
         self._threads.shutdown()
 
     def check(self) -> None:
-        """Raise what ended the relay before its time, if anything did."""
+        """Raise the error that ended the relay, if there is one."""
         if self._running is not None and self._running.done():
             self._running.result()
 
     def once(self) -> None:
-        """Take in what was announced, publish what is there, and end."""
+        """Import what is announced now, publish the events of the outbox, and end."""
         asyncio.run(self._once())
 
     async def _once(self) -> None:
@@ -120,23 +118,23 @@ class Relay:
                 async with self._session(store) as session:
                     await session.drain()
         except KnickpointError as error:
-            self._tell(error)
+            self._announce_once(error)
 
-    async def _keep(self, begun: threading.Event) -> None:
-        """Work until told to halt; after a failure, again after a pause that grows."""
+    async def _keep_connected(self, started: threading.Event) -> None:
+        """Open session after session until the ``with`` ends, with growing pauses after failures."""
         self._loop = asyncio.get_running_loop()
-        begun.set()
+        started.set()
         pause = self.first_pause_seconds
         with self._open() as store:
             while not self._halt.is_set():
                 try:
                     async with self._session(store) as session:
-                        self._works()
+                        self._recover()
                         pause = self.first_pause_seconds
                         await session.work(self._halt)
                 except KnickpointError as error:
-                    self._tell(error)
-                    await rest(self._halt, pause)
+                    self._announce_once(error)
+                    await wait_for_end(self._halt, pause)
                     pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     def _open(self) -> Store:
@@ -144,7 +142,7 @@ class Relay:
 
     def _session(self, store: Store) -> AbstractAsyncContextManager[Session]:
         directory, config = self.instance.directory, self.instance.config
-        own = Instance(directory, config, store)
+        instance = Instance(directory, config, store)
         subjects = Subjects.of(config.name, config.nats.stream)
         publisher = Publisher(store, subjects, self.worker, config.worker.lease_seconds)
         listen_to_outbox(store, wanted=config.nats.publish)
@@ -153,17 +151,17 @@ class Relay:
             directory,
             subjects,
             publisher=publisher if config.nats.publish else None,
-            receiver=Receiver(own, subjects) if config.nats.files else None,
+            receiver=Receiver(instance, subjects) if config.nats.files else None,
             announce=self.announce,
             poll_seconds=config.worker.poll_seconds,
         )
 
-    def _tell(self, error: KnickpointError) -> None:
-        if str(error) not in self._told:
+    def _announce_once(self, error: KnickpointError) -> None:
+        if str(error) not in self._announced:
             self.announce(str(error))
-        self._told.add(str(error))
+        self._announced.add(str(error))
 
-    def _works(self) -> None:
-        if self._told:
+    def _recover(self) -> None:
+        if self._announced:
             self.announce(f"{without_secrets(self.instance.config.nats.url)}: NATS does its part again")
-        self._told.clear()
+        self._announced.clear()

@@ -1,4 +1,4 @@
-"""See that the stream is there and keeps the subjects of the instance."""
+"""Create the stream of an instance where it is missing, and add the subjects that it lacks."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _DAY_SECONDS: Final = 86_400
 _KEPT_SECONDS: Final = 7 * _DAY_SECONDS
 _KEPT_MESSAGES: Final = 1_000_000
 _DUPLICATES_SECONDS: Final = 3600
-"""For how long the server knows the ids of messages; longer than a worker may hold an event."""
+"""How long the server recognises the id of a message; longer than a worker may hold an event."""
 
 _EVERYTHING: Final = frozenset({"*", ">"})
 
 
 async def prepare_stream(jetstream: JetStreamContext, subjects: Subjects) -> int:
-    """Make the stream where missing, and add subjects that it lacks; its other settings are its owner's.
+    """Create the stream where it is missing, and add subjects that it lacks; other settings are never changed.
 
     Returns:
-        the size in bytes of the largest message that it takes, -1 where it does not care.
+        the size in bytes of the largest message that it accepts, -1 for no limit.
 
     Raises:
         nats.errors.Error, OSError, TimeoutError: the server refuses, or does not answer.

@@ -1,4 +1,4 @@
-"""Name the subjects and the stream of an instance."""
+"""The names of the subjects, the stream and the consumer of an instance on NATS."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _LONGEST: Final = 64
 _OTHER: Final = re.compile(r"[^a-z0-9]+")
 
 RELAYED: Final = (EventKind.TRACES_CHANGED, EventKind.REGRESSIONS_CHANGED)
-"""The kinds of events that are passed on."""
+"""The kinds of events that are published."""
 
 
 def subject_name(instance: str) -> str:
-    """Return the name of an instance as it stands in subjects.
+    """Return the name of an instance as part of a subject.
 
-    Accents are dropped, letters become small, everything that is neither a letter from a to z nor a digit
-    becomes one hyphen, and 64 characters are kept: ``Lab München/2`` is ``lab-munchen-2``.
+    Accents are dropped, letters become lower case, each run of other characters becomes one hyphen, and 64 characters
+    are kept: ``Lab München/2`` is ``lab-munchen-2``.
 
     Raises:
-        ConfigError: nothing is left of it.
+        ConfigError: no character is left.
     """
     plain = unicodedata.normalize("NFKD", instance).encode("ascii", "ignore").decode().lower()
     name = _OTHER.sub("-", plain).strip("-")[:_LONGEST].strip("-")
@@ -41,14 +41,14 @@ def subject_name(instance: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """The names that one instance goes by: ``<app>-<function>-<instance>``, each a single token."""
+    """The names of one instance: ``<app>-<function>-<instance>``, each a single token."""
 
     instance: str
     stream: str
 
     @classmethod
     def of(cls, instance: str, stream: str = "") -> Self:
-        """Return the names for an instance; without ``stream``, it has a stream of its own.
+        """Return the names for an instance; without ``stream``, the stream belongs to this instance only.
 
         Raises:
             ConfigError: the name of the instance cannot be part of a subject.
