@@ -27,7 +27,7 @@ from knickpoint.model.regression import (
 from knickpoint.model.report import ResultTable, RunReport
 from knickpoint.model.step import StableRegion
 from knickpoint.store import Store
-from knickpoint.store.findings.point_updates import Membership
+from knickpoint.store.findings.groups import Membership
 
 __all__ = ["COMMITS", "LARGEST", "REGRESSIONS", "TRACES", "make_instance"]
 
@@ -157,9 +157,9 @@ def _write_findings(store: Store, values: NDArray[np.float32], steps: Sequence[_
         for number, step in enumerate(steps):
             points = store.findings.apply(repository, list(_changes(step, values, ids)), traces)
             place = SuspectRange("main", step.slot - 1, step.slot)
-            store.findings.set_groups(repository, [Membership(0, place, tuple(points))])
+            store.findings.groups.write(repository, [Membership(0, place, tuple(points))])
             status = Status.ACKNOWLEDGED if number > done else None
-            store.findings.decide(points, status, "ada", action=Action.SPLIT)
+            store.findings.triage.decide(points, status, "ada", action=Action.SPLIT)
 
 
 def make_instance(directory: Path) -> None:

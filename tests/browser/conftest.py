@@ -75,7 +75,7 @@ def address(served: tuple[Instance, str]) -> Iterator[str]:
     instance, found = served
     yield found
     repository = instance.store.commits.repositories()[0]
-    everything = Targets(points=tuple(member["id"] for member in instance.store.findings.members(repository)))
+    everything = Targets(points=tuple(member.id for member in instance.store.findings.groups.members(repository)))
     while undo(instance.store, everything, who="the next test").decisions:
         pass
 

@@ -152,8 +152,8 @@ def gone_address(tmp_path: Path) -> Iterator[str]:
     make_instance(tmp_path / "gone")
     with open_instance(tmp_path / "gone") as instance:
         repository = instance.store.commits.repositories()[0]
-        members = instance.store.findings.members(repository)
-        gone = [PointUpdate(Transition.GONE, member["id"], member["trace_id"], ()) for member in members]
+        members = instance.store.findings.groups.members(repository)
+        gone = [PointUpdate(Transition.GONE, member.id, member.trace_id, ()) for member in members]
         instance.store.findings.apply(repository, gone, {})
         with serving(instance) as found:
             yield found.rstrip("/")

@@ -312,7 +312,7 @@ def test_the_evidence_of_what_somebody_decided_is_kept(instance: Instance) -> No
     Worker(instance, clock=Clock()).step()
     store = instance.store
     (regression,) = store.findings.regressions(store.commits.repository("main"))
-    store.findings.decide(
+    store.findings.triage.decide(
         [point.id for point in store.findings.live_members(regression.id)], Status.ACKNOWLEDGED, "ann"
     )
     keep_values_on(instance, 10)

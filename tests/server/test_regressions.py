@@ -282,7 +282,7 @@ def test_what_later_data_no_longer_show_is_history(client: Client, instance: Ins
     member = group["members"][0]
     gone = PointUpdate(Transition.GONE, member["id"], member["trace"]["id"], ())
     instance.store.findings.apply(repository, [gone], {})
-    instance.store.findings.refresh([member["id"]])
+    instance.store.findings.groups.refresh([member["id"]])
     (history,) = groups(client, gone=True)
     assert (ids(history), history["members"][0]["condition"]) == ([member["id"]], "gone")
     assert history["statuses"]

@@ -48,7 +48,7 @@ def upgraded(location: str, **values: Any) -> ChangePoint:
     database.close()
     with open_store(location) as store:
         (found,) = store.findings.points([1])
-        (sighting,) = store.findings.sightings([7])[7]
+        (sighting,) = store.findings.sightings.of_traces([7])[7]
         assert (sighting.numbers.size, sighting.direction) == (found.numbers.size, found.direction)
     return found
 

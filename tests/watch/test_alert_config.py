@@ -59,7 +59,7 @@ def test_what_only_a_removed_alert_saw_is_gone_and_its_decision_stays_in_the_log
     assert changes(world, SLOW) == [("slow", AlertChange.UNCHANGED)]
     assert [point.condition for point in world.points("parse", gone=True)] == [Condition.GONE]
     assert world.store.findings.regressions(world.repository) == []
-    assert len(world.store.findings.log()) == 1
+    assert len(world.store.findings.triage.entries()) == 1
 
 
 def test_an_alert_that_is_removed_and_comes_back_finds_again_what_it_found(world: World) -> None:

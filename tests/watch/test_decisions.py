@@ -118,14 +118,14 @@ def test_a_ticket_by_itself_links(busy: World) -> None:
 def test_the_status_ticket_without_a_ticket_is_refused_and_changes_nothing(busy: World) -> None:
     with pytest.raises(InputError, match="needs the key of a ticket"):
         decide(busy.store, Targets((first_place(busy).id,)), who=ME, status=Status.TICKET)
-    assert busy.store.findings.log() == []
+    assert busy.store.findings.triage.entries() == []
     assert first_place(busy).counts == {Status.NEW: 3}
 
 
 def test_an_unknown_member_refuses_the_whole_decision(busy: World) -> None:
     with pytest.raises(InputError, match="no change point 999"):
         decide(busy.store, Targets(points=(busy.points("read")[0].id, 999)), who=ME, status=Status.HIDDEN)
-    assert busy.store.findings.log() == []
+    assert busy.store.findings.triage.entries() == []
 
 
 def test_an_unknown_regression_is_refused(busy: World) -> None:
@@ -152,7 +152,7 @@ def test_assigning_leaves_the_status(busy: World) -> None:
 def test_the_log_has_an_entry_a_member_with_the_place_of_the_decision(busy: World) -> None:
     point = busy.points("pack")[0]
     decide(busy.store, Targets(points=(point.id,)), who=ME, status=Status.HIDDEN, note="noise")
-    (entry,) = busy.store.findings.log([point.id])
+    (entry,) = busy.store.findings.triage.entries([point.id])
     assert (entry.action, entry.status, entry.who, entry.note) == (Action.DECIDE, Status.HIDDEN, ME, "noise")
     assert entry.suspect_range == point.suspect_range
 
@@ -165,7 +165,7 @@ def test_undo_restores_the_decision_before_and_is_an_entry_itself(busy: World) -
     assert [(point.status, point.note) for point in busy.points("pack")] == [(Status.ACKNOWLEDGED, "one")]
     undo(busy.store, targets, who="Bob")
     assert [(point.status, point.note) for point in busy.points("pack")] == [(Status.NEW, "")]
-    assert [entry.action for entry in busy.store.findings.log()] == [
+    assert [entry.action for entry in busy.store.findings.triage.entries()] == [
         Action.DECIDE,
         Action.DECIDE,
         Action.UNDO,

@@ -55,7 +55,7 @@ def found(world: World) -> Found:
         replace(one, found=None, members=tuple(replace(member, found=None) for member in one.members))
         for one in world.store.findings.regressions(world.repository)
     ]
-    seen = world.store.findings.sightings(ids)
+    seen = world.store.findings.sightings.of_traces(ids)
     return regressions, points, [one for key in ids for one in seen.get(key, [])]
 
 

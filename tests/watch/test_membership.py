@@ -82,14 +82,14 @@ def test_an_event_far_from_other_findings_reads_none_of_them(world: World, monke
     world.measure({"parse": levels((10, 20.0), (50, 25.0)), "read": levels((60, 5.0))})
     world.run()
     read: list[int] = []
-    members = world.store.findings.members
+    members = world.store.findings.groups.members
 
     def watched(*arguments: object, **keywords: object) -> object:
         rows = members(*arguments, **keywords)  # type: ignore[arg-type]
         read.append(len(rows))
         return rows
 
-    monkeypatch.setattr(world.store.findings, "members", watched)
+    monkeypatch.setattr(world.store.findings.groups, "members", watched)
     world.measure({"read": levels((5, 9.0))}, first=60)
     assert run_alerts(world.store, world.alerts, traces=[world.trace("read")]).new == 1
     assert read == [1]

@@ -8,14 +8,14 @@ from tests.store.conftest import Bench
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
-from knickpoint.store.findings.point_updates import Membership
+from knickpoint.store.findings.groups import Membership
 
 
 @pytest.fixture
 def regressions(store: Store, repository: Repository, line: Line) -> list[int]:
     """Make regressions at the positions 10, 20 and 30 of the line."""
     places = [SuspectRange("main", line.slots[at - 1], line.slots[at]) for at in (10, 20, 30)]
-    return store.findings.set_groups(repository, [Membership(0, place, ()) for place in places])
+    return store.findings.groups.write(repository, [Membership(0, place, ()) for place in places])
 
 
 def marked(store: Store, regressions: list[int]) -> list[int]:

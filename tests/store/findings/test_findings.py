@@ -28,7 +28,7 @@ from knickpoint.model.step import StableRegion
 from knickpoint.model.unit import Better
 from knickpoint.store import Store
 from knickpoint.store.findings.alerts import AlertRun
-from knickpoint.store.findings.point_updates import Membership
+from knickpoint.store.findings.groups import Membership
 from knickpoint.store.findings.regression_list import Sort
 from knickpoint.store.findings.rows import step_values
 from knickpoint.store.findings.selection import Selection
@@ -78,9 +78,9 @@ def put(store: Store, repository: Repository, *changes: PointUpdate) -> list[int
     """Write changes of the trace and group every point that has no regression by itself."""
     traces = {change.trace_id: replace(TRACE, id=change.trace_id) for change in changes}
     ids = store.findings.apply(repository, changes, traces)
-    loose = [row for row in store.findings.members(repository) if not row["regression_id"]]
-    groups = [Membership(0, SuspectRange(row["line"], row["previous"], row["slot"]), (row["id"],)) for row in loose]
-    store.findings.set_groups(repository, groups)
+    loose = [member for member in store.findings.groups.members(repository) if not member.regression_id]
+    groups = [Membership(0, member.suspect_range, (member.id,)) for member in loose]
+    store.findings.groups.write(repository, groups)
     return ids
 
 
@@ -96,15 +96,15 @@ def test_a_change_point_reads_back_as_it_was_seen(store: Store, repository: Repo
         None,
         True,
     )
-    assert [step_values(one) for one in store.findings.sightings([7])[7]] == [step_values(seen)]
+    assert [step_values(one) for one in store.findings.sightings.of_traces([7])[7]] == [step_values(seen)]
 
 
 def test_names_of_alerts_survive_quotes_and_commas(store: Store, repository: Repository) -> None:
     odd = 'a "b", c'
     (key,) = put(store, repository, new(sighting(alert=odd)))
     assert store.findings.points([key])[0].alerts == (odd,)
-    assert store.findings.fates(repository, odd) == {(Condition.PRESENT, Status.NEW): 1}
-    assert store.findings.fates(repository, "c") == {}
+    assert store.findings.count_states(repository, odd) == {(Condition.PRESENT, Status.NEW): 1}
+    assert store.findings.count_states(repository, "c") == {}
 
 
 def test_a_point_that_is_gone_keeps_its_numbers_and_loses_its_sightings(store: Store, repository: Repository) -> None:
@@ -112,7 +112,7 @@ def test_a_point_that_is_gone_keeps_its_numbers_and_loses_its_sightings(store: S
     put(store, repository, PointUpdate(Transition.GONE, key, 7, ()))
     (point,) = store.findings.points([key])
     assert (point.condition, point.numbers.size) == (Condition.GONE, 1.0)
-    assert store.findings.sightings([7]) == {}
+    assert store.findings.sightings.of_traces([7]) == {}
     assert store.findings.change_points(7) == []
     assert store.findings.change_points(7, gone=True) == [point]
 
@@ -120,13 +120,13 @@ def test_a_point_that_is_gone_keeps_its_numbers_and_loses_its_sightings(store: S
 def test_a_regression_weighs_its_strongest_live_member(store: Store, repository: Repository) -> None:
     first, second = put(store, repository, new(sighting(hazard=-0.9)), new(sighting(hazard=0.3, trace=8)))
     place = SuspectRange("main", 9, 10)
-    (key,) = store.findings.set_groups(repository, [Membership(0, place, (first, second))])
-    store.findings.refresh([first, second])
+    (key,) = store.findings.groups.write(repository, [Membership(0, place, (first, second))])
+    store.findings.groups.refresh([first, second])
     regression = store.findings.regression(key)
     assert (regression.hazard, regression.traces, regression.unprocessed) == (-0.9, 2, 2)
     assert [member.id for member in regression.members] == [first, second]
     put(store, repository, PointUpdate(Transition.GONE, first, 7, ()))
-    store.findings.refresh([first])
+    store.findings.groups.refresh([first])
     (listed,) = store.findings.regressions(repository)
     assert (listed.hazard, listed.traces, listed.conditions) == (0.3, 1, {Condition.PRESENT: 1, Condition.GONE: 1})
 
@@ -135,7 +135,7 @@ def of_one_commit(store: Store, repository: Repository, *relative: float) -> tup
     """Put findings of these relative sizes into one regression; return its id, and theirs."""
     changes = [new(sighting(relative=each, trace=7 + number)) for number, each in enumerate(relative)]
     ids = put(store, repository, *changes)
-    (key,) = store.findings.set_groups(repository, [Membership(0, SuspectRange("main", 9, 10), tuple(ids))])
+    (key,) = store.findings.groups.write(repository, [Membership(0, SuspectRange("main", 9, 10), tuple(ids))])
     return key, ids
 
 
@@ -155,7 +155,7 @@ def test_where_nothing_got_worse_the_largest_improvement_leads(store: Store, rep
 
 def test_of_equal_findings_the_first_trace_key_leads(store: Store, repository: Repository) -> None:
     ids = put(store, repository, new(sighting(relative=0.1, trace=8)), new(sighting(relative=0.1)))
-    store.findings.set_groups(repository, [Membership(0, SuspectRange("main", 9, 10), tuple(ids))])
+    store.findings.groups.write(repository, [Membership(0, SuspectRange("main", 9, 10), tuple(ids))])
     with store.transaction() as connection:
         connection.execute(text("UPDATE change_point SET trace_key = ',name=z,' WHERE trace_id = 8"))
     (listed,) = store.findings.regressions(repository)
@@ -164,7 +164,7 @@ def test_of_equal_findings_the_first_trace_key_leads(store: Store, repository: R
 
 def test_a_hidden_finding_does_not_lead_unprocessed_ones(store: Store, repository: Repository) -> None:
     key, ids = of_one_commit(store, repository, 9.0, 0.02, -0.5)
-    store.findings.decide(ids[:1], Status.HIDDEN, "Ada")
+    store.findings.triage.decide(ids[:1], Status.HIDDEN, "Ada")
     assert [member.id for member in store.findings.regression(key).members] == [ids[1], ids[2], ids[0]]
 
 
@@ -185,9 +185,9 @@ def test_lists_begin_with_the_worst_worsening(store: Store, repository: Reposito
 
 def test_a_list_is_sorted_by_the_findings_that_lead(store: Store, repository: Repository) -> None:
     loud, quiet = put(store, repository, new(sighting(20, relative=9.0)), new(sighting(20, relative=0.02, trace=8)))
-    store.findings.set_groups(repository, [Membership(0, SuspectRange("main", 19, 20), (loud, quiet))])
+    store.findings.groups.write(repository, [Membership(0, SuspectRange("main", 19, 20), (loud, quiet))])
     put(store, repository, new(sighting(30, relative=0.1)))
-    store.findings.decide([loud], Status.HIDDEN, "Ada")
+    store.findings.triage.decide([loud], Status.HIDDEN, "Ada")
     assert [one.suspect_range.slot for one in store.findings.regressions(repository)] == [30, 20]
 
 
@@ -202,21 +202,21 @@ def test_a_failed_transaction_leaves_no_trace(store: Store, repository: Reposito
 
     def decide_twice() -> None:
         with store.transaction():
-            store.findings.decide([key], Status.HIDDEN, "Ada")
-            store.findings.decide([key, 99], Status.ACKNOWLEDGED, "Ada")
+            store.findings.triage.decide([key], Status.HIDDEN, "Ada")
+            store.findings.triage.decide([key, 99], Status.ACKNOWLEDGED, "Ada")
 
     with pytest.raises(InputError):
         decide_twice()
     assert store.findings.points([key])[0].status is Status.NEW
-    assert store.findings.log() == []
+    assert store.findings.triage.entries() == []
 
 
 def test_the_log_counts_on_over_all_decisions(store: Store, repository: Repository) -> None:
     ids = put(store, repository, new(sighting()), new(sighting(trace=8)))
-    first = store.findings.decide(ids, Status.HIDDEN, "Ada", "noise", time=moment(1e9))
-    second = store.findings.undo(ids[:1], "Bob", time=moment(2e9))
+    first = store.findings.triage.decide(ids, Status.HIDDEN, "Ada", "noise", time=moment(1e9))
+    second = store.findings.triage.undo(ids[:1], "Bob", time=moment(2e9))
     assert [entry.id for entry in (*first, *second)] == [1, 2, 3]
-    assert store.findings.log() == [*first, *second]
+    assert store.findings.triage.entries() == [*first, *second]
     assert (second[0].action, second[0].undoes, second[0].time) == (Action.UNDO, 1, moment(2e9))
 
 
@@ -280,21 +280,21 @@ def test_why_an_alert_could_not_run_is_kept(store: Store) -> None:
 def test_the_fates_of_an_alert_are_its_own(store: Store, repository: Repository, name: str) -> None:
     put(store, repository, new(sighting(trace=8, alert=name + "x")), new(sighting(trace=9, alert=name)))
     put(store, repository, new(sighting(trace=10, alert="quack")))
-    assert sum(store.findings.fates(repository, name).values()) == 1
-    assert store.findings.fates(repository, name.swapcase()) == {}
+    assert sum(store.findings.count_states(repository, name).values()) == 1
+    assert store.findings.count_states(repository, name.swapcase()) == {}
 
 
 def test_digests_of_traces_come_back_and_others_are_nothing(store: Store) -> None:
     ids = np.array([3, 1023, 1024, 5000], dtype=np.int64)
-    store.findings.judged.set("a", ids, np.array([1, 2, 3, 2**64 - 1], dtype=np.uint64))
-    store.findings.judged.set("a", ids[1:2], np.array([7], dtype=np.uint64))
+    store.findings.digests.set("a", ids, np.array([1, 2, 3, 2**64 - 1], dtype=np.uint64))
+    store.findings.digests.set("a", ids[1:2], np.array([7], dtype=np.uint64))
     wanted = np.array([3, 4, 1023, 1024, 5000, 9999], dtype=np.int64)
-    assert store.findings.judged.get("a", wanted).tolist() == [1, 0, 7, 3, 2**64 - 1, 0]
-    assert not store.findings.judged.get("b", wanted).any()
+    assert store.findings.digests.get("a", wanted).tolist() == [1, 0, 7, 3, 2**64 - 1, 0]
+    assert not store.findings.digests.get("b", wanted).any()
     nothing = np.empty(0, dtype=np.int64)
-    assert store.findings.judged.get("a", nothing).size == 0
-    store.findings.judged.forget("a")
-    assert not store.findings.judged.get("a", wanted).any()
+    assert store.findings.digests.get("a", nothing).size == 0
+    store.findings.digests.forget("a")
+    assert not store.findings.digests.get("a", wanted).any()
 
 
 def test_a_ticket_put_twice_is_one(store: Store, repository: Repository) -> None:

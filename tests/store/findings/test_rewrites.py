@@ -10,12 +10,12 @@ from knickpoint.store.findings.tickets import Ticket
 
 
 def places(store: Store, repository: Repository) -> list[tuple[int, int]]:
-    return [(place.previous, place.slot) for place in store.findings.places(repository).values()]
+    return [(place.previous, place.slot) for place in store.findings.groups.suspect_ranges(repository).values()]
 
 
 def test_a_finding_follows_its_commit_with_all_that_names_it(store: Store, repository: Repository, line: Line) -> None:
     (key,) = put(store, repository, new(sighting(10)))
-    store.findings.decide([key], Status.HIDDEN, "ada")
+    store.findings.triage.decide([key], Status.HIDDEN, "ada")
     store.rewrites.record(repository, line.name, {9: 29, 10: 30}, joined=[29, 30])
     (known,) = store.findings.known([7])[7]
     assert known.anchor is not None
@@ -24,9 +24,9 @@ def test_a_finding_follows_its_commit_with_all_that_names_it(store: Store, repos
         == (known.anchor.previous, known.anchor.slot)
         == (29, 30)
     )
-    assert [(one.suspect_range.previous, one.suspect_range.slot) for one in store.findings.sightings([7])[7]] == [
-        (29, 30)
-    ]
+    assert [
+        (one.suspect_range.previous, one.suspect_range.slot) for one in store.findings.sightings.of_traces([7])[7]
+    ] == [(29, 30)]
     assert places(store, repository) == [(29, 30)]
 
 
@@ -34,9 +34,11 @@ def test_the_log_says_where_a_finding_was_when_somebody_decided(
     store: Store, repository: Repository, line: Line
 ) -> None:
     (key,) = put(store, repository, new(sighting(10)))
-    store.findings.decide([key], Status.HIDDEN, "ada")
+    store.findings.triage.decide([key], Status.HIDDEN, "ada")
     store.rewrites.record(repository, line.name, {10: 30}, joined=[30])
-    assert [entry.suspect_range.slot for entry in store.findings.log() if entry.suspect_range is not None] == [10]
+    assert [
+        entry.suspect_range.slot for entry in store.findings.triage.entries() if entry.suspect_range is not None
+    ] == [10]
 
 
 def test_findings_of_other_commits_and_lines_stay(store: Store, repository: Repository, line: Line) -> None:

@@ -191,7 +191,7 @@ def _selections(opened: Instance, wish: _Wish) -> list[tuple[Repository, Selecti
     from knickpoint.model.query import parse_query
 
     store = opened.store
-    alerts = sorted({alert.name for alert in opened.alerts} | set(store.findings.alerts_seen()))
+    alerts = sorted({alert.name for alert in opened.alerts} | set(store.findings.sightings.alerts()))
     if wish.selection.alert and wish.selection.alert not in alerts:
         raise InputError(
             f"there is no alert {wish.selection.alert!r}", remedy=f"The alerts are: {', '.join(alerts) or 'none'}."

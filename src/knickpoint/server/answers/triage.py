@@ -55,7 +55,7 @@ def undo(store: Store, request: UndoRequest) -> TriageAnswer:
 
     def targets() -> Targets:
         entries = request.entries
-        since = store.findings.decided_by(entries.first, entries.last) if entries else []
+        since = store.findings.triage.decided_by(entries.first, entries.last) if entries else []
         if entries and not since:
             raise InputError(
                 "nothing of this decision is left to undo", remedy="It was undone, or there are later decisions."
@@ -145,5 +145,5 @@ def _answer(store: Store, wanted: ListFilter, done: Triaged, concerned: Iterable
 
 def list_decisions(store: Store, finding: int) -> list[DecisionAnswer]:
     """List the decisions about a finding, oldest first."""
-    entries = store.findings.log([finding])
+    entries = store.findings.triage.entries([finding])
     return [DecisionAnswer.of(entry, finding=entry.change_point_id) for entry in entries]

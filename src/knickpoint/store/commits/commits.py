@@ -240,12 +240,6 @@ class Commits:
             where = tables.repository.c.id == repository.id
             connection.execute(update(tables.repository).where(where).values(default_line=name))
 
-    def remove_line(self, repository: Repository, name: str) -> None:
-        """Forget a line; its commits and their points stay."""
-        table = tables.line
-        with self._database.transaction() as connection:
-            connection.execute(table.delete().where(table.c.repository_id == repository.id, table.c.name == name))
-
     def line(self, repository: Repository, name: str = "") -> Line:
         """Return a line, the default one for "".
 

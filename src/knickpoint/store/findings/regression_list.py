@@ -1,4 +1,10 @@
-"""List regressions: filtered, sorted and paged in the database, with the members that were asked for."""
+"""List regressions: filtered, sorted and paged in the database, with the members that are wanted.
+
+A list is about the members that a :class:`Selection` chooses. A regression is listed when it has one of them; its
+severity, direction and hazard level are those of these members, but its counts are of all its members. One query groups
+the chosen members by regression, the program sorts the groups and cuts out a page, and two queries read the members and
+the counts of that page alone.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, Select, and_, case, func, or_, select
 
@@ -20,6 +26,8 @@ from knickpoint.store.tables.findings import change_point, regression
 from knickpoint.store.timestamps import moment
 
 __all__ = [
+    "Page",
+    "PointState",
     "Sort",
     "Tally",
     "count_findings",
@@ -27,7 +35,6 @@ __all__ = [
     "list_regressions",
     "matching_ids",
     "members_after",
-    "members_of",
     "tally_regressions",
 ]
 
@@ -45,10 +52,38 @@ class Sort(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Page:
+    """Which part of a list is wanted, in which order.
+
+    Attributes:
+        sort: what to sort by; equal regressions by commit, the newest first.
+        descending: the greatest first.
+        offset: how many regressions to skip.
+        limit: how many regressions to return, None for all.
+        members: how many members to return of each, None for all.
+        only: restricts the list to these regressions, None for no restriction.
+    """
+
+    sort: Sort = Sort.CHANGE
+    descending: bool = True
+    offset: int = 0
+    limit: int | None = None
+    members: int | None = None
+    only: tuple[int, ...] | None = None
+
+
+class PointState(NamedTuple):
+    """What the data and what people say about a change point today."""
+
+    condition: Condition
+    status: Status
+
+
+@dataclass(frozen=True, slots=True)
 class Tally:
     """How many regressions have a member that is unprocessed work or history, processed, or gone.
 
-    One may count for several.
+    One regression may count for several.
     """
 
     unprocessed: int = 0
@@ -66,12 +101,12 @@ class Tally:
 
 
 def _number(condition: Any) -> Any:
-    """Count the rows of a group that fit."""
+    """Return the column that counts the rows of a group that meet ``condition``."""
     return func.sum(case((condition, 1), else_=0))
 
 
 def _lead_severity() -> Any:
-    """Return the severity of the lead among the members that match: what is gone or processed leads only alone."""
+    """Return the severity of the lead: of the live unprocessed members, else of the live ones, else of all."""
     severity = change_point.c.severity
     return func.coalesce(
         func.max(case((is_live() & is_unprocessed(), severity))),
@@ -81,6 +116,7 @@ def _lead_severity() -> Any:
 
 
 def _matching(database: Database, repository_id: int, selection: Selection) -> Select[Any]:
+    """Return the query of the regressions with a member of ``selection``: one row each, about those members."""
     commit = commit_tables.commit.c
     return (
         select(
@@ -90,7 +126,7 @@ def _matching(database: Database, repository_id: int, selection: Selection) -> S
             func.count().label("traces"),
             func.max(change_point.c.hazard).label("highest"),
             func.min(change_point.c.hazard).label("lowest"),
-            *(_number(change_point.c.direction == one.value).label(one.value) for one in Direction),
+            *(_number(change_point.c.direction == direction.value).label(direction.value) for direction in Direction),
             func.max(regression.c.found).label("found"),
             func.max(regression.c.line).label("line"),
             func.max(regression.c.slot).label("slot"),
@@ -116,9 +152,9 @@ def count_regressions(database: Database, connection: Connection, repository_id:
 
 
 def tally_regressions(database: Database, connection: Connection, repository_id: int, selection: Selection) -> Tally:
-    """Count the regressions that have a member of ``selection``, by what became of it, in one pass.
+    """Count the regressions that have a member of ``selection``, by the state of that member, in one pass.
 
-    What ``selection`` says of processing and conditions does not count.
+    The states that ``selection`` asks for itself do not count.
     """
     everything = replace(selection, processed=None, history=None, conditions=frozenset(Condition))
     live, history = is_live(), regression.c.history == 1
@@ -193,10 +229,10 @@ def _sorted(
         Sort.SUBJECT: lambda row: (row.subject or "").lower(),
     }
     newest_first = sorted(rows, key=lambda row: (-position(row.line, row.slot), row.id))
-    return sorted(newest_first, key=keys[sort], reverse=descending)
+    return sorted(newest_first, key=keys[sort], reverse=descending)  # sorted() keeps the order of equal rows
 
 
-def members_of(
+def _members_of(
     database: Database,
     connection: Connection,
     repository_id: int,
@@ -206,7 +242,6 @@ def members_of(
     at_most: int | None = None,
 ) -> dict[int, list[ChangePoint]]:
     """Return the members of ``selection`` of the regressions ``ids``, in the order of :attr:`ChangePoint.rank`."""
-    numbers = database.numbers("ids")
     point = change_point.c
     last = case((is_live() & is_unprocessed(), 0), (is_live(), 1), else_=2)
     order = (last, point.severity.desc(), point.trace_key, point.id)
@@ -214,7 +249,7 @@ def members_of(
     wanted = (
         select(change_point, regression.c.history, rank.label("rank"))
         .select_from(joined())
-        .where(*selected(database, repository_id, selection), change_point.c.regression_id.in_(select(numbers.c.value)))
+        .where(*selected(database, repository_id, selection), database.among(point.regression_id, "ids"))
         .subquery()
     )
     query = select(wanted).order_by(wanted.c.regression_id, wanted.c.rank)
@@ -231,24 +266,22 @@ def _extreme(row: Row[Any]) -> float | None:
     return None if row.highest is None else max(row.highest, row.lowest, key=abs)
 
 
-def _counts(
-    database: Database, connection: Connection, ids: Sequence[int]
-) -> dict[int, Counter[tuple[Condition, Status]]]:
-    numbers = database.numbers("ids")
+def _counts(database: Database, connection: Connection, ids: Sequence[int]) -> dict[int, Counter[PointState]]:
+    """Return regression → how many of its members are in which state, for the regressions ``ids``."""
     point = change_point.c
     status = effective_status().label("effective")
     query = (
         select(point.regression_id, status, point.condition, func.count().label("number"))
-        .where(point.regression_id.in_(select(numbers.c.value)))
+        .where(database.among(point.regression_id, "ids"))
         .group_by(point.regression_id, "effective", point.condition)
     )
-    found: dict[int, Counter[tuple[Condition, Status]]] = defaultdict(Counter)
+    found: dict[int, Counter[PointState]] = defaultdict(Counter)
     for row in connection.execute(query, {"ids": database.listed(ids)}):
-        found[row.regression_id][Condition(row.condition), Status(row.effective)] += row.number
+        found[row.regression_id][PointState(Condition(row.condition), Status(row.effective))] += row.number
     return found
 
 
-def _by_status(counted: Mapping[tuple[Condition, Status], int], *, gone: bool) -> Counter[Status]:
+def _by_status(counted: Mapping[PointState, int], *, gone: bool) -> Counter[Status]:
     found: Counter[Status] = Counter()
     for (condition, status), number in counted.items():
         if (condition is Condition.GONE) is gone:
@@ -256,7 +289,7 @@ def _by_status(counted: Mapping[tuple[Condition, Status], int], *, gone: bool) -
     return found
 
 
-def _by_condition(counted: Mapping[tuple[Condition, Status], int]) -> Counter[Condition]:
+def _by_condition(counted: Mapping[PointState, int]) -> Counter[Condition]:
     found: Counter[Condition] = Counter()
     for (condition, _), number in counted.items():
         found[condition] += number
@@ -268,56 +301,55 @@ def list_regressions(
     connection: Connection,
     repository_id: int,
     selection: Selection,
+    page: Page,
     *,
-    sort: Sort,
-    descending: bool,
     position: Callable[[str, int], int],
-    offset: int = 0,
-    limit: int | None = None,
-    members: int | None = None,
-    only: Sequence[int] | None = None,
 ) -> list[Regression]:
-    """Return one page of regressions. ``position`` gives the place of a slot on a line, for the order.
+    """Return one page of the regressions that have a member of ``selection``.
 
-    ``members`` is how many of them to return of each regression; ``only`` restricts to these ids.
+    ``position`` maps a line and a slot to the position of the commit, for the order.
     """
+    # All regressions with a member of the selection, sorted, and of them the page
     query = _matching(database, repository_id, selection)
-    parameters: dict[str, Any] = {}
-    if only is not None:
-        numbers = database.numbers("only")
-        query = query.where(regression.c.id.in_(select(numbers.c.value)))
-        parameters["only"] = database.listed(only)
-    rows = _sorted(connection.execute(query, parameters).all(), sort, position, descending=descending)
-    listed = {row.id: row for row in rows[offset : None if limit is None else offset + limit]}
-    page = list(listed)
-    if not page:
+    bound: dict[str, Any] = {}
+    if page.only is not None:
+        query = query.where(database.among(regression.c.id, "only"))
+        bound["only"] = database.listed(page.only)
+    rows = _sorted(connection.execute(query, bound).all(), page.sort, position, descending=page.descending)
+    listed = {row.id: row for row in rows[page.offset : None if page.limit is None else page.offset + page.limit]}
+    if not listed:
         return []
-    found = members_of(database, connection, repository_id, selection, page, at_most=members)
-    counted = _counts(database, connection, page)
-    own = database.numbers("ids")
-    names = select(regression, commit_tables.repository.c.name.label("repository")).join(
-        commit_tables.repository, commit_tables.repository.c.id == regression.c.repository_id
-    )
-    facts = {
-        row.id: row
-        for row in connection.execute(
-            names.where(regression.c.id.in_(select(own.c.value))), {"ids": database.listed(page)}
-        )
-    }
+
+    # What is read for the page alone
+    ids = list(listed)
+    members = _members_of(database, connection, repository_id, selection, ids, at_most=page.members)
+    counted = _counts(database, connection, ids)
+    facts = _facts(database, connection, ids)
     return [
         Regression(
             id=key,
             repository=facts[key].repository,
             suspect_range=SuspectRange(facts[key].line, facts[key].previous, facts[key].slot),
-            members=tuple(found[key]),
+            members=tuple(members[key]),
             counts=_by_status(counted[key], gone=False),
             conditions=_by_condition(counted[key]),
             unprocessed=facts[key].unprocessed,
             found=moment(facts[key].found),
             history=bool(facts[key].history),
-            matching={one: number for one in Direction if (number := getattr(listed[key], one.value))},
+            matching={direction: number for direction in Direction if (number := getattr(row, direction.value))},
             gone=_by_status(counted[key], gone=True),
-            extreme=_extreme(listed[key]),
+            extreme=_extreme(row),
         )
-        for key in page
+        for key, row in listed.items()
     ]
+
+
+def _facts(database: Database, connection: Connection, ids: Sequence[int]) -> dict[int, Row[Any]]:
+    """Return the rows of regressions with the names of their repositories, by id."""
+    repository = commit_tables.repository
+    query = (
+        select(regression, repository.c.name.label("repository"))
+        .join(repository, repository.c.id == regression.c.repository_id)
+        .where(database.among(regression.c.id, "ids"))
+    )
+    return {row.id: row for row in connection.execute(query, {"ids": database.listed(ids)})}

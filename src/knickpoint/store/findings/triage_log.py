@@ -1,235 +1,275 @@
-"""Write and read the triage log: decisions, splits, merges, and what takes them back."""
+"""The triage log: decisions, splits and merges as entries that are added, never changed or deleted.
+
+Each entry holds the whole state of one change point after it: status, note, ticket, assignee, and the split and merge
+that hold it. So nothing has to be replayed. The state of a point is that of its newest entry, and the table of change
+points repeats it for lists. An undo is an entry too: it names the entry that it takes back, and holds the state of the
+newest one before it that still counts. To undo again goes further back.
+
+A decision also *anchors* its change points: it notes where they are, so that the rule of identity can tell whether a
+later step is the one that was decided about.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, RowMapping, func, select, update
 
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Action, Condition, Decision, Status
 from knickpoint.store.database import Database
+from knickpoint.store.findings.groups import refresh_regressions_of
+from knickpoint.store.findings.row_writes import next_id
 from knickpoint.store.findings.rows import decision_of
-from knickpoint.store.tables.findings import change_point, decision
+from knickpoint.store.tables.findings import bystander, change_point, decision
 
-__all__ = ["Wish", "decide", "decided_by", "log", "undo"]
+__all__ = ["TriageLog"]
 
-_STATE = ("status", "note", "ticket", "assignee", "apart", "together")
-_PLACE = ("line", "previous", "slot")
-_REGROUPING = (Action.SPLIT.value, Action.MERGE.value)
-_FRESH: Mapping[str, Any] = {
-    "status": Status.NEW.value,
-    "note": "",
-    "ticket": "",
-    "assignee": "",
-    "apart": 0,
-    "together": 0,
-}
+_SUSPECT_RANGE: Final = ("line", "previous", "slot")
+_REGROUPING: Final = (Action.SPLIT.value, Action.MERGE.value)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a decision changes; None leaves as it is.
+class _State:
+    """What is decided about a change point; the defaults are the state before the first decision."""
 
-    A SPLIT or MERGE gives the points a number of their own.
-    """
-
-    action: Action
-    status: Status | None = None
-    note: str | None = None
-    ticket: str | None = None
-    assignee: str | None = None
+    status: str = Status.NEW.value
+    note: str = ""
+    ticket: str = ""
+    assignee: str = ""
+    apart: int = 0
+    together: int = 0
 
 
-def _rows(database: Database, connection: Connection, ids: Sequence[int]) -> list[dict[str, Any]]:
-    numbers = database.numbers("ids")
-    query = select(change_point).where(change_point.c.id.in_(select(numbers.c.value))).order_by(change_point.c.id)
-    rows = [dict(row) for row in connection.execute(query, {"ids": database.listed(ids)}).mappings()]
-    missing = sorted(set(ids) - {row["id"] for row in rows})
-    if missing:
-        raise InputError(
-            f"there is no change point {', '.join(map(str, missing[:5]))}",
-            remedy="List what there is with knick regressions.",
+_STATE: Final = tuple(asdict(_State()))
+"""The columns of a state, which the log and the table of change points share."""
+
+
+class TriageLog:
+    """Decide about change points, take decisions back, and read the log."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def decide(
+        self,
+        ids: Collection[int],
+        status: Status | None = None,
+        who: str = "",
+        note: str | None = None,
+        *,
+        ticket: str | None = None,
+        assignee: str | None = None,
+        action: Action = Action.DECIDE,
+        time: datetime | None = None,
+    ) -> list[Decision]:
+        """Decide about the change points ``ids``, all or none; what is None stays as it is.
+
+        The points of one SPLIT or MERGE share a number, that of its first entry.
+
+        Raises:
+            InputError: ``who`` is empty, an id is unknown, or the status ticket comes without a ticket.
+        """
+        _check_name(who)
+        given = {
+            "status": None if status is None else status.value,
+            "note": note,
+            "ticket": ticket,
+            "assignee": assignee,
+        }
+        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        seconds = (time or datetime.now(UTC)).timestamp()
+        with self._database.transaction() as connection:
+            points = self._points(connection, ids)
+            first = next_id(connection, decision)
+            if action is Action.SPLIT:
+                changes |= {"apart": first, "together": 0}
+            if action is Action.MERGE:
+                changes |= {"apart": 0, "together": first}
+            entries = [
+                {
+                    "id": number,
+                    "change_point_id": point["id"],
+                    "action": action.value,
+                    "who": who,
+                    "time": seconds,
+                    "undoes": 0,
+                    "regression_id": point["regression_id"],
+                    **{name: point[name] for name in _SUSPECT_RANGE},
+                    **asdict(_changed_state(point, changes)),
+                }
+                for number, point in enumerate(points, first)
+            ]
+            self._anchor(connection, points)
+            _append(connection, entries)
+            refresh_regressions_of(self._database, connection, ids)
+        return [decision_of(entry) for entry in entries]
+
+    def undo(self, ids: Collection[int], who: str = "", *, time: datetime | None = None) -> list[Decision]:
+        """Take back the last decision that counts about each of ``ids``; a point without one is left alone.
+
+        Raises:
+            InputError: ``who`` is empty, or an id is unknown.
+        """
+        _check_name(who)
+        seconds = (time or datetime.now(UTC)).timestamp()
+        with self._database.transaction() as connection:
+            points = self._points(connection, ids)
+            counting = self._counting(connection, ids)
+            first = next_id(connection, decision)
+            entries: list[dict[str, Any]] = []
+            for point in points:
+                newest = counting.get(point["id"], [])
+                if not newest:
+                    continue
+                # The point returns to the entry before, in state and anchor; without one, to its beginnings.
+                last = newest[0]
+                earlier = newest[1] if len(newest) > 1 else {**point, **asdict(_State())}
+                # Undoing a split or merge also returns it to the regression that it was in before.
+                regrouped = last["action"] in _REGROUPING and last["regression_id"]
+                entries.append(
+                    {
+                        "id": first + len(entries),
+                        "change_point_id": point["id"],
+                        "action": Action.UNDO.value,
+                        "who": who,
+                        "time": seconds,
+                        "undoes": last["id"],
+                        "regression_id": last["regression_id"] if regrouped else point["regression_id"],
+                        **{name: earlier[name] for name in (*_STATE, *_SUSPECT_RANGE)},
+                    }
+                )
+            _append(connection, entries, anchored=True)
+            refresh_regressions_of(self._database, connection, ids)
+        return [decision_of(entry) for entry in entries]
+
+    def decided_by(self, first: int, last: int) -> list[int]:
+        """Return the change points whose last decision that counts is one of the entries ``first`` to ``last``.
+
+        Points with a later decision, or whose decision was taken back, are left out.
+        """
+        entry = decision.c
+        among = select(entry.change_point_id).where(entry.id.between(first, last))
+        undone = select(entry.undoes).where(entry.undoes != 0, entry.change_point_id.in_(among))
+        query = (
+            select(entry.change_point_id)
+            .where(entry.change_point_id.in_(among), entry.undoes == 0, entry.id.not_in(undone))
+            .group_by(entry.change_point_id)
+            .having(func.max(entry.id).between(first, last))
         )
-    return rows
+        with self._database.reading() as connection:
+            return list(connection.execute(query.order_by(entry.change_point_id)).scalars())
+
+    def entries(self, ids: Collection[int] | None = None) -> list[Decision]:
+        """Return the log, oldest entry first: all of it, or what is about the change points ``ids``."""
+        query = select(decision).order_by(decision.c.id)
+        bound: dict[str, object] = {}
+        if ids is not None:
+            query = query.where(self._database.among(decision.c.change_point_id, "ids"))
+            bound["ids"] = self._database.listed(sorted(set(ids)))
+        with self._database.reading() as connection:
+            return [decision_of(row) for row in connection.execute(query, bound).mappings()]
+
+    def keep_bystanders(self, act: int, former: Mapping[int, int]) -> None:
+        """Keep change point → former regression of bystanders of the split or merge with the number ``act``.
+
+        The log has an entry for each change point that was split or merged. Such an act also moves points beside
+        them: the rest of a regression that was split may get a new id. An undo gives all of them their former ids.
+        """
+        rows = [
+            {"decision_id": act, "change_point_id": point, "regression_id": key}
+            for point, key in sorted(former.items())
+        ]
+        if rows:
+            with self._database.transaction() as connection:
+                connection.execute(bystander.insert(), rows)
+
+    def former_regressions(self, acts: Collection[int]) -> dict[int, int]:
+        """Return bystander → the regression that it was in before the first of the splits and merges ``acts``."""
+        query = select(bystander).where(self._database.among(bystander.c.decision_id, "acts"))
+        with self._database.reading() as connection:
+            listed = {"acts": self._database.listed(sorted(acts))}
+            rows = connection.execute(query.order_by(bystander.c.decision_id.desc()), listed)
+            return {row.change_point_id: row.regression_id for row in rows}
+
+    def _points(self, connection: Connection, ids: Collection[int]) -> list[RowMapping]:
+        """Return the rows of the change points ``ids``, ascending."""
+        wanted = sorted(set(ids))
+        query = select(change_point).where(self._database.among(change_point.c.id, "ids")).order_by(change_point.c.id)
+        rows = list(connection.execute(query, {"ids": self._database.listed(wanted)}).mappings())
+        missing = sorted(set(wanted) - {row["id"] for row in rows})
+        if missing:
+            raise InputError(
+                f"there is no change point {', '.join(map(str, missing[:5]))}",
+                remedy="List what there is with knick regressions.",
+            )
+        return rows
+
+    def _anchor(self, connection: Connection, points: Sequence[RowMapping]) -> None:
+        """Anchor the decided points where they are now, and with them the undecided live ones of the same traces."""
+        point = change_point.c
+        here = {"anchor_line": point.line, "anchor_previous": point.previous, "anchor_slot": point.slot}
+        decided = self._database.among(point.id, "ids")
+        beside = (
+            self._database.among(point.trace_id, "traces")
+            & (point.status == Status.NEW.value)
+            & (point.condition != Condition.GONE.value)
+        )
+        parameters = {
+            "ids": self._database.listed([row["id"] for row in points]),
+            "traces": self._database.listed(sorted({row["trace_id"] for row in points})),
+        }
+        connection.execute(update(change_point).where(decided | beside).values(here), parameters)
+
+    def _counting(self, connection: Connection, ids: Collection[int]) -> dict[int, list[RowMapping]]:
+        """Return the two newest entries that count about each change point, the newest first.
+
+        An entry counts when it is no undo and no undo names it.
+        """
+        entry = decision.c
+        among = self._database.among(entry.change_point_id, "ids")
+        undone = select(entry.undoes).where(among, entry.undoes != 0)
+        age = func.row_number().over(partition_by=entry.change_point_id, order_by=entry.id.desc())
+        counting = (
+            select(decision, age.label("age")).where(among, entry.undoes == 0, entry.id.not_in(undone)).subquery()
+        )
+        query = select(counting).where(counting.c.age.in_((1, 2))).order_by(counting.c.change_point_id, counting.c.age)
+        found: dict[int, list[RowMapping]] = {}
+        for row in connection.execute(query, {"ids": self._database.listed(sorted(set(ids)))}).mappings():
+            found.setdefault(row["change_point_id"], []).append(row)
+        return found
 
 
-def _state_after(row: Mapping[str, Any], wish: Wish, number: int) -> dict[str, Any]:
-    state = {name: row[name] for name in _STATE}
-    if wish.status is not None:
-        state["status"] = wish.status.value
-    wanted = {"note": wish.note, "ticket": wish.ticket, "assignee": wish.assignee}
-    state |= {name: value for name, value in wanted.items() if value is not None}
-    if wish.action is Action.SPLIT:
-        state |= {"apart": number, "together": 0}
-    if wish.action is Action.MERGE:
-        state |= {"apart": 0, "together": number}
-    if state["status"] == Status.TICKET.value and not state["ticket"]:
+def _check_name(who: str) -> None:
+    if not who.strip():
+        raise InputError("a decision needs the name of who made it", remedy="Set --who, or your git user.name.")
+
+
+def _changed_state(point: RowMapping, changes: Mapping[str, Any]) -> _State:
+    """Return the state of a change point after ``changes``."""
+    state = replace(_State(**{name: point[name] for name in _STATE}), **changes)
+    if state.status == Status.TICKET.value and not state.ticket:
         raise InputError(
-            f"the status ticket needs the key of a ticket (change point {row['id']})",
+            f"the status ticket needs the key of a ticket (change point {point['id']})",
             remedy="Give it, as in --ticket PERF-123.",
         )
     return state
 
 
-def _append(connection: Connection, entries: Sequence[dict[str, Any]], *, anchored: bool = False) -> list[Decision]:
+def _append(connection: Connection, entries: Sequence[dict[str, Any]], *, anchored: bool = False) -> None:
     """Add consecutive ``entries`` to the log, and give their change points the state that they hold.
 
-    With ``anchored``, the points are held at the places of the entries, too.
+    With ``anchored``, the points are also anchored where the entries say.
     """
     if not entries:
-        return []
+        return
     connection.execute(decision.insert(), list(entries))
-    state = {name: decision.c[name] for name in _STATE}
-    anchors = {f"anchor_{name}": decision.c[name] for name in _PLACE} if anchored else {}
     # The log has each state already: one statement copies them, however many points there are.
+    state = {name: decision.c[name] for name in _STATE}
+    anchors = {f"anchor_{name}": decision.c[name] for name in _SUSPECT_RANGE} if anchored else {}
     added = decision.c.id.between(entries[0]["id"], entries[-1]["id"])
     same = decision.c.change_point_id == change_point.c.id
     connection.execute(update(change_point).where(same, added).values(state | anchors))
-    return [decision_of(entry) for entry in entries]
-
-
-def _next_id(connection: Connection) -> int:
-    return int(connection.execute(select(func.coalesce(func.max(decision.c.id), 0))).scalar_one()) + 1
-
-
-def _anchor(database: Database, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Hold the decided points, and those next to them that nobody decided about, where they are now."""
-    point = change_point.c
-    here = {"anchor_line": point.line, "anchor_previous": point.previous, "anchor_slot": point.slot}
-    ids, traces = database.numbers("ids"), database.numbers("traces")
-    own = point.id.in_(select(ids.c.value))
-    beside = (
-        point.trace_id.in_(select(traces.c.value))
-        & (point.status == Status.NEW.value)
-        & (point.condition != Condition.GONE.value)
-    )
-    parameters = {
-        "ids": database.listed([row["id"] for row in rows]),
-        "traces": database.listed(sorted({row["trace_id"] for row in rows})),
-    }
-    connection.execute(update(change_point).where(own | beside).values(here), parameters)
-
-
-def decide(
-    database: Database,
-    connection: Connection,
-    ids: Sequence[int],
-    wish: Wish,
-    *,
-    who: str,
-    time: datetime | None = None,
-) -> list[Decision]:
-    """Append one entry a change point and set its state, all or none.
-
-    Raises:
-        InputError: nobody signs, an id is unknown, or the status ticket has no ticket.
-    """
-    if not who.strip():
-        raise InputError("a decision needs the name of who made it", remedy="Set --who, or your git user.name.")
-    rows = _rows(database, connection, ids)
-    first = _next_id(connection)
-    seconds = (time or datetime.now(UTC)).timestamp()
-    entries = [
-        {
-            "id": number,
-            "change_point_id": row["id"],
-            "action": wish.action.value,
-            "who": who,
-            "time": seconds,
-            "undoes": 0,
-            "line": row["line"],
-            "previous": row["previous"],
-            "slot": row["slot"],
-            "regression_id": row["regression_id"],
-            **_state_after(row, wish, first),
-        }
-        for number, row in enumerate(rows, first)
-    ]
-    _anchor(database, connection, rows)
-    return _append(connection, entries)
-
-
-def _newest_counting(
-    database: Database, connection: Connection, ids: Sequence[int]
-) -> dict[int, list[Mapping[Any, Any]]]:
-    """Return the last entry that counts about each change point and the one before it, newest first."""
-    entry = decision.c
-    among = database.among(entry.change_point_id, "ids")
-    undone = select(entry.undoes).where(among, entry.undoes != 0)
-    age = func.row_number().over(partition_by=entry.change_point_id, order_by=entry.id.desc())
-    counting = select(decision, age.label("age")).where(among, entry.undoes == 0, entry.id.not_in(undone)).subquery()
-    query = select(counting).where(counting.c.age.in_((1, 2))).order_by(counting.c.change_point_id, counting.c.age)
-    found: dict[int, list[Mapping[Any, Any]]] = {}
-    for row in connection.execute(query, {"ids": database.listed(ids)}).mappings():
-        found.setdefault(row["change_point_id"], []).append(row)
-    return found
-
-
-def undo(
-    database: Database, connection: Connection, ids: Sequence[int], *, who: str, time: datetime | None = None
-) -> list[Decision]:
-    """Take back the last decision about each change point that still counts, by an entry of its own.
-
-    A point without such a decision is left alone.
-
-    Raises:
-        InputError: nobody signs, or an id is unknown.
-    """
-    if not who.strip():
-        raise InputError("a decision needs the name of who made it", remedy="Set --who, or your git user.name.")
-    rows = _rows(database, connection, ids)
-    counting = _newest_counting(database, connection, ids)
-    first = _next_id(connection)
-    seconds = (time or datetime.now(UTC)).timestamp()
-    entries: list[dict[str, Any]] = []
-    for row in rows:
-        newest = counting.get(row["id"], [])
-        if not newest:
-            continue
-        last, *before = newest
-        earlier = before[0] if before else {**_FRESH, **{name: row[name] for name in _PLACE}}
-        regrouped = last["action"] in _REGROUPING and last["regression_id"]
-        entries.append(
-            {
-                "id": first + len(entries),
-                "change_point_id": row["id"],
-                "action": Action.UNDO.value,
-                "who": who,
-                "time": seconds,
-                "undoes": last["id"],
-                "regression_id": last["regression_id"] if regrouped else row["regression_id"],
-                **{name: earlier[name] for name in (*_STATE, *_PLACE)},
-            }
-        )
-    return _append(connection, entries, anchored=True)
-
-
-def decided_by(connection: Connection, first: int, last: int) -> list[int]:
-    """Return the change points whose last decision that counts is one of the entries ``first`` to ``last``, by id.
-
-    Those with a later decision, or whose decision was taken back, are left out.
-    """
-    entry = decision.c
-    among = select(entry.change_point_id).where(entry.id.between(first, last))
-    undone = select(entry.undoes).where(entry.undoes != 0, entry.change_point_id.in_(among))
-    query = (
-        select(entry.change_point_id)
-        .where(entry.change_point_id.in_(among), entry.undoes == 0, entry.id.not_in(undone))
-        .group_by(entry.change_point_id)
-        .having(func.max(entry.id).between(first, last))
-    )
-    return list(connection.execute(query.order_by(entry.change_point_id)).scalars())
-
-
-def log(database: Database, connection: Connection, ids: Sequence[int] | None) -> list[Decision]:
-    """Return the entries about the change points ``ids``, or all of them, oldest first."""
-    query = select(decision).order_by(decision.c.id)
-    if ids is None:
-        return [decision_of(row) for row in connection.execute(query).mappings()]
-    numbers = database.numbers("ids")
-    query = query.where(decision.c.change_point_id.in_(select(numbers.c.value)))
-    return [decision_of(row) for row in connection.execute(query, {"ids": database.listed(ids)}).mappings()]

@@ -114,7 +114,7 @@ def compare_alerts(store: Store, alerts: Sequence[Alert]) -> list[Difference]:
     stored = {name: json.loads(text) for name, text in store.findings.alerts.stored().items()}
     wanted = {alert.name: json.loads(_text(alert)) for alert in alerts}
     differences = []
-    for name in sorted({*stored, *wanted, *store.findings.alerts_seen()}):
+    for name in sorted({*stored, *wanted, *store.findings.sightings.alerts()}):
         old, new = stored.get(name, {}), wanted.get(name, {})
         settings = {key: (old.get(key), new.get(key)) for key in sorted({*old, *new}) if old.get(key) != new.get(key)}
         if name not in wanted:
@@ -142,7 +142,7 @@ def apply_alerts(store: Store, alerts: Sequence[Alert]) -> list[Difference]:
     with store.transaction():
         store.findings.alerts.replace({alert.name: _text(alert) for alert in alerts})
         names = {alert.name for alert in alerts}
-        for name in store.findings.alerts_seen():
+        for name in store.findings.sightings.alerts():
             if name not in names:
                 _retire(store, name)
     return differences
@@ -150,10 +150,10 @@ def apply_alerts(store: Store, alerts: Sequence[Alert]) -> list[Difference]:
 
 def _retire(store: Store, name: str) -> None:
     """Forget what the alert ``name`` saw, and what it judged: an alert of that name that comes back looks at everything."""
-    store.findings.judged.forget(name)
+    store.findings.digests.forget(name)
     for repository in store.commits.repositories():
         lines = Lines(store, repository)
-        ids = np.array(store.findings.traces_seen_by(name, repository), dtype=np.int64)
+        ids = np.array(store.findings.sightings.traces(name, repository), dtype=np.int64)
         if not ids.size:
             continue
         touched: list[int] = []
@@ -202,7 +202,7 @@ def _health(store: Store, alert: Alert) -> AlertHealth:
         if alert.repository not in {"", repository.name}:
             continue
         traces += len(store.traces.select(repository, parse_query(alert.query)))
-        counted = store.findings.fates(repository, alert.name)
+        counted = store.findings.count_states(repository, alert.name)
         findings += sum(counted.values())
         gone += sum(number for (condition, _), number in counted.items() if condition is Condition.GONE)
         hidden += sum(

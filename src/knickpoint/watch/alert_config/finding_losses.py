@@ -60,7 +60,7 @@ def _look(store: Store, name: str, alert: Alert | None, lines: Lines, fresh: dic
 
     ``alert`` is None where it was removed: then it sees nothing.
     """
-    seen = np.array(store.findings.traces_seen_by(name, lines.repository), dtype=np.int64)
+    seen = np.array(store.findings.sightings.traces(name, lines.repository), dtype=np.int64)
     job = Job(alert or Alert(name), lines.default, np.empty(0, dtype=np.int64), complete=False)
     if alert is not None and alert.repository in {"", lines.repository.name}:
         with job.guarded():
@@ -76,7 +76,7 @@ def _look(store: Store, name: str, alert: Alert | None, lines: Lines, fresh: dic
 
 def _count(store: Store, lines: Lines, fresh: dict[int, Fresh], found: dict[str, Losses]) -> None:
     known = store.findings.known(fresh.keys())
-    seen = store.findings.sightings(fresh.keys())
+    seen = store.findings.sightings.of_traces(fresh.keys())
     points = store.findings.of_traces(fresh.keys())
     for key, entry in fresh.items():
         after = {

@@ -84,7 +84,7 @@ class Job:
     def choose(self, store: Store, lines: Lines, *, afresh: bool) -> None:
         """Say which traces are due: all of an event's, and of a run over everything what changed since the last."""
         begun = time.perf_counter()
-        known = store.findings.judged.get(self.alert.name, self.ids)
+        known = store.findings.digests.get(self.alert.name, self.ids)
         self.due = self.ids
         if self.complete and not afresh:
             self.due = unjudged(store, self.alert, self.line, ids=self.ids, known=known, lines=lines)
@@ -92,18 +92,18 @@ class Job:
         self.before = known[chosen]
         rest = self.ids[~chosen]
         if rest.size:
-            self.kept += store.findings.sightings_of(self.alert.name, rest.tolist())
+            self.kept += store.findings.sightings.count(self.alert.name, rest.tolist())
         self.seconds += time.perf_counter() - begun
 
     def remember(self, store: Store, doubtful: Collection[int]) -> None:
         """Write what was judged; nothing of the traces that others judged in the meantime, or that are in doubt."""
         looked = np.array(sorted(self.digests), dtype=np.int64)
         judged = np.array([self.digests[key] for key in looked.tolist()], dtype=np.uint64)
-        now = store.findings.judged.get(self.alert.name, looked)
+        now = store.findings.digests.get(self.alert.name, looked)
         same = now == self.before[np.searchsorted(self.due, looked)]
         if doubtful:
             same &= ~np.isin(looked, np.array(sorted(doubtful), dtype=np.int64))
-        store.findings.judged.set(self.alert.name, looked, np.where(same, judged, np.uint64(0)))
+        store.findings.digests.set(self.alert.name, looked, np.where(same, judged, np.uint64(0)))
 
 
 def whole_groups(store: Store, alert: Alert, ids: NDArray[np.int64], touched: NDArray[np.int64]) -> NDArray[np.int64]:

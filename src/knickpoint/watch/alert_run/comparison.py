@@ -122,7 +122,7 @@ def _by_slot(sightings: Sequence[Sighting]) -> list[Sighting]:
 def compare(store: Store, job: Job, block: Sequence[Look], lines: Lines, fresh: dict[int, Fresh]) -> None:
     """Put what differs from what the alert saw before into ``fresh``."""
     name = job.alert.name
-    seen = store.findings.sightings([one.trace.id for one in block])
+    seen = store.findings.sightings.of_traces([one.trace.id for one in block])
     for one in block:
         old = _by_slot([sighting for sighting in seen.get(one.trace.id, []) if sighting.alert == name])
         new = _by_slot(_reported(old, one, lines))
@@ -181,7 +181,7 @@ def leave(store: Store, job: Job, left: NDArray[np.int64], lines: Lines, fresh: 
     if not left.size:
         return
     for frame in store.frames.blocks(job.line, left):
-        seen = store.findings.sightings([trace.id for trace in frame.traces])
+        seen = store.findings.sightings.of_traces([trace.id for trace in frame.traces])
         for row, trace in enumerate(frame.traces):
             entry = fresh.setdefault(trace.id, Fresh(trace))
             entry.sightings[job.alert.name] = ()
@@ -191,16 +191,16 @@ def leave(store: Store, job: Job, left: NDArray[np.int64], lines: Lines, fresh: 
 
 def take_back(store: Store, job: Job, lines: Lines, fresh: dict[int, Fresh]) -> None:
     """Drop what the alert saw in traces that it does not match any more."""
-    left = np.setdiff1d(store.findings.traces_seen_by(job.alert.name, lines.repository), job.ids)
+    left = np.setdiff1d(store.findings.sightings.traces(job.alert.name, lines.repository), job.ids)
     leave(store, job, left, lines, fresh)
     if left.size:
-        store.findings.judged.set(job.alert.name, left, np.zeros(left.size, dtype=np.uint64))
+        store.findings.digests.set(job.alert.name, left, np.zeros(left.size, dtype=np.uint64))
 
 
 def retire(store: Store, names: Collection[str], lines: Lines, fresh: dict[int, Fresh]) -> None:
     """Drop what alerts saw that are no more: all but those called ``names``."""
     nothing = np.empty(0, dtype=np.int64)
-    for name in store.findings.alerts_seen():
+    for name in store.findings.sightings.alerts():
         if name not in names:
             take_back(store, Job(Alert(name), lines.default, nothing, complete=True), lines, fresh)
-            store.findings.judged.forget(name)
+            store.findings.digests.forget(name)

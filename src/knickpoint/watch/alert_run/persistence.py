@@ -104,7 +104,7 @@ def settle(store: Store, fresh: Mapping[int, Fresh], lines: Lines) -> Settled:
     """
     with store.transaction():
         known = store.findings.known(fresh.keys())
-        seen = store.findings.sightings(fresh.keys())
+        seen = store.findings.sightings.of_traces(fresh.keys())
         changes = [
             change
             for key in sorted(fresh)

@@ -261,7 +261,7 @@ def _finished(
         if first is not None:
             first.begin(store, lines.repository)
         tally.settle(store, jobs, fresh, lines)
-        loose = store.findings.has_loose_points(lines.repository)
+        loose = store.findings.groups.has_loose_points(lines.repository)
         changed = Regrouped()
         if tally.touched or loose:
             whole = any(job.complete for job in jobs)

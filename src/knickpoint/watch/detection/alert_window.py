@@ -78,5 +78,5 @@ def known_columns(
         return {}
     return {
         key: [line.positions[slot] - first for slot in slots if slot in line.positions]
-        for key, slots in store.findings.slots_seen_by(alert.name, trace_ids).items()
+        for key, slots in store.findings.sightings.slots(alert.name, trace_ids).items()
     }

@@ -6,12 +6,11 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
-from knickpoint.store.findings.point_updates import Membership
+from knickpoint.store.findings.groups import GroupMember, Membership
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.regressions.groups import Group, Member, assign_ids, group_members
 
@@ -64,25 +63,25 @@ def stretches(ranges: Iterable[Range]) -> list[Range]:
     return found
 
 
-def _range(lines: Lines, line: str, previous: int, slot: int) -> Stretch | None:
+def _range(lines: Lines, suspects: SuspectRange) -> Stretch | None:
     """Return where a suspect range lies, None where its commit is not on the line any more."""
-    own = lines.line(line)
-    position = own.positions.get(slot)
+    line = lines.line(suspects.line)
+    position = line.positions.get(suspects.slot)
     if position is None:
         return None
-    return own.name, (min(own.positions.get(previous, position - 1), position - 1), position)
+    return line.name, (min(line.positions.get(suspects.previous, position - 1), position - 1), position)
 
 
-def _concerned(store: Store, repository: Repository, lines: Lines, moves: Moves) -> Sequence[Mapping[str, Any]]:
+def _concerned(store: Store, repository: Repository, lines: Lines, moves: Moves) -> Sequence[GroupMember]:
     """Return the live change points whose groups may be others than before, because of ``moves``.
 
     These are all points of the stretches of the line in which one of the places lies, of every regression that one of
     them was in, and of those that a merge joins with one of them, with the stretches of these in turn.
     """
     spans = [
-        (found, key)
-        for place, key in store.findings.spans(repository)
-        if (found := _range(lines, place.line, place.previous, place.slot))
+        (found, occupied.regression_id)
+        for occupied in store.findings.groups.occupied_ranges(repository)
+        if (found := _range(lines, occupied.suspect_range))
     ]
     ranges: dict[str, list[Range]] = defaultdict(list)
     for (name, span), _ in spans:
@@ -96,9 +95,11 @@ def _concerned(store: Store, repository: Repository, lines: Lines, moves: Moves)
         stretches_of[key].add(stretch)
     waiting = set(stretches_of[0])
     for place in moves.places:
-        if at := _range(lines, place.line, place.previous, place.slot):
+        if at := _range(lines, place):
             waiting |= set(_touching(atlas, at))
-    keys = {point.regression_id for point in store.findings.points(moves.ids)} | store.findings.joined_with(moves.ids)
+    keys = {point.regression_id for point in store.findings.points(moves.ids)} | store.findings.groups.joined_with(
+        moves.ids
+    )
     waiting |= {stretch for key in keys for stretch in stretches_of[key]}
     taken: set[Stretch] = set()
     while waiting:
@@ -107,7 +108,7 @@ def _concerned(store: Store, repository: Repository, lines: Lines, moves: Moves)
         new = keys_of[stretch] - keys
         keys |= new
         waiting |= {other for key in new for other in stretches_of[key]} - taken
-    return store.findings.members(repository, regressions=keys | {0})
+    return store.findings.groups.members(repository, regressions=keys | {0})
 
 
 def _touching(atlas: Mapping[str, Sequence[Range]], found: Stretch) -> list[Stretch]:
@@ -119,17 +120,17 @@ def _touching(atlas: Mapping[str, Sequence[Range]], found: Stretch) -> list[Stre
     return [(name, stretch) for stretch in own[begin:end]]
 
 
-def _members(rows: Iterable[Mapping[str, Any]], lines: Lines) -> tuple[dict[str, list[Member]], dict[int, int]]:
+def _members(points: Iterable[GroupMember], lines: Lines) -> tuple[dict[str, list[Member]], dict[int, int]]:
     """Return change points by line, and the regression that each was in."""
     members: dict[str, list[Member]] = defaultdict(list)
     held: dict[int, int] = {}
-    for row in rows:
-        found = _range(lines, row["line"], row["previous"], row["slot"])
+    for point in points:
+        found = _range(lines, point.suspect_range)
         if found is None:
             continue
         name, (previous, position) = found
-        members[name].append(Member(row["id"], previous, position, row["apart"], row["together"]))
-        held[row["id"]] = row["regression_id"]
+        members[name].append(Member(point.id, previous, position, point.apart, point.together))
+        held[point.id] = point.regression_id
     return members, held
 
 
@@ -152,12 +153,12 @@ def regroup(
     lines = Lines(store, repository)
     with store.transaction():
         if moves is None:
-            rows: Iterable[Mapping[str, Any]] = store.findings.members(repository)
+            points: Sequence[GroupMember] = store.findings.groups.members(repository)
         else:
-            rows = _concerned(store, repository, lines, moves)
-        members, held = _members(rows, lines)
+            points = _concerned(store, repository, lines, moves)
+        members, held = _members(points, lines)
         sizes = Counter(held.values())
-        known_places = store.findings.places(repository)
+        known_places = store.findings.groups.suspect_ranges(repository)
         elsewhere = known_places.keys() - set(held.values())
         changed: list[Membership] = []
         left: set[int] = set()
@@ -175,9 +176,9 @@ def regroup(
                     continue
                 changed.append(Membership(key, place, group.members))
                 left |= {held[member] for member in group.members}
-        ids = store.findings.set_groups(repository, changed, left=left - {0}) if changed else []
+        ids = store.findings.groups.write(repository, changed, left=left - {0}) if changed else []
         if touched:
-            store.findings.refresh(touched)
+            store.findings.groups.refresh(touched)
         store.boundaries.mark(repository)
     fresh = [key for key, group in zip(ids, changed, strict=True) if not group.id]
     former = {

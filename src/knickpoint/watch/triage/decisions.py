@@ -99,7 +99,7 @@ def _keep_bystanders(store: Store, decisions: Sequence[Decision], regrouped: Reg
     decided = {entry.change_point_id for entry in decisions}
     former = {point: key for point, key in regrouped.former.items() if point not in decided}
     if decisions:
-        store.findings.keep_bystanders(decisions[0].id, former)
+        store.findings.triage.keep_bystanders(decisions[0].id, former)
 
 
 def decide(
@@ -128,7 +128,7 @@ def decide(
         )
     with store.transaction():
         ids = _members(store, targets, all_members=all_members)
-        decisions = store.findings.decide(ids, status, who, note, ticket=ticket, assignee=assignee)
+        decisions = store.findings.triage.decide(ids, status, who, note, ticket=ticket, assignee=assignee)
         _announce(store, ids, decisions)
     return Triaged(tuple(decisions), Regrouped())
 
@@ -141,7 +141,7 @@ def split(store: Store, targets: Targets, *, who: str, note: str | None = None) 
     """
     with store.transaction():
         ids = _members(store, targets, all_members=True)
-        decisions = store.findings.decide(ids, None, who, note, action=Action.SPLIT)
+        decisions = store.findings.triage.decide(ids, None, who, note, action=Action.SPLIT)
         regrouped = _regrouped(store, ids)
         _keep_bystanders(store, decisions, regrouped)
         _announce(store, ids, decisions)
@@ -160,7 +160,7 @@ def merge(store: Store, targets: Targets, *, who: str, note: str | None = None) 
             raise InputError(
                 "findings of different repositories cannot be merged", remedy="Link them to one ticket instead."
             )
-        decisions = store.findings.decide(ids, None, who, note, action=Action.MERGE)
+        decisions = store.findings.triage.decide(ids, None, who, note, action=Action.MERGE)
         regrouped = _regrouped(store, ids)
         _keep_bystanders(store, decisions, regrouped)
         _announce(store, ids, decisions)
@@ -177,12 +177,12 @@ def undo(store: Store, targets: Targets, *, who: str) -> Triaged:
     """
     with store.transaction():
         ids = _members(store, targets, all_members=True)
-        before = store.findings.splits_and_merges(ids)
-        decisions = store.findings.undo(ids, who)
-        after = store.findings.splits_and_merges(ids)
+        before = store.findings.groups.splits_and_merges(ids)
+        decisions = store.findings.triage.undo(ids, who)
+        after = store.findings.groups.splits_and_merges(ids)
         moved = {key for key in ids if after[key] != before[key]}
-        acts = {number for key in moved for number in before[key]} - {0}
-        claims = store.findings.former_regressions(acts)
+        acts = {number for key in moved for number in (before[key].apart, before[key].together)} - {0}
+        claims = store.findings.triage.former_regressions(acts)
         claims |= {entry.change_point_id: entry.regression_id for entry in decisions if entry.regression_id}
         # Groups depend on places, splits and merges alone: without a change of these, all points stay where they are.
         regrouped = _regrouped(store, moved, claims) if moved else Regrouped()

@@ -35,17 +35,18 @@ def match_tickets(store: Store, repository: Repository, *, among: Collection[int
     first ticket that came wins.
     """
     lines = Lines(store, repository)
-    rows = store.findings.members(repository, among=among)
+    members = store.findings.groups.members(repository, among=among)
     tickets = [(ticket, parse_query(ticket.query)) for ticket in store.findings.tickets.all(repository)]
     by_line: dict[str, _Reach] = {}
     changed: dict[int, str] = {}
-    for row in rows:
-        line = lines.line(row["line"])
+    for member in members:
+        suspects = member.suspect_range
+        line = lines.line(suspects.line)
         if line.name not in by_line:
             by_line[line.name] = _Reach(tickets, line.positions)
-        name = by_line[line.name].covering(row["previous"], row["slot"], row["trace_key"])
-        if name != row["matched_ticket"]:
-            changed[row["id"]] = name
+        name = by_line[line.name].covering(suspects.previous, suspects.slot, member.trace_key)
+        if name != member.matched_ticket:
+            changed[member.id] = name
     if changed:
         store.findings.set_matched_tickets(changed)
     return len(changed)

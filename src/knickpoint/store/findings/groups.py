@@ -1,0 +1,231 @@
+"""Which live change points make one regression: what the rules of grouping read, and what they write.
+
+The rules are in :mod:`knickpoint.watch.regressions`. A split or merge that a person made is a number on each of its
+change points (``apart``, ``together``), so that the rules find it again whenever the data change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, func, select, update
+
+from knickpoint.model.commit import Repository
+from knickpoint.model.regression import Condition, Status, SuspectRange
+from knickpoint.store.database import Database
+from knickpoint.store.findings.row_writes import next_id, update_rows
+from knickpoint.store.tables.findings import change_point, regression
+
+__all__ = ["GroupMember", "GroupTable", "Membership", "OccupiedRange", "SplitAndMerge", "refresh_regressions_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """What grouping and the match of tickets need of a live change point.
+
+    ``apart`` is the number of the split that set it apart, ``together`` that of the merge that joined it, and
+    ``regression_id`` its regression; each is 0 for none.
+    """
+
+    id: int
+    trace_id: int
+    trace_key: str
+    suspect_range: SuspectRange
+    apart: int
+    together: int
+    regression_id: int
+    matched_ticket: str
+
+
+@dataclass(frozen=True, slots=True)
+class OccupiedRange:
+    """A suspect range in which live change points of ``regression_id`` lie; 0 stands for no regression yet."""
+
+    suspect_range: SuspectRange
+    regression_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SplitAndMerge:
+    """The numbers of the split and of the merge that hold a change point, 0 for none."""
+
+    apart: int
+    together: int
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """The members of one regression by id; ``id`` is 0 for a regression that is not there yet."""
+
+    id: int
+    suspect_range: SuspectRange
+    members: tuple[int, ...]
+
+
+class GroupTable:
+    """Read and write which change points make one regression."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def members(
+        self,
+        repository: Repository,
+        *,
+        among: Collection[int] | None = None,
+        regressions: Collection[int] | None = None,
+    ) -> list[GroupMember]:
+        """Return live change points by id: all, those with ids ``among``, or those of some ``regressions``."""
+        point = change_point.c
+        query = select(
+            *(point.id, point.trace_id, point.trace_key, point.line, point.previous, point.slot),
+            *(point.apart, point.together, point.regression_id, point.matched_ticket),
+        ).where(point.repository_id == repository.id, point.condition != Condition.GONE.value)
+        bound: dict[str, object] = {}
+        for name, column, ids in (("ids", point.id, among), ("held", point.regression_id, regressions)):
+            if ids is not None:
+                query = query.where(self._database.among(column, name))
+                bound[name] = self._database.listed(sorted(ids))
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(point.id), bound).all()
+        return [
+            GroupMember(
+                id=row.id,
+                trace_id=row.trace_id,
+                trace_key=row.trace_key,
+                suspect_range=SuspectRange(row.line, row.previous, row.slot),
+                apart=row.apart,
+                together=row.together,
+                regression_id=row.regression_id,
+                matched_ticket=row.matched_ticket,
+            )
+            for row in rows
+        ]
+
+    def occupied_ranges(self, repository: Repository) -> list[OccupiedRange]:
+        """Return the suspect ranges of live change points with their regressions, each pair once."""
+        point = change_point.c
+        query = select(point.line, point.previous, point.slot, point.regression_id).distinct()
+        query = query.where(point.repository_id == repository.id, point.condition != Condition.GONE.value)
+        with self._database.reading() as connection:
+            return [
+                OccupiedRange(SuspectRange(row.line, row.previous, row.slot), row.regression_id)
+                for row in connection.execute(query)
+            ]
+
+    def suspect_ranges(self, repository: Repository) -> dict[int, SuspectRange]:
+        """Return the suspect range of every regression that has live members, by id."""
+        live = (regression.c.repository_id == repository.id) & (regression.c.traces > 0)
+        query = select(regression.c.id, regression.c.line, regression.c.previous, regression.c.slot).where(live)
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(regression.c.id))
+            return {row.id: SuspectRange(row.line, row.previous, row.slot) for row in rows}
+
+    def has_loose_points(self, repository: Repository) -> bool:
+        """Say whether there are live change points that are in no regression yet."""
+        loose = (change_point.c.regression_id == 0) & (change_point.c.repository_id == repository.id)
+        query = select(change_point.c.id).where(loose, change_point.c.condition != Condition.GONE.value).limit(1)
+        with self._database.reading() as connection:
+            return connection.execute(query).first() is not None
+
+    def splits_and_merges(self, ids: Collection[int]) -> dict[int, SplitAndMerge]:
+        """Return the split and the merge that hold each of the change points ``ids``."""
+        point = change_point.c
+        query = select(point.id, point.apart, point.together).where(self._database.among(point.id, "ids"))
+        with self._database.reading() as connection:
+            rows = connection.execute(query, {"ids": self._database.listed(sorted(ids))})
+            return {row.id: SplitAndMerge(row.apart, row.together) for row in rows}
+
+    def joined_with(self, ids: Collection[int]) -> set[int]:
+        """Return the regressions of the live change points that a merge joined with some of ``ids``."""
+        point = change_point.c
+        merges = {held.together for held in self.splits_and_merges(ids).values()} - {0}
+        query = select(point.regression_id).where(
+            self._database.among(point.together, "merges"), point.condition != Condition.GONE.value
+        )
+        with self._database.reading() as connection:
+            return set(connection.execute(query, {"merges": self._database.listed(sorted(merges))}).scalars())
+
+    def write(self, repository: Repository, groups: Sequence[Membership], *, left: Collection[int] = ()) -> list[int]:
+        """Write which change points make one regression; return the id of each group, in the same order.
+
+        ``left`` are regressions that lost members without being among ``groups``.
+        """
+        seconds = datetime.now(UTC).timestamp()
+        with self._database.transaction() as connection:
+            # A group without an id is a new regression and takes the next number.
+            following = next_id(connection, regression)
+            ids: list[int] = []
+            for group in groups:
+                ids.append(group.id or following)
+                following += not group.id
+
+            added: list[dict[str, Any]] = []
+            moved: list[dict[str, Any]] = []
+            for key, group in zip(ids, groups, strict=True):
+                suspects = group.suspect_range
+                row = {
+                    "id": key,
+                    "changed": seconds,
+                    "line": suspects.line,
+                    "previous": suspects.previous,
+                    "slot": suspects.slot,
+                }
+                if group.id:
+                    moved.append(row)
+                else:
+                    counted = {"hazard": 0.0, "traces": 0, "unprocessed": 0}
+                    added.append(row | {"repository_id": repository.id, "found": seconds} | counted)
+            if added:
+                connection.execute(regression.insert(), added)
+            update_rows(connection, regression, moved)
+
+            members = [
+                {"id": member, "regression_id": key}
+                for key, group in zip(ids, groups, strict=True)
+                for member in group.members
+            ]
+            update_rows(connection, change_point, members)
+            _refresh(self._database, connection, {*ids, *left})
+        return ids
+
+    def refresh(self, ids: Collection[int]) -> None:
+        """Count again the regressions that the change points ``ids`` are in."""
+        with self._database.transaction() as connection:
+            refresh_regressions_of(self._database, connection, ids)
+
+
+def refresh_regressions_of(database: Database, connection: Connection, ids: Collection[int]) -> None:
+    """Count again the regressions that the change points ``ids`` are in: live and unprocessed members, hazard."""
+    query = select(change_point.c.regression_id).distinct().where(database.among(change_point.c.id, "ids"))
+    held = set(connection.execute(query, {"ids": database.listed(sorted(ids))}).scalars())
+    _refresh(database, connection, held - {0})
+
+
+def _refresh(database: Database, connection: Connection, regressions: Collection[int]) -> None:
+    """Count the live members of ``regressions`` again, and take the hazard level of the strongest."""
+    if not regressions:
+        return
+    point = change_point.c
+    live = (point.regression_id == regression.c.id) & (point.condition != Condition.GONE.value)
+    new = (point.status == Status.NEW.value) & (point.matched_ticket == "")
+    strongest = (
+        select(point.hazard)
+        .where(live, point.hazard.is_not(None))
+        .order_by(func.abs(point.hazard).desc(), point.id)
+        .limit(1)
+        .scalar_subquery()
+    )
+    connection.execute(
+        update(regression)
+        .where(database.among(regression.c.id, "ids"))
+        .values(
+            traces=select(func.count()).select_from(change_point).where(live).scalar_subquery(),
+            unprocessed=select(func.count()).select_from(change_point).where(live, new).scalar_subquery(),
+            hazard=func.coalesce(strongest, 0.0),
+        ),
+        {"ids": database.listed(sorted(regressions))},
+    )
