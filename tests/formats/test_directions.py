@@ -1,23 +1,15 @@
-"""Which direction is better of what formats read, and the real files of JMH and BenchmarkDotNet."""
+"""Which direction is better of what formats read."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from statistics import mean
 from typing import Any
 
 import pytest
 
 from knickpoint.formats import read_report
-from knickpoint.model.errors import FormatError
-from knickpoint.model.report import Outcome, Report, Result
+from knickpoint.model.report import Report, Result
 from knickpoint.model.unit import Better
-
-BLAKE = "jmh-kcrypt-scala-blake3-prof-gc.json"
-PUBLISHER = "bdn-publisher-"
-ENDING = "-report-full-compressed.json"
-FAILING = f"{PUBLISHER}failing-benchmark-TodoApp.OpenApiBenchmarks{ENDING}"
 
 
 def parsed(content: object, name: str) -> Report:
@@ -123,88 +115,3 @@ def test_a_rate_of_something_unknown_has_no_direction_in_histories_of_go() -> No
     }
     report = parsed({"lastUpdate": 1, "repoUrl": "", "entries": {"Go": [entry]}}, "data.json")
     assert [one.better for one in report.runs[0].results] == [Better.UNKNOWN, Better.LOWER]
-
-
-def real(reference: Path, name: str) -> tuple[Any, Report]:
-    """Return the document of a real file, and what is read of it."""
-    data = (reference / "data" / "formats" / name).read_bytes()
-    report, problems = read_report(data, name=name)
-    assert (report is not None, problems) == (True, ())
-    assert report is not None
-    return json.loads(data), report
-
-
-@pytest.mark.parametrize(
-    ("name", "benchmarks", "samples", "better"),
-    [
-        ("jmh-develar-kv-store-benchmark.json", 4, 40, Better.LOWER),
-        (BLAKE, 24, 5, Better.LOWER),
-        ("bencher-java_jmh_latency.json", 1, 3, Better.LOWER),
-        ("bencher-java_jmh_throughput.json", 1, 3, Better.HIGHER),
-        ("gab-jmh_output.json", 1, 3, Better.HIGHER),
-        ("gab-jmh_output_2.json", 1, 3, Better.HIGHER),
-    ],
-)
-def test_scores_of_real_files_of_jmh_are_the_means_of_their_samples(
-    reference: Path, name: str, benchmarks: int, samples: int, better: Better
-) -> None:
-    document, report = real(reference, name)
-    found = [one for one in measured(report) if one.params["metric"] in {"time", "throughput"}]
-    assert [(len(one.samples), one.better) for one in found] == [(samples, better)] * benchmarks
-    scores = [entry["primaryMetric"]["score"] for entry in document]
-    assert [mean(one.samples) for one in found] == pytest.approx(scores)
-
-
-def test_profilers_of_a_real_file_of_jmh_count_what_is_better_when_lower(reference: Path) -> None:
-    document, report = real(reference, BLAKE)
-    found = [one for one in measured(report) if one.params["metric"].startswith("gc.")]
-    assert {one.better for one in found} == {Better.LOWER}
-    assert len(found) == sum(len(entry["secondaryMetrics"]) for entry in document)
-
-
-@pytest.mark.parametrize(
-    ("name", "times"),
-    [
-        ("bdn-analyser-BaselinedBenchmark-report-full.json", 2),
-        (f"{PUBLISHER}existing-benchmark-MartinCostello.ProjectEuler.Benchmarks.PuzzleBenchmarks{ENDING}", 1),
-        (FAILING, 2),
-        ("bencher-c_sharp_dot_net_memory.json", 2),
-        ("gab-benchmarkdotnet.json", 2),
-    ],
-)
-def test_times_of_real_files_of_benchmarkdotnet_are_its_own_values(reference: Path, name: str, times: int) -> None:
-    document, report = real(reference, name)
-    found = measured(report, metric="time")
-    statistics = [entry["Statistics"] for entry in document["Benchmarks"] if entry["Statistics"]]
-    assert len(found) == times
-    assert [mean(one.samples) for one in found] == pytest.approx([each["Mean"] for each in statistics])
-    assert {one.better for one in measured(report)} == {Better.LOWER}
-
-
-@pytest.mark.parametrize("name", ["bencher-c_sharp_dot_net_two.json", "bencher-c_sharp_dot_net_null_namespace.json"])
-def test_brief_files_of_benchmarkdotnet_give_the_median(reference: Path, name: str) -> None:
-    document, report = real(reference, name)
-    medians = [entry["Statistics"]["Median"] for entry in document["Benchmarks"]]
-    values = [one.samples for one in measured(report, metric="time") if "stat" not in one.params]
-    assert values == [(median,) for median in medians]
-
-
-def test_a_benchmark_without_statistics_in_a_real_file_failed(reference: Path) -> None:
-    _, report = real(reference, "bdn-publisher-failing-benchmark-TodoApp.OpenApiBenchmarks-report-full-compressed.json")
-    assert [one.params["benchmark"] for one in report.runs[0].results if one.outcome is Outcome.FAILED] == [
-        "TodoApp.OpenApiBenchmarks.Swashbuckle"
-    ]
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "bdn-publisher-existing-benchmark.json",
-        "bdn-publisher-failing-benchmark.json",
-        "bdn-publisher-jobs-benchmark.json",
-    ],
-)
-def test_a_file_beside_results_that_holds_none_is_refused(reference: Path, name: str) -> None:
-    data = (reference / "data" / "formats" / name).read_bytes()
-    with pytest.raises(FormatError, match="format"):
-        read_report(data, name=name)

@@ -1,18 +1,15 @@
-"""Skia Perf's formats, against what the original does with the same files."""
+"""Skia Perf's formats: units, directions, samples, and the quick way beside the careful one."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.formats.files import by, made
+from tests.formats.files import made
 
 from knickpoint.formats import read_report
 from knickpoint.formats.skia import careful_table, skia_better, skia_unit
@@ -21,113 +18,6 @@ from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome, Report, ResultTable
 from knickpoint.model.unit import Better
-
-_WE_REFUSE = {
-    "made_up/trailing_garbage": "more follows after the end",
-    "made_up/empty_key": "at least one param",
-}
-"""What the original lets in (as 0, unread, or without a key) and we do not."""
-_WE_FAIL = {"made_up/no_measurement", "made_up/measurement_string"}
-"""What is a failure of that result alone for us, where the original keeps 0 or refuses the file."""
-_WE_READ = {*_WE_FAIL, "made_up/too_large_number", "version_1/unknown_branch.json", "legacy/unknown_branch.json"}
-"""What the original leaves out for its float32, or by a filter of the instance."""
-
-
-def vectors(reference: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((reference / "vectors" / "skia_ingest.json").read_bytes())
-    return found
-
-
-def data_of(case: dict[str, Any]) -> bytes:
-    text = case.get("content_text")
-    return (text if text is not None else json.dumps(case["content"])).encode()
-
-
-def sanitised(params: dict[str, str], invalid: str) -> frozenset[tuple[str, str]]:
-    pattern = re.compile(invalid or r"[^a-zA-Z0-9._\-]")
-    return frozenset((pattern.sub("_", name), pattern.sub("_", text)) for name, text in params.items())
-
-
-def format_of(case: dict[str, Any]) -> str:
-    return "skia-legacy" if "legacy" in case["file"] else "skia"
-
-
-def test_files_that_the_original_reads_give_the_same_traces_and_values(reference: Path) -> None:
-    checked = 0
-    for case in vectors(reference)["parse_cases"]:
-        if case["result"] != "ok" or case["file"] in _WE_REFUSE or case["file"] in _WE_FAIL:
-            continue
-        report, _ = read_report(data_of(case), name=case["file"], format=format_of(case))
-        invalid = case["invalid_param_char_regex"]
-        values = {
-            (sanitised(dict(result.params), invalid), np.float32(_one(result.samples, result.summary)))
-            for result in report.runs[0].results
-        }
-        expected = {
-            (frozenset(pair for pair in row["params"].items() if pair[1] != "_"), np.float32(row["value"]))
-            for row in case["rows_sorted"]
-        }
-        assert values == expected, case["file"]
-        checked += 1
-    assert checked > 40
-
-
-def _one(samples: tuple[float, ...], summary: Any) -> float:
-    return float(summary["value"]) if "value" in summary else samples[0]
-
-
-def test_files_that_the_original_refuses_are_refused(reference: Path) -> None:
-    for case in vectors(reference)["parse_cases"]:
-        if case["result"] == "error" and case["file"] not in _WE_READ and ("content_text" in case or case["content"]):
-            with pytest.raises(FormatError):
-                read_report(data_of(case), format=format_of(case))
-
-
-def test_what_the_original_lets_in_silently_is_refused_with_a_reason(reference: Path) -> None:
-    for case in vectors(reference)["parse_cases"]:
-        if case["file"] in _WE_REFUSE:
-            with pytest.raises(FormatError, match=_WE_REFUSE[case["file"]]):
-                read_report(data_of(case), format="skia")
-
-
-def test_files_without_results_give_none(reference: Path) -> None:
-    for case in vectors(reference)["parse_cases"]:
-        if case["result"] == "skip" and case["file"] not in _WE_READ:
-            report, problems = read_report(data_of(case), format=format_of(case))
-            assert sum(len(run.results) for run in report.runs) == 0
-            assert any("no results" in problem.message for problem in problems)
-
-
-def test_the_form_of_a_file_is_judged_as_by_the_original(reference: Path) -> None:
-    for case in vectors(reference)["format_parse"]:
-        if case["parse_error"]:
-            with pytest.raises(FormatError):
-                read_report(case["text"].encode(), format="skia")
-        else:
-            read_report(case["text"].encode(), format="skia")
-
-
-def test_commit_positions_become_numbers(reference: Path) -> None:
-    for case in vectors(reference)["parse_cases"]:
-        if case["result"] == "ok" and isinstance(case["commit_number_from_git_hash"], int):
-            report, _ = read_report(data_of(case), format=format_of(case))
-            assert report.runs[0].revision == str(case["commit_number_from_git_hash"])
-
-
-def test_links_of_a_measurement_stay_with_it(reference: Path) -> None:
-    report, _ = read_report(json.dumps(vectors(reference)["links"]["content"]).encode())
-    links = {result.params.get("ms"): result.links for result in report.runs[0].results}
-    assert links == {"min": {"l1": "http://myfirstlink"}, "max": {}, "median": {}}
-    assert report.runs[0].links == {"l2": "http://mygloballink"}
-
-
-def test_samples_of_the_older_format_are_those_of_the_original(reference: Path) -> None:
-    (first, _) = vectors(reference)["legacy_samples"]
-    case = next(case for case in vectors(reference)["parse_cases"] if case["file"] == first["file"])
-    report, _ = read_report(data_of(case), format="skia-legacy")
-    for expected in first["samples"].values():
-        found = by(report, **expected["params"])
-        assert list(found.samples) == pytest.approx(expected["values"])
 
 
 def test_a_unit_is_a_param_or_the_name_of_a_group() -> None:
@@ -149,11 +39,45 @@ def test_repeated_keys_are_samples_of_one_result() -> None:
     assert report.runs[0].results[0].samples == (1.5, 2.5)
 
 
-def test_a_result_without_a_number_is_a_failure_of_its_own(reference: Path) -> None:
-    for case in vectors(reference)["parse_cases"]:
-        if case["file"] in _WE_FAIL:
-            report, _ = read_report(data_of(case), format="skia")
-            assert [result.outcome for result in report.runs[0].results] == [Outcome.FAILED]
+def test_what_follows_after_the_end_of_a_file_refuses_it() -> None:
+    text = json.dumps({"version": 1, "git_hash": "abc", "results": [{"key": {"t": "x"}, "measurement": 1}]})
+    with pytest.raises(FormatError, match="more follows after the end"):
+        read_report((text + " garbage").encode(), format="skia")
+
+
+def test_a_result_without_params_refuses_the_file() -> None:
+    with pytest.raises(FormatError, match="at least one param"):
+        _report([{"key": {}, "measurement": 1.0}])
+
+
+def test_a_file_without_results_gives_none_and_a_warning() -> None:
+    report, problems = read_report(b'{"version": 1, "git_hash": "abc", "results": []}', format="skia")
+    assert sum(len(run.results) for run in report.runs) == 0
+    assert any("no results" in problem.message for problem in problems)
+
+
+def test_a_commit_position_is_a_number() -> None:
+    text = b'{"version": 1, "git_hash": "CP:12345", "results": [{"key": {"t": "x"}, "measurement": 1}]}'
+    assert read_report(text)[0].runs[0].revision == "12345"
+
+
+def test_links_of_a_measurement_stay_with_it_and_those_of_the_file_with_the_run() -> None:
+    singles = [
+        {"value": "min", "measurement": 1.0, "links": {"log": "https://example.org/min"}},
+        {"value": "max", "measurement": 2.0},
+    ]
+    content = {
+        "version": 1,
+        "git_hash": "abc",
+        "links": {"job": "https://example.org/job"},
+        "results": [{"key": {"t": "x"}, "measurements": {"ms": singles}}],
+    }
+    (run,) = read_report(json.dumps(content).encode())[0].runs
+    assert {result.params["ms"]: dict(result.links) for result in run.results} == {
+        "min": {"log": "https://example.org/min"},
+        "max": {},
+    }
+    assert run.links == {"job": "https://example.org/job"}
 
 
 @pytest.mark.parametrize("value", ['"1"', "true", "null", "NaN", "1e400"])

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.ingest.conftest import Lab
 from tests.ingest.test_file_import import history
+from tests.published_history import PublishedHistory, commit_hash
 
 from knickpoint.ingest import ImportState
 
@@ -131,9 +132,9 @@ def test_the_only_branch_that_results_name_is_the_default_one(lab: Lab) -> None:
     assert lab.line() == [A, B]
 
 
-def test_authors_and_subjects_come_from_the_results(lab: Lab, reference: Path) -> None:
-    lab.take(reference / "data" / "histories" / "hyper_data.js")
+def test_authors_and_subjects_come_from_the_results(lab: Lab) -> None:
+    lab.take(lab.write("data.js", PublishedHistory().text()))
     commits = lab.instance.store.commits
-    first = commits.get(commits.repository("hyperium/hyper"), [0])[0].commit
-    assert (first.author, first.subject) == ("Sean McArthur", "Use patched GH action")
-    assert first.url.endswith("/commit/af96ddf008540ca4799381efb16a74af4dc3db28")
+    first = commits.get(commits.repository("org/project"), [0])[0].commit
+    assert (first.author, first.subject) == ("Author 0", "Change 0")
+    assert first.url.endswith(f"/commit/{commit_hash(0)}")

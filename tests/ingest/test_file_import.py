@@ -326,14 +326,6 @@ def test_progress_counts_files(lab: Lab) -> None:
     assert told == [(0, 2), (1, 2), (2, 2)]
 
 
-def test_real_histories_come_in_once(lab: Lab, reference: Path) -> None:
-    path = reference / "data" / "histories" / "hyper_data.js"
-    first, second = lab.take(path), lab.take(path)
-    assert (first.files[0].new, first.files[0].new_traces, first.files[0].commits) == (879, 27, 440)
-    assert not second.changed
-    assert len(lab.line("hyperium/hyper")) == 440
-
-
 def rates(lab: Lab, name: str, *units: str) -> Path:
     """Write a file with a benchmark for each unit."""
     rows = [f"{A},b{number},{unit},1" for number, unit in enumerate(units)]

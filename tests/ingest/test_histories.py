@@ -1,20 +1,19 @@
-"""Published histories: whole, and broken in the ways that break real ones."""
+"""Published histories: whole, and broken in the ways that break published ones."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from tests.ingest.conftest import Lab
+from tests.published_history import PublishedHistory
 
 from knickpoint.ingest import ImportState, ImportSummary
 
 _VALUE = re.compile(r'"name":\s*"(?P<name>[^"]+)",\s*"value":\s*(?P<value>[-+.0-9e]+)')
 
 
-def text_of(reference: Path, name: str) -> str:
-    return (reference / "data" / "histories" / f"{name}_data.js").read_text(encoding="utf-8")
+TEXT = PublishedHistory().text()
 
 
 def refusal(lab: Lab, summary: ImportSummary) -> str:
@@ -26,31 +25,25 @@ def refusal(lab: Lab, summary: ImportSummary) -> str:
     return line
 
 
-@pytest.mark.parametrize(
-    ("name", "counts"),
-    [("hyper", (879, 7603, 27)), ("safetensors", (498, 4630, 12)), ("msal-dotnet", (733, 2898, 16))],
-)
-def test_a_published_history_comes_in_once(lab: Lab, reference: Path, name: str, counts: tuple[int, int, int]) -> None:
-    path = reference / "data" / "histories" / f"{name}_data.js"
+def test_a_published_history_comes_in_once(lab: Lab) -> None:
+    history = PublishedHistory()
+    path = lab.write("data.js", TEXT)
     (outcome,) = lab.take(path).files
-    assert (outcome.new + outcome.rerun, outcome.points, outcome.new_traces) == counts
+    assert (outcome.new, outcome.rerun) == (history.commits, len(history.entries) - history.commits)
+    assert (outcome.points, outcome.new_traces, outcome.commits) == (
+        history.points,
+        history.benchmarks,
+        history.commits,
+    )
     assert lab.take(path).files[0].state is ImportState.UNCHANGED
+    assert len(lab.line("org/project")) == history.commits
 
 
-@pytest.mark.parametrize(
-    ("name", "wrong"),
-    [
-        ("hyper", "NaN"),
-        ("hyper", '"fast"'),
-        ("safetensors", "1e400"),
-        ("msal-dotnet", "-Infinity"),
-        ("msal-dotnet", "null"),
-    ],
-)
+@pytest.mark.parametrize("wrong", ["NaN", '"fast"', "1e400", "-Infinity", "null"])
 def test_one_odd_value_in_a_history_is_one_failure_with_benchmark_and_place_and_the_rest_comes_in(
-    lab: Lab, reference: Path, name: str, wrong: str
+    lab: Lab, wrong: str
 ) -> None:
-    text = text_of(reference, name)
+    text = TEXT
     values = list(_VALUE.finditer(text))
     chosen = values[len(values) // 2]
     begin, end = chosen.span("value")
@@ -62,7 +55,7 @@ def test_one_odd_value_in_a_history_is_one_failure_with_benchmark_and_place_and_
 
 
 @pytest.mark.parametrize("share", [0.1, 0.6, 1.0])
-def test_a_history_that_was_cut_short_is_one_line_that_says_where(lab: Lab, reference: Path, share: float) -> None:
-    text = text_of(reference, "hyper").rstrip()
+def test_a_history_that_was_cut_short_is_one_line_that_says_where(lab: Lab, share: float) -> None:
+    text = TEXT
     line = refusal(lab, lab.take(lab.write("data.js", text[: int((len(text) - 1) * share)])))
     assert re.search(r"ends too early: what begins at line \d+ column \d+ \(byte \d+\)", line)

@@ -1,15 +1,10 @@
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from knickpoint.model.errors import QueryError
-from knickpoint.model.params import decode_key
 from knickpoint.model.query import Query, QueryTerm, parse_query, parse_url_query
 
 PARAMS = {"arch": "x86", "config": "gpu", "os": "Android"}
@@ -91,19 +86,3 @@ def test_any_text_is_a_query_or_a_query_error(text: str) -> None:
             read(text)
         except QueryError:
             continue
-
-
-def test_the_vectors_of_skia_agree(reference: Path) -> None:
-    cases: dict[str, Any] = json.loads((reference / "vectors" / "skia_query.json").read_text())
-    for case in cases["matches"]:
-        assert parse_url_query(case["query"]).matches(decode_key(case["key"])) == case["matches"], case
-
-
-def test_the_errors_of_skia_are_errors(reference: Path) -> None:
-    cases: dict[str, Any] = json.loads((reference / "vectors" / "skia_query.json").read_text())
-    for case in cases["new_from_string"]:
-        if case.get("error"):
-            with pytest.raises(QueryError):
-                parse_url_query(case["query"])
-        else:
-            assert len(parse_url_query(case["query"]).conditions) == len(case["params"])
