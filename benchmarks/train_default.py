@@ -36,57 +36,11 @@ from numpy.typing import NDArray
 from accuracy_noise import INDEPENDENT, noise
 from accuracy_series import Labelled, place_of_series, read_labelled
 from knickpoint.native.forest import Forest
-from knickpoint.native.segmentation import segment
+from knickpoint.native.segmentation import FEATURE_NAMES, segment
 from train_series import Example, examples
 
 TARGET: Final = (
     Path(__file__).resolve().parent.parent / "src" / "knickpoint" / "detect" / "methods" / "default" / "forest.json"
-)
-
-NAMES: Final = (
-    "t of the two sides",
-    "t less chance and autocorrelation",
-    "rank z",
-    "rank z less chance and autocorrelation",
-    "jump / noise",
-    "jump of medians / noise",
-    "jump / noise around it",
-    "separation of the two sides",
-    "values before",
-    "values after",
-    "values in the shorter level",
-    "length of the series",
-    "autocorrelation",
-    "mean square of the noise",
-    "share of outliers",
-    "drift of the whole series",
-    "uncertainty of the place",
-    "log ratio of the variances",
-    "first five values after / noise",
-    "reaches the newest value",
-    "return to a level nearby",
-    "candidates per 100 values",
-    "strongest split inside a level",
-    "lead over the strongest split inside",
-    "least of the first three after",
-    "least of the last three before",
-    "new level seen elsewhere",
-    "memory over six lags",
-    "jump of the nearest eight",
-    "wrong side after",
-    "wrong side before",
-    "weight of the tails",
-    "saving over one level",
-    "share of distinct values",
-    "trend before",
-    "trend after",
-    "certainty at the noise around it",
-    "jump x length",
-    "lead over the strongest run towards it",
-    "lead over the strongest run",
-    "share of the longer side beyond",
-    "gap between quartiles",
-    "log chance of the shorter side",
 )
 
 MARGIN: Final = 5
@@ -161,9 +115,9 @@ def describe(series: Sequence[Example], forest: Forest) -> Rows:
             truth = matched(path.indices[rows].tolist(), example.places)
             found = path.features[rows]
             weight = np.where(truth & (example.kind == "bump"), BUMP_WEIGHT, 1.0)
-            recent = ~truth & (found[:, NAMES.index("reaches the newest value")] > 0)
+            recent = ~truth & (found[:, FEATURE_NAMES.index("reaches the newest value")] > 0)
             for most, more in reversed(RECENT_WEIGHTS):
-                weight[recent & (found[:, NAMES.index("values after")] <= most)] = more
+                weight[recent & (found[:, FEATURE_NAMES.index("values after")] <= most)] = more
             features.append(found)
             truths.append(truth)
             weights.append(weight)
@@ -251,7 +205,7 @@ def merge(forests: Sequence[Forest]) -> Forest:
 
 def with_prices(forest: Forest) -> Forest:
     """Return the forest with one tree more, which takes :data:`PRICES` from what has just begun."""
-    newest, after = NAMES.index("reaches the newest value"), NAMES.index("values after")
+    newest, after = FEATURE_NAMES.index("reaches the newest value"), FEATURE_NAMES.index("values after")
     nodes = [(newest, 0.5, 0.0), (-1, 0.0, 0.0)]
     for most, price in PRICES:
         nodes += [(after, most + 0.5, 0.0), (-1, 0.0, -price)]
@@ -312,7 +266,7 @@ def calibrate(scores: Array, points: int) -> list[tuple[float, float]]:
 def write(forest: Forest, calibration: list[tuple[float, float]], output: Path) -> None:
     """Write the forest and its calibration to ``output``."""
     data = {
-        "features": NAMES,
+        "features": FEATURE_NAMES,
         "calibration": calibration,
         "base": forest.base,
         "root": forest.root.tolist(),

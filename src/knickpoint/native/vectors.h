@@ -19,6 +19,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #if (defined(__x86_64__) || defined(_M_X64)) && defined(__GNUC__) && !defined(KP_PLAIN)
 #define KP_X86 1
@@ -64,6 +65,40 @@ typedef int32_t i32x8 __attribute__((vector_size(32)));
 KP_INLINE char *kp_aligned(char *block)
 {
     return block + (KP_ALIGNMENT - (uintptr_t)block % KP_ALIGNMENT) % KP_ALIGNMENT;
+}
+
+/* Little-endian numbers at any address. */
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define KP_LITTLE(bits, v) __builtin_bswap##bits(v)
+#else
+#define KP_LITTLE(bits, v) (v)
+#endif
+
+KP_INLINE uint16_t kp_read_u16(const char *from)
+{
+    uint16_t v;
+    memcpy(&v, from, sizeof v);
+    return KP_LITTLE(16, v);
+}
+
+KP_INLINE float kp_read_f32(const char *from)
+{
+    uint32_t v;
+    float value;
+    memcpy(&v, from, sizeof v);
+    v = KP_LITTLE(32, v);
+    memcpy(&value, &v, sizeof value);
+    return value;
+}
+
+KP_INLINE double kp_read_f64(const char *from)
+{
+    uint64_t v;
+    double value;
+    memcpy(&v, from, sizeof v);
+    v = KP_LITTLE(64, v);
+    memcpy(&value, &v, sizeof value);
+    return value;
 }
 
 /* The level of instructions to use: that of the machine, or less where KNICKPOINT_KERNELS is plain or avx2. */

@@ -15,9 +15,11 @@ typedef struct {
     const double *bound, *mean;
 } KpForest;
 
+/* How many trees are followed side by side. */
 int64_t kp_trees_together(void);
 
-/* Add to parts, one a feature, what each feature adds to the log-odds, from the start of all trees to their leaves. */
+/* Add to parts, one a feature, what each feature adds to the log-odds, from the first nodes of all trees to their
+   leaves. */
 void kp_take_parts(const KpForest *forest, const double *features, double *parts);
 
 #endif

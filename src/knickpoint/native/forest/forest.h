@@ -1,9 +1,7 @@
-/* A forest of decision trees, all of one depth; see KpForest. */
+/* What the search of candidates needs of a forest; exports.h has KpForest. */
 
 #ifndef KP_FOREST_H
 #define KP_FOREST_H
-
-#include <stdint.h>
 
 #include "exports.h"
 

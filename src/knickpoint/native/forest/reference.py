@@ -1,4 +1,4 @@
-"""What a forest of decision trees says of a candidate, and what each feature added, in NumPy."""
+"""Judge candidates by trees in NumPy: the log-odds of a candidate, and what each feature adds to them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ def _paths(forest: Forest, features: Array) -> Iterator[list[int]]:
 
 def judge(forest: Forest, features: Array) -> float:
     """Return the log-odds that a candidate is a change."""
-    if not forest.root.size:
-        return float(min(features[1], features[3] / 0.75))
     total = forest.base
     for path in _paths(forest, features):
         total += float(forest.value[path[-1]])

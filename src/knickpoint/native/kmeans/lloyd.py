@@ -1,10 +1,10 @@
-"""Lloyd's k-means on a float32 matrix: blocks of rows, threads of our own, one answer for any number of them."""
+"""Cluster the rows of a float32 matrix by Lloyd's k-means, in blocks of rows: one answer for any number of threads."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     _Part = tuple[NDArray[np.float64], NDArray[np.int64]] | None
     Share = Callable[[Callable[[int], Any], range], Iterator[Any]]
 
-__all__ = ["Clustering", "Lloyd", "Packed", "lloyd", "spread"]
+__all__ = ["BLOCK", "Clustering", "Lloyd", "Packed", "lloyd", "spread"]
 
 _approach = choose(reference.approach)
 _assign = choose(reference.assign)
 _move = choose(reference.move)
 _pack = choose(reference.pack)
 
-_BLOCK = 2048
+BLOCK: Final = 2048
 """Rows a thread takes at a time, a multiple of every granularity; sums are added in the order of the blocks."""
 
 
@@ -79,7 +79,7 @@ class Lloyd:
         self.counts = np.zeros(k, np.int64)
 
     def _block(self, first: int, centroids: NDArray[np.float32], fresh: NDArray[np.int32]) -> tuple[int, _Part]:
-        stop = min(first + _BLOCK, len(self.rows))
+        stop = min(first + BLOCK, len(self.rows))
         _assign(self._packed, self.rows.shape, first, stop, centroids, fresh, self.near)
         if np.array_equal(self.labels[first:stop], fresh[first:stop]):
             return 0, None
@@ -95,7 +95,7 @@ class Lloyd:
         """
         fresh = np.empty_like(self.labels)
         total = 0
-        for moved, part in share(lambda first: self._block(first, centroids, fresh), range(0, len(self.rows), _BLOCK)):
+        for moved, part in share(lambda first: self._block(first, centroids, fresh), range(0, len(self.rows), BLOCK)):
             total += moved
             if part is not None:
                 self.sums += part[0]
@@ -140,12 +140,12 @@ def spread(rows: NDArray[np.float32] | Packed, k: int, random: np.random.Generat
     chosen = [int(random.integers(count))]
 
     def approach(first: int) -> None:
-        stop = min(first + _BLOCK, count)
+        stop = min(first + BLOCK, count)
         _approach(packed.form, packed.rows.shape, first, stop, packed.rows[chosen[-1]], near)
 
     with _sharing(threads) as share:
         while len(chosen) < k:
-            for _ in share(approach, range(0, count, _BLOCK)):
+            for _ in share(approach, range(0, count, BLOCK)):
                 pass
             weights = np.cumsum(near, dtype=np.float64)
             if not weights[-1] > 0:

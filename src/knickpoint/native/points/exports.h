@@ -5,7 +5,9 @@
 
 #include <stdint.h>
 
-/* Write x[0..n) as float32. Returns 1 where a value lost something, plus 2 where one is not finite. */
+/* Write x[0..n) as float32. Returns KP_LOST where a value lost something, plus KP_WILD where a value is not finite. */
+enum { KP_LOST = 1, KP_WILD = 2 };
+
 int kp_narrow(const double *x, int64_t n, float *out);
 
 /* Lay points out in a matrix with stride values a row, float32 or (wide) float64. The points of a tile are records of

@@ -5,6 +5,10 @@
 
 #include <stdint.h>
 
+/* A Q this much short of another, relatively, equals it: the same sums were only added in another order. reference.py has
+   the same. */
+static const double KP_TIED = 1e-10;
+
 /* E-Divisive. q[t] for t = 0..n-1 is Q-hat of z[0..t) against z[t..n); q[0] = 0. v_form: 0 is U, 1 is V.
    Returns 0, or -1 when there is no memory. */
 int64_t kp_qhat(const double *z, int64_t n, double alpha, int v_form, double *q);

@@ -3,10 +3,8 @@
 #ifndef KP_Q_HAT_H
 #define KP_Q_HAT_H
 
+#include "q_hat/exports.h"
 #include "vectors.h"
-
-/* A Q this much short of another, relatively, equals it: the same sums were only added in another order. */
-#define KP_TIED 1e-10
 
 /* The power of the distance: |a - b|, its square, or any power. Loops are compiled for each of the three. */
 enum power { POWER_ONE, POWER_TWO, POWER_ANY };

@@ -1,13 +1,20 @@
-/* The Mann-Whitney U test of many pairs of samples: U, ties, and the exact tail where values are tied. */
+/* The Mann-Whitney U test of many pairs of samples (Annals of Mathematical Statistics 18, 1947): U, ties, and the exact
+   tail where values are tied.
 
-#include <stdint.h>
+   Each pair is sorted and merged, which gives U and the groups of equal values. Without ties the law of U has a normal
+   approximation and a known exact form, so only tied samples are counted here: ways[k][s], how many draws of k values from
+   the groups so far beat the rest by s pairs, grows group by group. The groups are split in two halves; each law is half
+   as wide as that of all, and the tail joins the two. Samples of n and m values take O((n + m) log(n + m)) time, and tied
+   ones O(n^2 m (n + m)) more. */
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "exports.h"
 #include "vectors.h"
 
-enum { INSERTION = 48, LARGEST = 25 };
+/* Up to this length, insertion is the fastest sort. */
+enum { INSERTION = 48, LARGEST = KP_LARGEST_TIED };
 
 /* Which draws give 2U of how much, for the values of some groups of equal ones: ways[k * width + s] draws of k values
    beat the others among them by s in all, a tie counting 1. */
@@ -43,14 +50,14 @@ static int64_t merge(const double *first, int64_t n, const double *second, int64
     int64_t i = 0, j = 0, twice = 0;
     for (*groups = 0; i < n || j < m; ++*groups) {
         double value = j == m || (i < n && first[i] < second[j]) ? first[i] : second[j];
-        int64_t own = 0, other = 0;
+        int64_t in_first = 0, in_second = 0;
         while (i < n && first[i] == value)
-            i++, own++;
-        twice += own * 2 * j;
+            i++, in_first++;
+        twice += in_first * 2 * j;
         while (j < m && second[j] == value)
-            j++, other++;
-        twice += own * other;
-        sizes[*groups] = (int32_t)(own + other);
+            j++, in_second++;
+        twice += in_first * in_second;
+        sizes[*groups] = (int32_t)(in_first + in_second);
     }
     return twice;
 }
@@ -65,6 +72,9 @@ static void count_draws(struct law *law, const int32_t *sizes, int64_t groups, i
     for (int64_t k = 0; k <= n && k <= law->values; k++)
         memset(law->ways + k * law->width, 0, (size_t)(2 * k * (law->values - k) + 1) * sizeof *law->ways);
     law->ways[0] = 1.0;
+
+    /* Recursion over groups: taken values of a group beat the values left below it, and tie with the rest of the group. Draws
+       of more values are filled first, because they read those of fewer. */
     int64_t below = 0;
     for (int64_t g = 0; g < groups; g++) {
         int64_t size = sizes[g], least = below + size - m, most = below + size < n ? below + size : n;
@@ -95,6 +105,8 @@ static double tail_of(const struct law *low, struct law *high, int64_t n, int64_
         int64_t most = 2 * rest * (high->values - rest), reach = 2 * k * (low->values - k);
         double *tail = high->ways + rest * high->width;
         const double *ways = low->ways + k * low->width;
+
+        /* Cumulate the law of the high values, then add up by what the low values give. */
         for (int64_t s = 1; s <= most; s++)
             tail[s] += tail[s - 1];
         for (int64_t s = 0; s <= reach && s <= left; s++)
@@ -110,6 +122,7 @@ struct room {
     int32_t turned[2 * LARGEST];
 };
 
+/* How many draws of n of the values have a U as far from the middle on the same side. */
 static double exact_tail(struct room *room, const int32_t *sizes, int64_t groups, int64_t n, int64_t m, int64_t twice)
 {
     if (twice > n * m) { /* count from the other end, where the tail is */
@@ -118,6 +131,8 @@ static double exact_tail(struct room *room, const int32_t *sizes, int64_t groups
         sizes = room->turned;
         twice = 2 * n * m - twice;
     }
+
+    /* The first groups up to half of the values, and the others. */
     int64_t half = 0, values = 0;
     while (half < groups - 1 && 2 * (values + sizes[half] / 2) < n + m)
         values += sizes[half++];

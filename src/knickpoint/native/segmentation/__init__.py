@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from knickpoint.native.segmentation.result import BARS, CERTAIN, Segmentation
+from knickpoint.native.segmentation.constants import BARS, CERTAIN
+from knickpoint.native.segmentation.feature_names import FEATURE_NAMES
+from knickpoint.native.segmentation.result import Segmentation
 from knickpoint.native.segmentation.search import segment
 
-__all__ = ["BARS", "CERTAIN", "Segmentation", "segment"]
+__all__ = ["BARS", "CERTAIN", "FEATURE_NAMES", "Segmentation", "segment"]

@@ -1,4 +1,5 @@
-/* What Python may call of this kernel. Arrays are contiguous and belong to the caller; nothing keeps state. */
+/* What Python may call of this kernel, and the constants that both languages have: constants.py has the same ones, and
+   what they mean. Arrays are contiguous and belong to the caller; nothing keeps state. */
 
 #ifndef KP_SEGMENTATION_EXPORTS_H
 #define KP_SEGMENTATION_EXPORTS_H
@@ -7,15 +8,31 @@
 
 #include "forest/exports.h"
 
-/* The default method: candidates of x[0..n), n of 6 or more, the weakest dropped until all score the threshold or
-   more. Without trees a rule judges. Rows come in the order of dropping, those that stay last; whole_path writes every
-   candidate of every round. places has the round, -1 for what stays, and the place of each row; rows its score,
-   kp_segment_proofs() and kp_segment_features() numbers: see stages.h. facts: scale of the noise,
-   autocorrelation, mean square, share beyond 4 sigma. Returns the rows, -1 without memory, -2 when they exceed the
-   capacity. */
+enum { KP_WINDOW = 100, KP_SHORTEST = 3, KP_REACH = 8, KP_SIDE = 40, KP_LEVELS = 64 };
+
+static const double KP_MAD = 1.4826;
+static const double KP_CAP = 9.0;
+static const double KP_TIE = 1e-9;
+static const double KP_FAR = 5.0;
+static const double KP_LIKELY = 6.0;
+static const double KP_JUMP = 7.0;
+static const double KP_CHANCE = 0.02;
+static const double KP_WIDE_JUMP = 20.0;
+static const double KP_WIDE_CHANCE = 0.5;
+static const double KP_CERTAIN = 10.0;
+
+/* The default method: candidates of x[0..n), of which the weakest is dropped until all score the threshold or more.
+   Without trees a rule judges. Rows come in the order of dropping, those that stay last; whole_path writes every
+   candidate of every round. places has two entries a row: the round, -1 for what stays, and the place. rows has, a row,
+   the score, kp_segment_proofs() and kp_segment_features() numbers. facts has four: scale of the noise, autocorrelation,
+   mean square, share beyond 4 sigma. Returns the rows, -1 without memory, -2 when they exceed the capacity; 0 for fewer
+   than 6 values. */
 int64_t kp_segment_features(void);
 int64_t kp_segment_proofs(void);
 int64_t kp_segment(const double *x, int64_t n, const KpForest *forest, double threshold, int whole_path,
                    int64_t capacity, int32_t *places, double *rows, double *facts);
+
+/* What users read of feature i, below kp_segment_features(). */
+const char *kp_segment_feature_name(int64_t i);
 
 #endif

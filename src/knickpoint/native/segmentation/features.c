@@ -1,20 +1,25 @@
-/* The numbers that the forest judges a candidate by. */
+/* The numbers that the forest judges a candidate by; feature_table.h has their names and their order.
+
+   Robust statistics of both sides: medians, means of what is clipped at 2.5 deviations (Huber, Annals of Mathematical
+   Statistics 35, 1964), ranks, quartiles, and how the candidate compares with the strongest split and the strongest run
+   inside its levels. Each takes one pass over at most 2 x KP_WINDOW values. */
 
 #include <math.h>
 
 #include "stages.h"
 
-/* Largest standardised difference of means over the splits of a piece, at least SHORTEST points on a side. */
+/* Largest standardised difference of means over the splits of a piece, at least KP_SHORTEST points on a side; the values are
+   clipped at 2.5 times the noise. */
 static double strongest_split(const double *x, int m, double centre, double noise)
 {
-    if (m < 2 * SHORTEST)
+    if (m < 2 * KP_SHORTEST)
         return 0;
     double total = 0, sum = 0, best = 0, reach = 2.5 * noise;
     for (int t = 0; t < m; t++)
         total += clip(x[t] - centre, -reach, reach);
-    for (int i = 1; i <= m - SHORTEST; i++) {
+    for (int i = 1; i <= m - KP_SHORTEST; i++) {
         sum += clip(x[i - 1] - centre, -reach, reach);
-        if (i < SHORTEST)
+        if (i < KP_SHORTEST)
             continue;
         double d = sum - total * i / m;
         d = d * d * m / ((double)i * (m - i));
@@ -45,7 +50,8 @@ static Run strongest_run(const double *x, int count, int m, double centre, doubl
     return (Run){run.towards / noise, run.either / noise};
 }
 
-/* The k-th least distance from the centre, k from 1 on: the narrowest stretch of k values tells it. */
+/* The k-th least distance from the centre, k from 1 on: half the
+   narrowest stretch around it that holds k of the sorted values, found by bisection. */
 static double kth_distance(const double *sorted, int n, int k, double centre)
 {
     int low = 0, high = n - k;
@@ -70,7 +76,7 @@ static Side summarise(const double *sorted, int n, double median)
     double mad = kth_distance(sorted, n, n / 2 + 1, median);
     if (n % 2 == 0)
         mad = 0.5 * (kth_distance(sorted, n, n / 2, median) + mad);
-    mad *= MAD;
+    mad *= KP_MAD;
     double reach = mad > 0 ? 2.5 * mad : INFINITY, mean = 0, square = 0;
     for (int i = 0; i < n; i++)
         mean += clip(sorted[i] - median, -reach, reach);
@@ -124,11 +130,11 @@ static double way_back(Series *s, const Spot *spot)
 {
     double back = INFINITY;
     if (spot->later > spot->stop) {
-        int end = spot->later < spot->stop + SIDE ? spot->later : spot->stop + SIDE;
+        int end = spot->later < spot->stop + KP_SIDE ? spot->later : spot->stop + KP_SIDE;
         back = fabs(kp_median_at(&s->values, spot->stop, end, s->scratch) - spot->before) / s->scale;
     }
     if (spot->earlier < spot->first) {
-        int begin = spot->earlier > spot->first - SIDE ? spot->earlier : spot->first - SIDE;
+        int begin = spot->earlier > spot->first - KP_SIDE ? spot->earlier : spot->first - KP_SIDE;
         double other = fabs(kp_median_at(&s->values, begin, spot->first, s->scratch) - spot->after) / s->scale;
         back = other < back ? other : back;
     }
@@ -138,8 +144,8 @@ static double way_back(Series *s, const Spot *spot)
 /* Share of the values outside both levels that lie on the other side of the middle; -0.1 where there are none. */
 static double seen_outside(const Series *s, const Spot *spot, double middle, double sign)
 {
-    int from = spot->first - WINDOW > 0 ? spot->first - WINDOW : 0;
-    int to = spot->stop + WINDOW < s->n ? spot->stop + WINDOW : s->n, seen = 0;
+    int from = spot->first - KP_WINDOW > 0 ? spot->first - KP_WINDOW : 0;
+    int to = spot->stop + KP_WINDOW < s->n ? spot->stop + KP_WINDOW : s->n, seen = 0;
     for (int q = from; q < spot->first; q++)
         seen += (s->x[q] - middle) * sign > 0;
     for (int q = spot->stop; q < to; q++)
@@ -162,14 +168,15 @@ static double gain(const double *x, const Spot *spot)
     return sum;
 }
 
+/* The variance of one side, drawn towards that of the noise by six values' worth, at least half of it. */
 static double variance(double square, int n, double noise)
 {
     double floor = 0.5 * noise * noise, found = (square + 6 * noise * noise) / (n + 5);
     return found > floor ? found : floor;
 }
 
-/* Least distance of three values in a row from the other level, towards the sign. */
-static double worst(const double *x, int count, double level, double sign, double noise)
+/* The least distance of the first count values, at most 3, from the other level, towards the sign and in noise. */
+static double least_distance(const double *x, int count, double level, double sign, double noise)
 {
     double least = INFINITY;
     for (int q = 0; q < count && q < 3; q++) {
@@ -185,12 +192,18 @@ void kp_describe(Series *s, const Spot *spot, int k, double *features)
     int n = s->n, na = spot->na, nb = spot->nb, m = na < nb ? na : nb, longest = na < nb ? nb : na;
     int before = spot->place - spot->first, after = spot->stop - spot->place, whole = before < after ? before : after;
     double noise = spot->noise, scale = s->scale;
-    Side one = summarise(left, na, spot->before), two = summarise(right, nb, spot->after);
-    double va = variance(one.square, na, noise), vb = variance(two.square, nb, noise);
-    double jump = two.mean - one.mean, size = fabs(jump), sign = jump >= 0 ? 1 : -1;
+
+    /* The jump: its size and its sign, by which everything below points the same way. */
+    Side side_a = summarise(left, na, spot->before), side_b = summarise(right, nb, spot->after);
+    double va = variance(side_a.square, na, noise), vb = variance(side_b.square, nb, noise);
+    double jump = side_b.mean - side_a.mean, size = fabs(jump), sign = jump >= 0 ? 1 : -1;
+
+    /* t and the rank statistic, what chance over all places needs, and what autocorrelation takes away. */
     double t = size / sqrt(va / na + vb / nb), inflate = sqrt((1 + s->phi) / (1 - s->phi));
     double need = sqrt(2 * log(2.718281828459045 * n / m));
     double share = share_won(spot), z = fabs(share - 0.5) * sqrt(12.0 * na * nb / (na + nb + 1.0));
+
+    /* Values on the wrong side of the middle, and those next to the change. */
     double middle = 0.5 * (spot->before + spot->after), first5 = 0;
     int wrong_a = 0, wrong_b = 0, beyond = 0, five = nb < 5 ? nb : 5, three = na < 3 ? na : 3;
     for (int j = 0; j < na; j++)
@@ -199,6 +212,8 @@ void kp_describe(Series *s, const Spot *spot, int k, double *features)
         wrong_b += (right[j] - middle) * sign < 0;
     for (int q = 0; q < five; q++)
         first5 += x[q];
+
+    /* The levels themselves: splits inside them, and trends from half to half. */
     double inner_a = strongest_split(x - na, na, spot->before, noise);
     double inner_b = strongest_split(x, nb, spot->after, noise);
     double inner = inner_a > inner_b ? inner_a : inner_b, plain = size / (noise * sqrt(1.0 / na + 1.0 / nb));
@@ -206,59 +221,62 @@ void kp_describe(Series *s, const Spot *spot, int k, double *features)
                   kp_median_at(&s->values, spot->place - (na < 8 ? na : 8), spot->place, s->scratch);
     double trend_a = na < 8 ? 0 : kp_middle(&spot->halves[1]) - kp_middle(&spot->halves[0]);
     double trend_b = nb < 8 ? 0 : kp_middle(&spot->halves[3]) - kp_middle(&spot->halves[2]);
-    /* the longer side tells how far a run as long as the shorter side strays without a change */
+
+    /* A run as long as the shorter side, somewhere in the longer side, shows how far means stray without a change. */
     int of_run = m < longest / 2 ? m : longest / 2;
     Run run = na >= nb ? strongest_run(x - na, na, of_run, spot->before, noise, sign)
                        : strongest_run(x, nb, of_run, spot->after, noise, -sign);
     for (int q = 0; q < longest; q++)
         beyond += na >= nb ? (left[q] - spot->after) * sign >= 0 : (right[q] - spot->before) * sign <= 0;
-    /* the gap between the sides' quartiles */
+
+    /* The gap between the quartiles of the two sides that face each other. */
     double gap = sign > 0 ? kp_sorted_quantile(right, nb, 0.25) - kp_sorted_quantile(left, na, 0.75)
                           : kp_sorted_quantile(left, na, 0.25) - kp_sorted_quantile(right, nb, 0.75);
+
     double all[FEATURES] = {
-        t,
-        t / inflate - need,
-        z,
-        z / inflate - need,
-        size / scale,
-        fabs(spot->after - spot->before) / scale,
-        size / noise,
-        fabs(share - 0.5) * 2,
-        na,
-        nb,
-        whole < WINDOW ? whole : WINDOW,
-        n < 400 ? n : 400,
-        s->phi,
-        s->square,
-        s->tail,
-        s->drift,
-        uncertainty(s, spot),
-        log(va / vb),
-        (first5 / five - spot->before) * sign / scale,
-        spot->stop == n,
-        way_back(s, spot),
-        100.0 * k / n,
-        inner,
-        plain - inner,
-        worst(x, nb, spot->before, sign, noise),
-        worst(x - three, three, spot->after, -sign, noise),
-        seen_outside(s, spot, middle, sign),
-        s->memory,
-        near * sign / noise,
-        (double)wrong_b / nb,
-        (double)wrong_a / na,
-        s->weight,
-        gain(s->x, spot) / need,
-        s->distinct,
-        trend_a * sign / scale,
-        trend_b * sign / scale,
-        plain / inflate,
-        size * m / scale,
-        size / noise - run.towards,
-        size / noise - run.either,
-        (double)beyond / longest,
-        gap / noise,
-        m * log((beyond + 1.0) / (longest + 1.0)),
+        [FEATURE_T] = t,
+        [FEATURE_T_LESS_CHANCE] = t / inflate - need,
+        [FEATURE_RANK_Z] = z,
+        [FEATURE_RANK_Z_LESS_CHANCE] = z / inflate - need,
+        [FEATURE_JUMP] = size / scale,
+        [FEATURE_JUMP_OF_MEDIANS] = fabs(spot->after - spot->before) / scale,
+        [FEATURE_JUMP_LOCAL] = size / noise,
+        [FEATURE_SEPARATION] = fabs(share - 0.5) * 2,
+        [FEATURE_VALUES_BEFORE] = na,
+        [FEATURE_VALUES_AFTER] = nb,
+        [FEATURE_SHORTER_LEVEL] = whole < KP_WINDOW ? whole : KP_WINDOW,
+        [FEATURE_LENGTH] = n < 400 ? n : 400,
+        [FEATURE_AUTOCORRELATION] = s->phi,
+        [FEATURE_MEAN_SQUARE] = s->square,
+        [FEATURE_OUTLIERS] = s->tail,
+        [FEATURE_DRIFT] = s->drift,
+        [FEATURE_UNCERTAINTY] = uncertainty(s, spot),
+        [FEATURE_LOG_RATIO] = log(va / vb),
+        [FEATURE_FIRST_FIVE] = (first5 / five - spot->before) * sign / scale,
+        [FEATURE_NEWEST] = spot->stop == n,
+        [FEATURE_WAY_BACK] = way_back(s, spot),
+        [FEATURE_DENSITY] = 100.0 * k / n,
+        [FEATURE_INNER_SPLIT] = inner,
+        [FEATURE_LEAD_OVER_INNER] = plain - inner,
+        [FEATURE_WORST_AFTER] = least_distance(x, nb, spot->before, sign, noise),
+        [FEATURE_WORST_BEFORE] = least_distance(x - three, three, spot->after, -sign, noise),
+        [FEATURE_SEEN_OUTSIDE] = seen_outside(s, spot, middle, sign),
+        [FEATURE_MEMORY] = s->memory,
+        [FEATURE_NEAREST_EIGHT] = near * sign / noise,
+        [FEATURE_WRONG_AFTER] = (double)wrong_b / nb,
+        [FEATURE_WRONG_BEFORE] = (double)wrong_a / na,
+        [FEATURE_TAIL_WEIGHT] = s->weight,
+        [FEATURE_SAVING] = gain(s->x, spot) / need,
+        [FEATURE_DISTINCT] = s->distinct,
+        [FEATURE_TREND_BEFORE] = trend_a * sign / scale,
+        [FEATURE_TREND_AFTER] = trend_b * sign / scale,
+        [FEATURE_PLAIN_T] = plain / inflate,
+        [FEATURE_AREA] = size * m / scale,
+        [FEATURE_LEAD_OVER_RUN_TOWARDS] = size / noise - run.towards,
+        [FEATURE_LEAD_OVER_RUN] = size / noise - run.either,
+        [FEATURE_BEYOND] = (double)beyond / longest,
+        [FEATURE_QUARTILE_GAP] = gap / noise,
+        [FEATURE_LOG_CHANCE] = m * log((beyond + 1.0) / (longest + 1.0)),
     };
     for (int q = 0; q < FEATURES; q++)
         features[q] = clip(all[q], -1e6, 1e6);

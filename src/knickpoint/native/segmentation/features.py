@@ -1,19 +1,17 @@
-"""The numbers that the forest judges a candidate by, in NumPy."""
+"""Describe candidates by the numbers that the forest judges; ``features.c`` is the twin, and explains the idea."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 
-from knickpoint.native.segmentation.noise import MAD, Array, Study, median, quantile
-from knickpoint.native.segmentation.places import SHORTEST, SIDE, bounded
+from knickpoint.native.segmentation.constants import MAD, SHORTEST, SIDE, WINDOW
+from knickpoint.native.segmentation.feature_names import FEATURE_NAMES
+from knickpoint.native.segmentation.noise import Array, Series, median, quantile
+from knickpoint.native.segmentation.places import bounded
 
-__all__ = ["WINDOW", "describe"]
-
-WINDOW: Final = 100
-"""Values of a level that take part in a description, next to the change."""
+__all__ = ["describe"]
 
 
 def _strongest_split(part: Array, centre: float, noise: float) -> float:
@@ -34,7 +32,7 @@ def _strongest_run(part: Array, m: int, centre: float, noise: float, sign: float
     return max(float(means.max()), 0.0) / noise, float(np.abs(means).max()) / noise
 
 
-def _side(values: Array) -> tuple[float, float, float]:
+def _summarise(values: Array) -> tuple[float, float, float]:
     """Return the median, and the mean and the sum of squares of what is clipped at 2.5 deviations."""
     middle = median(values)
     mad = MAD * median(np.abs(values - middle))
@@ -44,7 +42,7 @@ def _side(values: Array) -> tuple[float, float, float]:
     return middle, middle + mean, float(np.square(clipped - mean).sum())
 
 
-def _uncertainty(series: Study, bounds: tuple[int, int, int], before: float, after: float) -> float:
+def _uncertainty(series: Series, bounds: tuple[int, int, int], before: float, after: float) -> float:
     """Return the standard deviation of the place, in points, around the best one."""
     first, place, stop = bounds
     low, high = max(place - 10, first + 1), min(place + 10, stop - 1)
@@ -58,7 +56,7 @@ def _uncertainty(series: Study, bounds: tuple[int, int, int], before: float, aft
     return float(np.sqrt((mass * offset * offset).sum() / mass.sum()))
 
 
-def _return(series: Study, bounds: Sequence[int], i: int, before: float, after: float) -> float:
+def _way_back(series: Series, bounds: Sequence[int], i: int, before: float, after: float) -> float:
     """Return how near the level beyond the next change, or the one before the last, is to the other side."""
     x, first, stop = series.x, bounds[i], bounds[i + 2]
     distances = []
@@ -69,22 +67,26 @@ def _return(series: Study, bounds: Sequence[int], i: int, before: float, after: 
     return min(distances, default=0.0)
 
 
-def describe(series: Study, places: Sequence[int], i: int) -> Array:
-    """Return the features of candidate ``i``, in the order of ``detect/methods/default/forest.json``."""
+def describe(series: Series, places: Sequence[int], i: int) -> Array:
+    """Return the features of candidate ``i``, in the order of ``FEATURE_NAMES``."""
     x, n, scale = series.x, series.x.size, series.scale
     bounds = [0, *places, n]
     first, place, stop = bounds[i], bounds[i + 1], bounds[i + 2]
     left, right = x[max(place - WINDOW, first) : place], x[place : min(place + WINDOW, stop)]
     na, nb = left.size, right.size
     m, whole = min(na, nb), min(place - first, stop - place)
-    median_a, mean_a, square_a = _side(left)
-    median_b, mean_b, square_b = _side(right)
+
+    # The jump: its size and its sign, by which everything below points the same way
+    median_a, mean_a, square_a = _summarise(left)
+    median_b, mean_b, square_b = _summarise(right)
     near = series.noise[max(place - 20, place - na) : min(place + 20, place + nb)]
     local = float(near.mean())
     variance_a = max((square_a + 6 * local * local) / (na + 5), 0.5 * local * local)
     variance_b = max((square_b + 6 * local * local) / (nb + 5), 0.5 * local * local)
     jump = mean_b - mean_a
     size, sign = abs(jump), 1.0 if jump >= 0 else -1.0
+
+    # t and the rank statistic, what chance over all places needs, and what autocorrelation takes away
     t = size / np.sqrt(variance_a / na + variance_b / nb)
     inflate = np.sqrt((1 + series.phi) / (1 - series.phi))
     need = np.sqrt(2 * np.log(np.e * n / m))
@@ -92,20 +94,28 @@ def describe(series: Study, places: Sequence[int], i: int) -> Array:
     low, high = np.searchsorted(ordered, right, "left"), np.searchsorted(ordered, right, "right")
     share = float((low + 0.5 * (high - low)).sum()) / (na * nb)
     z = abs(share - 0.5) * np.sqrt(12.0 * na * nb / (na + nb + 1.0))
+
+    # Values on the wrong side of the middle, beyond the two levels
     middle = 0.5 * (median_a + median_b)
     outside_a, outside_b = x[max(0, first - WINDOW) : first], x[stop : stop + WINDOW]
     seen = np.count_nonzero((outside_a - middle) * sign > 0) + np.count_nonzero((outside_b - middle) * sign < 0)
     outside = outside_a.size + outside_b.size
+
+    # The levels themselves: splits inside them, and trends from half to half
     inner = max(_strongest_split(left, median_a, local), _strongest_split(right, median_b, local))
     plain = size / (local * np.sqrt(1.0 / na + 1.0 / nb))
     nearest = (median(right[:8]) - median(left[-8:])) * sign / local
     trend_a = (median(left[na // 2 :]) - median(left[: na // 2])) * sign / scale if na >= 8 else 0.0
     trend_b = (median(right[nb // 2 :]) - median(right[: nb // 2])) * sign / scale if nb >= 8 else 0.0
+
+    # How much better two levels explain the values than one
     centre = median(np.concatenate((left, right)))
     gain = float(
         (bounded(left - centre, local) - bounded(left - median_a, local)).sum()
         + (bounded(right - centre, local) - bounded(right - median_b, local)).sum()
     )
+
+    # A run as long as the shorter side, in the longer side, shows how far means stray without a change
     longest = max(na, nb)
     run = min(m, longest // 2)
     if na >= nb:
@@ -114,54 +124,55 @@ def describe(series: Study, places: Sequence[int], i: int) -> Array:
     else:
         runs = _strongest_run(right, run, median_b, local, -sign)
         beyond = np.count_nonzero((right - median_a) * sign <= 0)
+
+    # The gap between the quartiles of the two sides that face each other
     lower, upper = (left, right) if sign > 0 else (right, left)
     gap = quantile(np.sort(upper), 0.25) - quantile(np.sort(lower), 0.75)
-    features = np.array(
-        [
-            t,
-            t / inflate - need,
-            z,
-            z / inflate - need,
-            size / scale,
-            abs(median_b - median_a) / scale,
-            size / local,
-            abs(share - 0.5) * 2,
-            na,
-            nb,
-            min(whole, WINDOW),
-            min(n, 400),
-            series.phi,
-            series.square,
-            series.tail,
-            series.drift,
-            _uncertainty(series, (first, place, stop), median_a, median_b),
-            np.log(variance_a / variance_b),
-            (float(right[:5].mean()) - median_a) * sign / scale,
-            float(stop == n),
-            _return(series, bounds, i, median_a, median_b),
-            100.0 * len(places) / n,
-            inner,
-            plain - inner,
-            float(((right[:3] - median_a) * sign / local).min()),
-            float(((median_b - left[-3:]) * sign / local).min()),
-            seen / outside if outside else -0.1,
-            series.memory,
-            nearest,
-            np.count_nonzero((right - middle) * sign < 0) / nb,
-            np.count_nonzero((left - middle) * sign > 0) / na,
-            series.weight,
-            gain / need,
-            series.distinct,
-            trend_a,
-            trend_b,
-            plain / inflate,
-            size * m / scale,
-            size / local - runs[0],
-            size / local - runs[1],
-            beyond / longest,
-            gap / local,
-            m * np.log((beyond + 1) / (longest + 1)),
-        ]
-    )
-    clipped: Array = np.clip(features, -1e6, 1e6)
+
+    features = {
+        "t of the two sides": t,
+        "t less chance and autocorrelation": t / inflate - need,
+        "rank z": z,
+        "rank z less chance and autocorrelation": z / inflate - need,
+        "jump / noise": size / scale,
+        "jump of medians / noise": abs(median_b - median_a) / scale,
+        "jump / noise around it": size / local,
+        "separation of the two sides": abs(share - 0.5) * 2,
+        "values before": na,
+        "values after": nb,
+        "values in the shorter level": min(whole, WINDOW),
+        "length of the series": min(n, 400),
+        "autocorrelation": series.phi,
+        "mean square of the noise": series.square,
+        "share of outliers": series.tail,
+        "drift of the whole series": series.drift,
+        "uncertainty of the place": _uncertainty(series, (first, place, stop), median_a, median_b),
+        "log ratio of the variances": np.log(variance_a / variance_b),
+        "first five values after / noise": (float(right[:5].mean()) - median_a) * sign / scale,
+        "reaches the newest value": float(stop == n),
+        "return to a level nearby": _way_back(series, bounds, i, median_a, median_b),
+        "candidates per 100 values": 100.0 * len(places) / n,
+        "strongest split inside a level": inner,
+        "lead over the strongest split inside": plain - inner,
+        "least of the first three after": float(((right[:3] - median_a) * sign / local).min()),
+        "least of the last three before": float(((median_b - left[-3:]) * sign / local).min()),
+        "new level seen elsewhere": seen / outside if outside else -0.1,
+        "memory over six lags": series.memory,
+        "jump of the nearest eight": nearest,
+        "wrong side after": np.count_nonzero((right - middle) * sign < 0) / nb,
+        "wrong side before": np.count_nonzero((left - middle) * sign > 0) / na,
+        "weight of the tails": series.weight,
+        "saving over one level": gain / need,
+        "share of distinct values": series.distinct,
+        "trend before": trend_a,
+        "trend after": trend_b,
+        "certainty at the noise around it": plain / inflate,
+        "jump x length": size * m / scale,
+        "lead over the strongest run towards it": size / local - runs[0],
+        "lead over the strongest run": size / local - runs[1],
+        "share of the longer side beyond": beyond / longest,
+        "gap between quartiles": gap / local,
+        "log chance of the shorter side": m * np.log((beyond + 1) / (longest + 1)),
+    }
+    clipped: Array = np.clip([features[name] for name in FEATURE_NAMES], -1e6, 1e6)
     return clipped

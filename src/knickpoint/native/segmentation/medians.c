@@ -24,6 +24,7 @@ double kp_sorted_median(const double *v, int n)
     return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
 }
 
+/* Chunks begin every LONGEST values, so that a window of that length lies in one of them. */
 static int chunks_of(int n)
 {
     return n <= CHUNK ? 1 : (n - 1) / LONGEST;
@@ -102,7 +103,8 @@ void kp_list(const Window *window, double *out)
             *out++ = window->sorted[64 * word + __builtin_ctzll(rest)];
 }
 
-static int ones(uint64_t v)
+/* How many bits of v are set; without a call where the machine has no instruction for it. */
+static int count_bits(uint64_t v)
 {
     v -= v >> 1 & UINT64_C(0x5555555555555555);
     v = (v & UINT64_C(0x3333333333333333)) + (v >> 2 & UINT64_C(0x3333333333333333));
@@ -113,7 +115,7 @@ static int ones(uint64_t v)
 double kp_middle(const Window *window)
 {
     int word = 0, left = (window->count - 1) / 2;
-    for (int held; left >= (held = ones(window->bits[word])); word++)
+    for (int held; left >= (held = count_bits(window->bits[word])); word++)
         left -= held;
     uint64_t rest = window->bits[word];
     while (left--)

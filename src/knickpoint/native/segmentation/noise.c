@@ -1,28 +1,35 @@
-/* What is known of a series and its noise, before and after its levels are taken out. */
+/* What is known of a series and its noise, before and after its levels are taken out.
+
+   Before, the noise is that between neighbours: the median absolute difference at lag 1 or 2, which a few jumps do not
+   move (von Neumann and others, Annals of Mathematical Statistics 12, 1941, with medians for means). After, it is the
+   median absolute deviation of the residuals: one scale for all, and one for the neighbourhood of each point, drawn
+   towards the first. The rest describes the residuals: tails, autocorrelation, drift. O(n log n) time for the sorts. */
 
 #include <math.h>
 
 #include "sort.h"
 #include "stages.h"
 
+/* Lags of the autocorrelation; points on each side that make local noise, and how often it is computed. */
 enum { LAGS = 6, AROUND = 20, EVERY = 4 };
 
-/* The noise that the values of this lag differ by. */
-static double noise_at(Series *s, int lag)
+/* The noise by which values so many points apart differ. */
+static double noise_at_lag(Series *s, int lag)
 {
     int m = s->n - lag;
     for (int i = 0; i < m; i++)
         s->scratch[i] = fabs(s->x[i + lag] - s->x[i]);
-    return MAD * kp_median_of(s->scratch, m) / sqrt(2.0);
+    return KP_MAD * kp_median_of(s->scratch, m) / sqrt(2.0);
 }
 
 /* The noise between neighbours; negative when there is no memory. */
 static double noise_between(Series *s)
 {
-    double one = noise_at(s, 1), two = noise_at(s, 2), best = one > two ? one : two, total = 0;
+    double at_1 = noise_at_lag(s, 1), at_2 = noise_at_lag(s, 2), best = at_1 > at_2 ? at_1 : at_2, total = 0;
     if (best > 0)
         return best;
-    /* more than half of the differences are 0: the trimmed mean of the rest tells the grain */
+
+    /* More than half of the differences are 0: the trimmed mean of all shows how coarse the values are. */
     int m = s->n - 1, kept = (int)(0.9 * m);
     for (int i = 0; i < m; i++)
         s->scratch[i] = fabs(s->x[i + 1] - s->x[i]);
@@ -54,6 +61,7 @@ int kp_study_values(Series *s)
     return 1;
 }
 
+/* What is left of the values when the median of each level is taken away. */
 static void take_residuals(Series *s, const int *places, int k)
 {
     for (int i = 0; i <= k; i++) {
@@ -64,7 +72,7 @@ static void take_residuals(Series *s, const int *places, int k)
     }
 }
 
-/* Autocorrelations at lags 1 to LAGS; z is centred in passing. */
+/* Autocorrelations at lags 1 to LAGS; centres z in place. */
 static void autocorrelate(double *z, int n, double *out)
 {
     double mean = 0, all = 0, sums[LAGS] = {0};
@@ -82,7 +90,8 @@ static void autocorrelate(double *z, int n, double *out)
         out[lag - 1] = all > 0 && n > lag ? sums[lag - 1] / all : 0;
 }
 
-/* The noise around each point, EVERY few points anew, from a window that moves along the sizes of the residuals. */
+/* The noise around each point, every EVERY points, from a window that moves along the sizes of the residuals. It is drawn
+   towards the noise of the whole series and stays within a factor of it. */
 static void local_noise(Series *s, const Order *sizes, double everywhere)
 {
     int n = s->n, first = 0, stop = 0, chunk = -1;
@@ -101,7 +110,7 @@ static void local_noise(Series *s, const Order *sizes, double everywhere)
             kp_put(&window, stop, to);
             first = from;
             stop = to;
-            double near = MAD * kp_middle(&window);
+            double near = KP_MAD * kp_middle(&window);
             local = clip(0.35 * everywhere + 0.65 * near, 0.5 * s->scale, 4 * most);
         }
         for (int t = i; t < i + EVERY && t < n; t++)
@@ -132,8 +141,10 @@ int kp_study_noise(Series *s, const int *places, int k)
         size[i] = fabs(s->residual[i]);
     if (kp_order(&sizes, size, n, s->spare))
         return -1;
-    double half = kp_sorted_median(sizes.all, n), everywhere = MAD * half;
+    double half = kp_sorted_median(sizes.all, n), everywhere = KP_MAD * half;
     s->scale = clip(everywhere, s->scale, 2.5 * s->scale);
+
+    /* The tails: mean square, share beyond 4, and the 90 % quantile over the median. */
     for (int i = 0; i < n; i++) {
         double z = size[i] / s->scale;
         beyond += z > 4;
@@ -142,9 +153,11 @@ int kp_study_noise(Series *s, const int *places, int k)
     }
     s->square = square / n;
     s->tail = (double)beyond / n;
-    half = everywhere / MAD;
+    half = everywhere / KP_MAD;
     s->weight = half > 0 ? clip(kp_sorted_quantile(sizes.all, n, 0.9) / half, 0, 20) : 20;
     local_noise(s, &sizes, everywhere);
+
+    /* Autocorrelation, at lag 1 corrected for the length of the series, and over all lags. */
     for (int i = 0; i < n; i++)
         s->scratch[i] = clip(s->residual[i], -3 * s->scale, 3 * s->scale);
     autocorrelate(s->scratch, n, lags);

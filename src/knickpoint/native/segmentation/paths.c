@@ -1,4 +1,10 @@
-/* Candidates: where the cheapest paths over a grid of levels change, and the ends of runs that lie far off. */
+/* Candidates: where the cheapest paths over a grid of levels change, and the ends of runs that lie far off.
+
+   A path gives each point one of KP_LEVELS levels, half of them quantiles of the values and half evenly spaced. It pays the
+   squared distance of each value, bounded so that an outlier costs no more than a few deviations (the biweight loss of
+   Fearnhead and Rigaill, JASA 114, 2019), and a penalty for each change. A stiff path finds the large levels, from which
+   the noise is known; a loose path with that noise finds the rest. Dynamic programming over points and levels (the Viterbi
+   algorithm) takes O(n KP_LEVELS) time, because a change may come from the cheapest level only. */
 
 #include <math.h>
 #include <stdint.h>
@@ -6,42 +12,36 @@
 
 #include "stages.h"
 
-enum { LEVELS = 64, HALF = LEVELS / 2 };
-static const double FAR = 5.0; /* three values in a row so many sigma off are a candidate, whatever a path says */
-
-/* walk() writes the first points of the levels of the cheapest path over a grid of levels with bounded loss, ascending.
-   w[t] is one over the noise at t. born[j] is where the cheapest path that now runs at level j took it up; before[t]
-   where the path that a change at t leaves had done so. */
+/* Half of the levels are quantiles, half are evenly spaced. */
+enum { HALF = KP_LEVELS / 2 };
 
 #define KP_BODY "segmentation/path_body.h"
 #include "each_level.h"
 
-/* noise is per point, or NULL for the same everywhere. */
+/* Write the first points of the levels of the cheapest path, ascending, and return how many. noise is per point, or NULL
+   where it is flat. */
 static int cheapest_path(Series *s, const double *grid, const double *noise, double flat, double penalty, double cap,
                          int *out)
 {
     for (int t = 0; t < s->n; t++)
         s->scratch[t] = 1.0 / (noise ? noise[t] : flat);
-    return KP_CHOOSE(walk)(s->x, s->scratch, s->n, grid, penalty, cap, s->before, out);
+    return KP_CHOOSE(path)(s->x, s->scratch, s->n, grid, penalty, cap, s->before, out);
 }
 
-static int by_place(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
-
-/* Put the ends of runs of SHORTEST or more values that lie FAR off on one side among the places, instead of what is
+/* Put the ends of runs of KP_SHORTEST or more values that lie KP_FAR off on one side among the places, instead of what is
    too close to them: a level may be too short, or too far off the grid, for either path. */
 static int add_far_runs(const Series *s, int *places, int k)
 {
     int n = s->n, start = 0, sign = 0;
     for (int t = 0; t <= n; t++) {
         double z = t < n ? s->residual[t] / s->noise[t] : 0;
-        int now = z > FAR ? 1 : z < -FAR ? -1 : 0;
+        int now = z > KP_FAR ? 1 : z < -KP_FAR ? -1 : 0;
         if (t && now == sign)
             continue;
+
+        /* A run ends at t: both its ends are candidates where it is long enough and far off. */
         int ends[2] = {start, t}, first = start;
-        int wanted = sign && t - first >= SHORTEST;
+        int wanted = sign && t - first >= KP_SHORTEST;
         start = t;
         sign = now;
         for (int e = 0; wanted && e < 2; e++) {
@@ -49,13 +49,13 @@ static int add_far_runs(const Series *s, int *places, int k)
                 continue;
             int kept = 0;
             for (int i = 0; i < k; i++)
-                if (abs(places[i] - ends[e]) >= SHORTEST)
+                if (abs(places[i] - ends[e]) >= KP_SHORTEST)
                     places[kept++] = places[i];
             places[kept] = ends[e];
             k = kept + 1;
         }
     }
-    qsort(places, (size_t)k, sizeof(int), by_place);
+    qsort(places, (size_t)k, sizeof(int), compare_places);
     return k;
 }
 
@@ -63,17 +63,21 @@ int kp_find_candidates(Series *s, int *places)
 {
     int n = s->n, kept = 0;
     const double *all = s->values.all;
-    double grid[LEVELS], lo = kp_sorted_quantile(all, n, 0.005), hi = kp_sorted_quantile(all, n, 0.995);
-    for (int j = 0; j < HALF; j++) {
+    double grid[KP_LEVELS], lo = kp_sorted_quantile(all, n, 0.005), hi = kp_sorted_quantile(all, n, 0.995);
+    for (int j = 0; j < HALF; j++) { /* without half a percent at either end: outliers are no levels */
         grid[j] = kp_sorted_quantile(all, n, 0.005 + 0.99 * j / (HALF - 1));
         grid[HALF + j] = lo + (hi - lo) * j / (HALF - 1);
     }
+
+    /* The stiff path, then the noise around its levels, then the loose path. */
     int k = cheapest_path(s, grid, NULL, s->scale, 2.6 * log(n), 6.25, places);
     if (kp_study_noise(s, places, k))
         return -1;
     double memory = sqrt((1 + s->phi) / (1 - s->phi));
     k += cheapest_path(s, grid, s->noise, 0, 1.2 * log(n / 5.0) * memory, 9.0, places + k);
-    qsort(places, (size_t)k, sizeof(int), by_place);
+
+    /* The changes of both, each once. */
+    qsort(places, (size_t)k, sizeof(int), compare_places);
     for (int i = 0; i < k; i++)
         if (!kept || places[i] > places[kept - 1])
             places[kept++] = places[i];

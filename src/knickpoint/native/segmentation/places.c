@@ -1,4 +1,8 @@
-/* The best place of each candidate, given its neighbours. */
+/* The best place of each candidate, given its neighbours.
+
+   The medians of the values next to a candidate are the two levels. Its best place is that of the least bounded cost within
+   KP_REACH points. Candidates that are then too close to each other or to an end are dropped. O(KP_SIDE) for each
+   candidate. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -6,45 +10,44 @@
 
 #include "stages.h"
 
-enum { REACH = 8 }; /* how far a place may move */
-
 /* What a value costs the level before it less what it costs the level after, and up to 1 for the nearer of the two: a
-   value far off both would otherwise go to the first place that is asked. */
+   value far off both would otherwise go to the first place that is tried. */
 static double leaning(double v, double before, double after, double w, double lean)
 {
     return bounded(v - before, w) - bounded(v - after, w) + (fabs(v - before) - fabs(v - after)) * lean;
 }
 
-/* Move a change to the cheapest place within REACH, given the medians of its two sides. */
-static int best_place(Series *s, int l, int c, int r)
+/* The cheapest place within KP_REACH for a change between first and stop, given the medians of its two sides. */
+static int best_place(Series *s, int first, int place, int stop)
 {
-    int a = c - SIDE > l ? c - SIDE : l, b = c + SIDE < r ? c + SIDE : r;
-    double before = kp_median_at(&s->values, a, c, s->scratch), after = kp_median_at(&s->values, c, b, s->scratch);
+    int a = place - KP_SIDE > first ? place - KP_SIDE : first, b = place + KP_SIDE < stop ? place + KP_SIDE : stop;
+    double before = kp_median_at(&s->values, a, place, s->scratch);
+    double after = kp_median_at(&s->values, place, b, s->scratch);
     double w = 1.0 / s->scale, lean = before == after ? 0 : 1.0 / fabs(after - before);
-    int lo = l + 1 > c - REACH ? l + 1 : c - REACH, hi = r - 1 < c + REACH ? r - 1 : c + REACH;
-    int from = lo - 1 > l ? lo - 1 : l;
+    int low = first + 1 > place - KP_REACH ? first + 1 : place - KP_REACH;
+    int high = stop - 1 < place + KP_REACH ? stop - 1 : place + KP_REACH;
+    if (low > high)
+        return place;
+
+    /* The cost of each place, next to that of the lowest; the first of equally cheap ones stays. */
     double total = 0, best = 0;
-    int place = c, found = 0;
-    for (int t = from; t < lo; t++)
-        total += leaning(s->x[t], before, after, w, lean);
-    for (int k = lo; k <= hi; k++) {
-        if (!found || total < best - TIE) {
+    int chosen = low;
+    for (int k = low; k < high; k++) {
+        total += leaning(s->x[k], before, after, w, lean);
+        if (total < best - KP_TIE) {
             best = total;
-            place = k;
-            found = 1;
+            chosen = k + 1;
         }
-        if (k < s->n)
-            total += leaning(s->x[k], before, after, w, lean);
     }
-    return found ? place : c;
+    return chosen;
 }
 
-/* How far the SHORTEST values before a place and those after it lie apart without any overlap; negative with. */
-static double gap_at(const double *x, int c)
+/* How far the KP_SHORTEST values before a place and those after it lie apart without any overlap; negative with. */
+static double gap_at(const double *x, int place)
 {
-    double lo_a = x[c - 1], hi_a = lo_a, lo_b = x[c], hi_b = lo_b;
-    for (int q = 1; q < SHORTEST; q++) {
-        double a = x[c - 1 - q], b = x[c + q];
+    double lo_a = x[place - 1], hi_a = lo_a, lo_b = x[place], hi_b = lo_b;
+    for (int q = 1; q < KP_SHORTEST; q++) {
+        double a = x[place - 1 - q], b = x[place + q];
         lo_a = a < lo_a ? a : lo_a;
         hi_a = a > hi_a ? a : hi_a;
         lo_b = b < lo_b ? b : lo_b;
@@ -53,31 +56,27 @@ static double gap_at(const double *x, int c)
     return lo_b - hi_a > lo_a - hi_b ? lo_b - hi_a : lo_a - hi_b;
 }
 
-/* Drop candidates closer than SHORTEST to an end; of two that are so close to each other keep the wider gap. */
-static int apart(const Series *s, int *places, int k)
+/* Drop candidates closer than KP_SHORTEST to an end; of two that are so close to each other keep the wider gap. */
+static int keep_apart(const Series *s, int *places, int k)
 {
     int kept = 0;
     for (int i = 0; i < k; i++) {
-        if (places[i] < SHORTEST || places[i] > s->n - SHORTEST)
+        if (places[i] < KP_SHORTEST || places[i] > s->n - KP_SHORTEST)
             continue;
-        if (!kept || places[i] - places[kept - 1] >= SHORTEST)
+        if (!kept || places[i] - places[kept - 1] >= KP_SHORTEST)
             places[kept++] = places[i];
-        else if (gap_at(s->x, places[i]) > gap_at(s->x, places[kept - 1]) + TIE * s->scale)
+        else if (gap_at(s->x, places[i]) > gap_at(s->x, places[kept - 1]) + KP_TIE * s->scale)
             places[kept - 1] = places[i];
     }
     return kept;
 }
 
-void kp_settle(Series *s, int *places, int k, int i)
+void kp_relocate(Series *s, int *places, int k, int i)
 {
-    int l = i ? places[i - 1] : 0, r = i + 1 < k ? places[i + 1] : s->n, place = best_place(s, l, places[i], r);
-    if (place - l >= SHORTEST && r - place >= SHORTEST)
+    int before = i ? places[i - 1] : 0, after = i + 1 < k ? places[i + 1] : s->n;
+    int place = best_place(s, before, places[i], after);
+    if (place - before >= KP_SHORTEST && after - place >= KP_SHORTEST)
         places[i] = place;
-}
-
-static int by_place(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
 }
 
 int kp_place_candidates(Series *s, int *places, int k, int *spare)
@@ -85,9 +84,9 @@ int kp_place_candidates(Series *s, int *places, int k, int *spare)
     for (int i = 0; i < k; i++)
         spare[i] = best_place(s, i ? places[i - 1] : 0, places[i], i + 1 < k ? places[i + 1] : s->n);
     memcpy(places, spare, (size_t)k * sizeof(int));
-    qsort(places, (size_t)k, sizeof(int), by_place);
-    k = apart(s, places, k);
-    for (int i = 0; i < k; i++) /* what lost a neighbour has more room */
-        kp_settle(s, places, k, i);
+    qsort(places, (size_t)k, sizeof(int), compare_places);
+    k = keep_apart(s, places, k);
+    for (int i = 0; i < k; i++) /* a candidate that lost a neighbour has more room */
+        kp_relocate(s, places, k, i);
     return k;
 }

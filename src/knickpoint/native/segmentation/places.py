@@ -1,39 +1,24 @@
-"""The best place of each candidate, given its neighbours, in NumPy."""
+"""Find the best place of each candidate, given its neighbours; ``places.c`` is the twin, and explains the idea."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 
-from knickpoint.native.segmentation.noise import Array, Study, median
+from knickpoint.native.segmentation.constants import CAP, REACH, SHORTEST, SIDE, TIE
+from knickpoint.native.segmentation.noise import Array, Series, median
 
-__all__ = ["SHORTEST", "SIDE", "TIE", "bounded", "place_candidates", "settle"]
-
-SHORTEST: Final = 3
-"""Values that a level must have."""
-
-REACH: Final = 8
-"""How far a place may move to where the two levels explain the values best."""
-
-SIDE: Final = 40
-"""Values on each side that tell the two levels when a place moves."""
-
-CAP: Final = 9.0
-"""A value costs no more than one that is 3 standard deviations off."""
-
-TIE: Final = 1e-9
-"""What differs by less is equal: rounding decides nothing."""
+__all__ = ["bounded", "place_candidates", "relocate"]
 
 
 def bounded(distance: Array, noise: float) -> Array:
-    """Return squared distances in noise, none beyond :data:`CAP`."""
+    """Return squared distances in noise, none beyond ``CAP``."""
     return np.minimum(np.square(distance * (1.0 / noise)), CAP)
 
 
-def _best_place(series: Study, first: int, place: int, stop: int) -> int:
-    """Move a place to where the medians of its two sides explain the values best."""
+def _best_place(series: Series, first: int, place: int, stop: int) -> int:
+    """Return the cheapest place within ``REACH``, given the medians of its two sides."""
     x = series.x
     before = median(x[max(place - SIDE, first) : place])
     after = median(x[place : min(place + SIDE, stop)])
@@ -51,13 +36,13 @@ def _best_place(series: Study, first: int, place: int, stop: int) -> int:
     return chosen
 
 
-def _gap(x: Array, place: int) -> float:
+def _gap_at(x: Array, place: int) -> float:
     """Return how far the values next to a place lie apart without any overlap; negative with."""
     before, after = x[place - SHORTEST : place], x[place : place + SHORTEST]
     return float(max(after.min() - before.max(), before.min() - after.max()))
 
 
-def _apart(series: Study, places: Sequence[int]) -> list[int]:
+def _keep_apart(series: Series, places: Sequence[int]) -> list[int]:
     """Drop places too close to an end; of two too close to each other keep the one with the wider gap."""
     kept: list[int] = []
     for place in places:
@@ -65,12 +50,12 @@ def _apart(series: Study, places: Sequence[int]) -> list[int]:
             continue
         if not kept or place - kept[-1] >= SHORTEST:
             kept.append(place)
-        elif _gap(series.x, place) > _gap(series.x, kept[-1]) + TIE * series.scale:
+        elif _gap_at(series.x, place) > _gap_at(series.x, kept[-1]) + TIE * series.scale:
             kept[-1] = place
     return kept
 
 
-def settle(series: Study, places: list[int], i: int) -> None:
+def relocate(series: Series, places: list[int], i: int) -> None:
     """Move a place to the best one where that leaves all levels long enough."""
     bounds = [0, *places, series.x.size]
     before, after = bounds[i], bounds[i + 2]
@@ -79,11 +64,11 @@ def settle(series: Study, places: list[int], i: int) -> None:
         places[i] = place
 
 
-def place_candidates(series: Study, places: Sequence[int]) -> list[int]:
+def place_candidates(series: Series, places: Sequence[int]) -> list[int]:
     """Move each to its best place, and drop what is then too close to another or to an end."""
     bounds = [0, *places, series.x.size]
     moved = {_best_place(series, *bounds[i : i + 3]) for i in range(len(places))}
-    kept = _apart(series, sorted(moved))
-    for i in range(len(kept)):  # what lost a neighbour has more room
-        settle(series, kept, i)
+    kept = _keep_apart(series, sorted(moved))
+    for i in range(len(kept)):  # a candidate that lost a neighbour has more room
+        relocate(series, kept, i)
     return kept

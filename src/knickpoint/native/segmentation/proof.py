@@ -1,24 +1,19 @@
-"""What makes a change certain without the forest, and how sure its place is, in NumPy."""
+"""Prove changes without the forest, and say how sure their place is; ``proof.c`` is the twin, and explains the idea."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 
-from knickpoint.native.segmentation.features import WINDOW
-from knickpoint.native.segmentation.noise import Array, Study, median
-from knickpoint.native.segmentation.places import SHORTEST, SIDE, bounded
-from knickpoint.native.segmentation.result import BARS, CERTAIN
+from knickpoint.native.segmentation.constants import BARS, CERTAIN, LIKELY, SHORTEST, SIDE, WINDOW
+from knickpoint.native.segmentation.noise import Array, Series, median
+from knickpoint.native.segmentation.places import bounded
 
 __all__ = ["certainty", "prove"]
 
-LIKELY: Final = 6.0
-"""Places that cost at most this much more than the best are in the interval of location: a likelihood ratio of 20."""
 
-
-def _chance(x: Array, run: tuple[int, int], others: tuple[slice, slice], band: float) -> tuple[int, float]:
+def _chance_of_run(x: Array, run: tuple[int, int], others: tuple[slice, slice], band: float) -> tuple[int, float]:
     """Return how many values of a run agree, and how often chance makes such a run, per 1,000 values.
 
     It is the share of the values beside the run, or on both its sides, that are found at its level, to the power of
@@ -35,7 +30,7 @@ def _chance(x: Array, run: tuple[int, int], others: tuple[slice, slice], band: f
     return agree, 1000 * float(share) ** agree
 
 
-def prove(series: Study, places: Sequence[int], i: int) -> Array:
+def prove(series: Series, places: Sequence[int], i: int) -> Array:
     """Return what makes a change certain without the forest, and the half width of its interval of location."""
     x = series.x
     bounds = [0, 0, *places, x.size, x.size]
@@ -45,15 +40,19 @@ def prove(series: Study, places: Sequence[int], i: int) -> Array:
     before, after = median(x[a:place]), median(x[place:b])
     jump = abs(after - before)
     band = max(jump / 4, 4 * local)
+
+    # The run is the shorter side, or of two equal ones the less likely
     agree, chance = 0, 1000.0
     if b - place <= place - a:
         across = slice(stop, min(later, stop + WINDOW))
-        agree, chance = _chance(x, (place, b), (slice(a, place), across), band)
+        agree, chance = _chance_of_run(x, (place, b), (slice(a, place), across), band)
     if place - a <= b - place:
         across = slice(max(earlier, first - WINDOW), first)
-        other = _chance(x, (a, place), (slice(place, b), across), band)
+        other = _chance_of_run(x, (a, place), (slice(place, b), across), band)
         if place - a < b - place or other[1] < chance:
             agree, chance = other
+
+    # The places whose cost, next to the least, is still likely
     low, high = max(place - SIDE, first + 1), min(place + SIDE, stop - 1)
     part = x[low:high]
     gains = bounded(part - before, series.scale) - bounded(part - after, series.scale)

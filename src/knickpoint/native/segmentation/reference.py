@@ -1,4 +1,4 @@
-"""The search of the default method in NumPy: the oracle of the tests, and the fallback without a compiler.
+"""The search of the default method in NumPy: the fallback, and the oracle of the tests.
 
 ``segmentation.c`` does the same in the same order of operations, and so do the files of the stages, which have the names
 of their twins here. In both, a *place* is the first point of a new level, and *noise* is a standard deviation.
@@ -13,31 +13,45 @@ import numpy as np
 
 from knickpoint.native.forest import Forest
 from knickpoint.native.forest.reference import judge
+from knickpoint.native.segmentation.constants import SHORTEST, TIE
+from knickpoint.native.segmentation.feature_names import FEATURE_NAMES
 from knickpoint.native.segmentation.features import describe
-from knickpoint.native.segmentation.noise import Array, Study, noise_of_values
+from knickpoint.native.segmentation.noise import Array, Series, study_values
 from knickpoint.native.segmentation.paths import find_candidates
-from knickpoint.native.segmentation.places import SHORTEST, TIE, place_candidates, settle
+from knickpoint.native.segmentation.places import place_candidates, relocate
 from knickpoint.native.segmentation.proof import certainty, prove
 from knickpoint.native.segmentation.result import Segmentation
 
 __all__ = ["segment"]
 
 
+_T, _RANK = (FEATURE_NAMES.index(f"{name} less chance and autocorrelation") for name in ("t", "rank z"))
+
+
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Hold a candidate, examined."""
+    """Hold what an examined candidate is judged by, and its log-odds."""
 
     features: Array
     proof: Array
     score: float
 
 
-def _examine(series: Study, forest: Forest, places: Sequence[int], i: int) -> _Row:
+def _judge(forest: Forest, features: Array) -> float:
+    """Return the log-odds that a candidate is a change; without trees a rule judges, on which the first forest is learnt."""
+    if forest.root.size:
+        return judge(forest, features)
+    return float(min(features[_T], features[_RANK] / 0.75))
+
+
+def _examine(series: Series, forest: Forest, places: Sequence[int], i: int) -> _Row:
+    """Describe and judge candidate ``i``."""
     features, proof = describe(series, places, i), prove(series, places, i)
-    return _Row(features, proof, judge(forest, features) + certainty(proof))
+    return _Row(features, proof, _judge(forest, features) + certainty(proof))
 
 
 def _weakest(scores: Sequence[float]) -> int:
+    """Return the row with the least score, the first of equal ones."""
     weakest = 0
     for row, score in enumerate(scores):
         if score < scores[weakest] - TIE:
@@ -50,7 +64,7 @@ def segment(values: Array, forest: Forest, threshold: float, whole_path: bool) -
     written: list[tuple[int, int, _Row]] = []
     n = values.size
     ordered = np.sort(values)
-    scale = noise_of_values(values, ordered) if n >= 2 * SHORTEST else 0.0
+    scale = study_values(values, ordered) if n >= 2 * SHORTEST else 0.0
     series = None
     if scale > 0:
         series, candidates = find_candidates(values, ordered, scale)
@@ -62,8 +76,9 @@ def segment(values: Array, forest: Forest, threshold: float, whole_path: bool) -
             written.extend((rounds, places[k], held[k]) for k in shown)
             rounds += 1
             del places[weakest], held[weakest]
+            # The neighbours have new levels beside them: one on each side moves, two on each side change their features
             for k in range(max(weakest - 1, 0), min(weakest + 1, len(places))):
-                settle(series, places, k)
+                relocate(series, places, k)
             for k in range(max(weakest - 2, 0), min(weakest + 2, len(places))):
                 held[k] = _examine(series, forest, places, k)
         written.extend((-1, place, row) for place, row in zip(places, held, strict=True))

@@ -1,6 +1,7 @@
-"""Candidate changes of one series, pruned by a forest of decision trees: compiled, or in NumPy.
+"""Find and prune the candidate changes of a series, whatever its magnitude.
 
-The two say the same; the constants and features are described in :mod:`knickpoint.native.segmentation.reference`.
+The kernel squares values, so a series that is extremely large or small is scaled by a power of two before it is searched:
+that changes no bit of any ratio.
 """
 
 from __future__ import annotations

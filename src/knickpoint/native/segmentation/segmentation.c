@@ -1,24 +1,32 @@
-/* Candidate changes of a series, described and judged, of which the weakest are dropped one by one: the numeric half of
-   the default method. */
+/* The search of the default method: candidate changes of a series, described and judged, of which the weakest is dropped
+   until all that are left reach a threshold.
 
-#include <stdint.h>
+   Candidates come from two cheapest paths over a grid of levels and from runs that lie far off (paths.c). Each is moved to
+   where its two levels explain the values best (places.c), described by numbers that outliers, changing noise and
+   autocorrelation do not fool (features.c), and judged by decision trees and by a proof that needs none (forest.c,
+   proof.c). Dropping a candidate joins two levels, so its neighbours are placed and described anew: bottom-up
+   segmentation as in Keogh and others (ICDM 2001), with a learnt criterion. O(n) time for the paths, O(k) descriptions of
+   at most 2 x 100 values and O(k^2) comparisons for k candidates, O(n) memory. The guide page of the default method has
+   the whole of it. */
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "exports.h"
 #include "forest/forest.h"
 #include "stages.h"
 
 /* A row has the score, the proof and the features. */
 enum { ROW = 1 + PROOFS + FEATURES };
 
+/* The rows that Python gets. */
 typedef struct {
     int64_t used, capacity;
     int32_t *places;
     double *rows;
 } Record;
 
-static int write_down(Record *out, int round, int place, const double *row)
+/* Returns -1 when there is no room. */
+static int write_row(Record *out, int round, int place, const double *row)
 {
     if (out->used >= out->capacity)
         return -1;
@@ -28,45 +36,61 @@ static int write_down(Record *out, int round, int place, const double *row)
     return 0;
 }
 
+/* The log-odds that a candidate is a change; without trees, the less of two standardised statistics less what chance
+   needs, on which the first forest is learnt. */
+static double judge(const KpForest *forest, const double *features)
+{
+    if (forest->trees)
+        return kp_judge(forest, features);
+    double by_mean = features[FEATURE_T_LESS_CHANCE], by_rank = features[FEATURE_RANK_Z_LESS_CHANCE] / 0.75;
+    return by_mean < by_rank ? by_mean : by_rank;
+}
+
+/* Describe and judge candidate i. */
 static void examine(Series *s, const KpForest *forest, const int *places, int k, int i, double *row)
 {
     double *proof = row + 1, *features = proof + PROOFS;
     Spot spot;
-    kp_look(s, places, k, i, &spot);
+    kp_survey(s, places, k, i, &spot);
     kp_describe(s, &spot, k, features);
     kp_prove(s, &spot, proof);
-    row[0] = kp_judge(forest, features) + kp_certainty(proof);
+    row[0] = judge(forest, features) + kp_certainty(proof);
 }
 
-/* Drop the weakest candidate until all reach the threshold; held has room for k rows. */
+/* Drop the weakest candidate until all reach the threshold; rows has room for k. Returns -1 when the record is full. */
 static int prune(Series *s, const KpForest *forest, double threshold, int whole_path, int *places, int k,
-                 double (*held)[ROW], Record *out)
+                 double (*rows)[ROW], Record *out)
 {
     for (int i = 0; i < k; i++)
-        examine(s, forest, places, k, i, held[i]);
+        examine(s, forest, places, k, i, rows[i]);
     for (int round = 0;; round++) {
+        /* The weakest, the first of equal ones; what is dropped is written, in the end what stays. */
         int weakest = 0;
         for (int i = 1; i < k; i++)
-            if (held[i][0] < held[weakest][0] - TIE)
+            if (rows[i][0] < rows[weakest][0] - KP_TIE)
                 weakest = i;
-        int end = !k || held[weakest][0] >= threshold;
+        int end = !k || rows[weakest][0] >= threshold;
         for (int i = 0; i < k; i++)
-            if ((end || whole_path || i == weakest) && write_down(out, end ? -1 : round, places[i], held[i]))
+            if ((end || whole_path || i == weakest) && write_row(out, end ? -1 : round, places[i], rows[i]))
                 return -1;
         if (end)
             return 0;
+
         k--;
         memmove(places + weakest, places + weakest + 1, (size_t)(k - weakest) * sizeof(int));
-        memmove(held + weakest, held + weakest + 1, (size_t)(k - weakest) * sizeof *held);
+        memmove(rows + weakest, rows + weakest + 1, (size_t)(k - weakest) * sizeof *rows);
+
+        /* The neighbours have new levels beside them: one on each side moves, two on each side change their features. */
         for (int i = weakest - 1; i <= weakest; i++)
             if (i >= 0 && i < k)
-                kp_settle(s, places, k, i);
+                kp_relocate(s, places, k, i);
         for (int i = weakest - 2; i <= weakest + 1; i++)
             if (i >= 0 && i < k)
-                examine(s, forest, places, k, i, held[i]);
+                examine(s, forest, places, k, i, rows[i]);
     }
 }
 
+/* Put the values in order, with all other room of the series in the same block. Returns -1 when there is no memory. */
 static int prepare(Series *s, const double *x, int n)
 {
     size_t order = kp_order_size(n);
@@ -93,31 +117,44 @@ int64_t kp_segment_proofs(void)
     return PROOFS;
 }
 
+const char *kp_segment_feature_name(int64_t i)
+{
+    static const char *const names[FEATURES] = {
+#define KP_FEATURE(name, text) [FEATURE_##name] = text,
+#include "feature_table.h"
+#undef KP_FEATURE
+    };
+    return names[i];
+}
+
 int64_t kp_segment(const double *x, int64_t n, const KpForest *forest, double threshold, int whole_path,
                    int64_t capacity, int32_t *places, double *rows, double *facts)
 {
-    if (n < 2 * SHORTEST || n > INT32_MAX / 8)
+    if (n < 2 * KP_SHORTEST || n > INT32_MAX / 8)
         return 0;
     Series s;
     Record out = {0, capacity, places, rows};
-    int *held_places = malloc((size_t)n * 4 * sizeof(int));
-    if (!held_places)
+    int *candidates = malloc((size_t)n * 4 * sizeof(int));
+    if (!candidates)
         return -1;
+
+    /* Each stage leaves the number of candidates in k, or -1 when there is no memory. */
     int k = prepare(&s, x, (int)n);
     if (!k && (k = kp_study_values(&s)) > 0)
-        k = kp_find_candidates(&s, held_places);
+        k = kp_find_candidates(&s, candidates);
     if (k > 0)
-        k = kp_place_candidates(&s, held_places, k, held_places + 2 * n);
-    double (*held)[ROW] = k < 0 ? NULL : malloc((size_t)(k + 1) * sizeof *held);
+        k = kp_place_candidates(&s, candidates, k, candidates + 2 * n);
+    double (*described)[ROW] = k < 0 ? NULL : malloc((size_t)(k + 1) * sizeof *described);
     int64_t used = -1;
-    if (held)
-        used = prune(&s, forest, threshold, whole_path, held_places, k, held, &out) ? -2 : out.used;
+    if (described)
+        used = prune(&s, forest, threshold, whole_path, candidates, k, described, &out) ? -2 : out.used;
+
     facts[0] = s.scale;
     facts[1] = s.phi;
     facts[2] = s.square;
     facts[3] = s.tail;
-    free(held);
-    free(held_places);
+    free(described);
+    free(candidates);
     free(s.scratch);
     return used;
 }

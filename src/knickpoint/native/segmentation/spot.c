@@ -1,16 +1,23 @@
-/* What lies around a candidate: the levels beside it, their values in order, and the noise. */
+/* What lies around a candidate: the levels beside it, their values in order, and the noise. Values come in order from the
+   sorted chunks of the series (medians.h), in O(window / 64) steps and one a value. */
 
 #include "stages.h"
 
-void kp_look(const Series *s, const int *places, int k, int i, Spot *spot)
+/* Points on each side of a place whose noise counts as the noise around it. */
+enum { NEAR = 20 };
+
+void kp_survey(const Series *s, const int *places, int k, int i, Spot *spot)
 {
     int n = s->n, place = places[i], first = i ? places[i - 1] : 0, stop = i + 1 < k ? places[i + 1] : n;
-    int a = place - WINDOW > first ? place - WINDOW : first, b = place + WINDOW < stop ? place + WINDOW : stop;
-    int from = place - 20 > a ? place - 20 : a, to = place + 20 < b ? place + 20 : b;
+    int a = place - KP_WINDOW > first ? place - KP_WINDOW : first;
+    int b = place + KP_WINDOW < stop ? place + KP_WINDOW : stop;
+
+    int from = place - NEAR > a ? place - NEAR : a, to = place + NEAR < b ? place + NEAR : b;
     double noise = 0;
     for (int t = from; t < to; t++)
         noise += s->noise[t];
     spot->noise = noise / (to - from);
+
     spot->earlier = i > 1 ? places[i - 2] : 0;
     spot->first = first;
     spot->place = place;
@@ -20,6 +27,8 @@ void kp_look(const Series *s, const int *places, int k, int i, Spot *spot)
     spot->b = b;
     spot->na = place - a;
     spot->nb = b - place;
+
+    /* The values of each half of each side, and the two halves of a side together. */
     int bounds[5] = {a, a + spot->na / 2, place, place + spot->nb / 2, b};
     for (int half = 0; half < 4; half++) {
         kp_open(&s->values, a, &spot->halves[half]);

@@ -1,31 +1,36 @@
 /* What the stages of the default method hand on to each other: a series, what is known of it, and its candidates.
 
-   noise.c      what is known of the values and their noise
-   paths.c      candidates: where cheapest paths change their level, and runs that lie far off
-   places.c     the best place of each candidate
-   spot.c       what lies around a candidate
-   features.c   the numbers that the forest judges by
-   proof.c      what makes a change certain without the forest
-   forest.c                  the judgement
-   segmentation.c            all of it: the weakest candidates are dropped
+   noise.c         what is known of the values and their noise
+   paths.c         candidates: where cheapest paths change their level, and runs that lie far off
+   places.c        the best place of each candidate
+   spot.c          what lies around a candidate
+   features.c      the numbers that the forest judges by
+   proof.c         what makes a change certain without the forest
+   segmentation.c  all of it: the weakest candidates are dropped
+   medians.c       medians and quantiles of any part of the series
 
-   But for spot.c, each has a twin in NumPy of the same name, forest/reference.py and
-   reference.py being those of the last two. A place is the first point of a new level, and noise is a
-   standard deviation. */
+   The first six have twins of the same names in NumPy, but for spot.c, whose twin is part of features.py and proof.py; the
+   twin of segmentation.c is reference.py. A place is the first point of a new level, and noise is a standard deviation. */
 
 #ifndef KP_SEGMENTATION_STAGES_H
 #define KP_SEGMENTATION_STAGES_H
 
+#include "exports.h"
 #include "medians.h"
 #include "vectors.h"
 
-enum { WINDOW = 100, SHORTEST = 3, SIDE = 40, FEATURES = 43, PROOFS = 4 };
+enum {
+#define KP_FEATURE(name, text) FEATURE_##name,
+#include "feature_table.h"
+#undef KP_FEATURE
+    FEATURES
+};
 
-#define MAD 1.4826 /* makes the median absolute deviation a standard deviation of normal noise */
-#define CAP 9.0    /* a value costs no more than one that is 3 standard deviations off */
-#define TIE 1e-9   /* what differs by less is equal: rounding decides nothing */
+/* The numbers of a proof; see kp_prove(). */
+enum { PROOF_JUMP, PROOF_AGREE, PROOF_CHANCE, PROOF_INTERVAL, PROOFS };
 
-/* scratch and before hold n numbers each, spare what the order of n values takes. */
+/* A series and what is known of its noise; noise is per point, scale for all. scratch and before hold n numbers each,
+   spare what the order of n values takes. */
 typedef struct {
     int n;
     const double *x;
@@ -36,12 +41,12 @@ typedef struct {
 } Series;
 
 /* A candidate and what lies around it: the levels [first, place) and [place, stop), those beyond, [earlier, first) and
-   [stop, later), and the values next to the place, at most WINDOW of each level: [a, place) and [place, b). */
+   [stop, later), and the values next to the place, at most KP_WINDOW of each level: [a, place) and [place, b). */
 typedef struct {
     int earlier, first, place, stop, later, a, b, na, nb;
-    double noise, before, after;        /* around the place; medians of [a, place) and [place, b) */
-    double left[WINDOW], right[WINDOW]; /* the same values, ascending */
-    Window halves[4];                   /* of both */
+    double noise, before, after;              /* around the place; medians of [a, place) and [place, b) */
+    double left[KP_WINDOW], right[KP_WINDOW]; /* the same values, ascending */
+    Window halves[4];                         /* of both */
 } Spot;
 
 KP_INLINE double clip(double v, double lo, double hi)
@@ -49,33 +54,38 @@ KP_INLINE double clip(double v, double lo, double hi)
     return v < lo ? lo : (v > hi ? hi : v);
 }
 
-/* The square of the distance d, no more than CAP; w is one over the noise. */
+/* The square of the distance d, no more than KP_CAP; w is the inverse of the noise. */
 KP_INLINE double bounded(double d, double w)
 {
     d *= w;
     d *= d;
-    return d < CAP ? d : CAP;
+    return d < KP_CAP ? d : KP_CAP;
 }
 
-/* Look at the values, once in order: the noise between neighbours is the scale for now. Returns 0 where nothing varies,
-   -1 when there is no memory. */
+KP_INLINE int compare_places(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Describe the values; the noise between neighbours is the scale for now. Returns 1, 0 where nothing varies, or -1 when
+   there is no memory. O(n log n). */
 int kp_study_values(Series *s);
 
-/* Look at the noise around the levels that begin at k places. Returns -1 when there is no memory. */
+/* Describe the noise around the levels that begin at k places. Returns -1 when there is no memory. O(n log n). */
 int kp_study_noise(Series *s, const int *places, int k);
 
-/* Candidates, ascending; returns their number, -1 when there is no memory. places has room for 2 n. */
+/* Find candidates, ascending; returns their number, -1 when there is no memory. places has room for 2 n. O(n levels). */
 int kp_find_candidates(Series *s, int *places);
 
 /* Move each of k candidates to its best place, and drop what is then too close to another or to an end; returns how
    many stay. spare has room for k. */
 int kp_place_candidates(Series *s, int *places, int k, int *spare);
 
-/* Move a candidate to its best place where that leaves all levels long enough. */
-void kp_settle(Series *s, int *places, int k, int i);
+/* Move candidate i to its best place where that leaves all levels long enough. */
+void kp_relocate(Series *s, int *places, int k, int i);
 
-/* Look around candidate i. */
-void kp_look(const Series *s, const int *places, int k, int i, Spot *spot);
+/* Describe what lies around candidate i. */
+void kp_survey(const Series *s, const int *places, int k, int i, Spot *spot);
 
 /* Describe one of k candidates by FEATURES numbers. */
 void kp_describe(Series *s, const Spot *spot, int k, double *features);

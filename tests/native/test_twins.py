@@ -1,0 +1,65 @@
+"""What C and Python both know is the same in both."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import knickpoint.native
+from knickpoint.native import COMPILED
+from knickpoint.native.kmeans.lloyd import BLOCK
+from knickpoint.native.q_hat import TIED
+from knickpoint.native.ranks import LARGEST_TIED
+from knickpoint.native.segmentation import BARS, FEATURE_NAMES, constants
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="the kernels are not compiled")
+
+KERNELS = sorted(path.parent.name for path in Path(knickpoint.native.__file__).parent.glob("*/compiled.py"))
+
+
+def _twins(kernel: str) -> list[tuple[Callable[..., Any], Callable[..., Any]]]:
+    """Return the pairs of functions of one name in the two modules of a kernel."""
+    compiled, reference = (import_module(f"knickpoint.native.{kernel}.{name}") for name in ("compiled", "reference"))
+    shared = sorted(set(compiled.__all__) & set(reference.__all__))
+    return [(getattr(compiled, name), getattr(reference, name)) for name in shared]
+
+
+def _parameters(function: Callable[..., Any]) -> list[tuple[str, Any, Any]]:
+    parameters = inspect.signature(function).parameters.values()
+    return [(parameter.name, parameter.kind, parameter.default) for parameter in parameters]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_kernel_has_twins_of_the_same_signature(kernel: str) -> None:
+    pairs = _twins(kernel)
+    assert pairs
+    for compiled, reference in pairs:
+        assert _parameters(compiled) == _parameters(reference)
+
+
+def test_features_have_the_same_names_in_the_same_order() -> None:
+    from knickpoint.native.binding import ffi, lib
+
+    names = [ffi.string(lib.kp_segment_feature_name(i)).decode() for i in range(lib.kp_segment_features())]
+    assert tuple(names) == FEATURE_NAMES
+
+
+@pytest.mark.parametrize("name", [name for name in constants.__all__ if name != "BARS"])
+def test_a_constant_of_the_search_is_the_same(name: str) -> None:
+    from knickpoint.native.binding import lib
+
+    assert getattr(lib, f"KP_{name}") == getattr(constants, name)
+
+
+def test_the_other_constants_are_the_same() -> None:
+    from knickpoint.native.binding import lib
+
+    assert ((lib.KP_JUMP, lib.KP_CHANCE), (lib.KP_WIDE_JUMP, lib.KP_WIDE_CHANCE)) == BARS
+    assert lib.KP_TIED == TIED
+    assert lib.KP_LARGEST_TIED == LARGEST_TIED
+    assert BLOCK % lib.kp_pack_rows() == 0
