@@ -1,4 +1,4 @@
-"""Keep the alerts that were applied, and what each of their runs did."""
+"""Keep the alerts that were applied, and what each of them did in each run."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from knickpoint.store.timestamps import moment
 __all__ = ["AlertRun", "AlertTable"]
 
 _EVENTS_KEPT: Final = 1_000
-"""Runs back to which those over the traces of an event are kept: there may be one a second."""
+"""How many runs back to keep those over the traces of an event: there may be one a second."""
 
 _RUNS_KEPT: Final = 100_000
-"""Runs back to which those over everything are kept."""
+"""How many runs back to keep those over everything."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlertRun:
     """What one alert did in one run.
 
-    ``complete`` is false where only the traces of an event were looked at. ``kept``, ``added`` and ``lost``
-    count sightings: those of the run before that it saw again, new ones, and those it saw no more. ``failure``
-    says why the alert could not run to its end, "" where it could.
+    ``complete`` is false for a run over the traces of an event alone. ``kept``, ``added`` and ``lost`` count
+    sightings: those of the run before that it saw again, new ones, and those that it no longer saw. ``failure`` is
+    the reason why the alert could not run to its end, "" where it could.
     """
 
     alert: str
@@ -52,29 +52,29 @@ class AlertTable:
         self._database = database
 
     def stored(self) -> dict[str, str]:
-        """Return the applied alerts: name to definition, by name."""
+        """Return the applied alerts, name → definition, by name."""
         query = select(alert_table.c.name, alert_table.c.definition).order_by(alert_table.c.name)
         with self._database.reading() as connection:
             return {row.name: row.definition for row in connection.execute(query)}
 
     def replace(self, definitions: Mapping[str, str]) -> None:
-        """Store exactly ``definitions``, name to text; the time of those that stay as they are is kept."""
+        """Replace the applied alerts by ``definitions``, name → text; an unchanged one keeps its time of application."""
         now = time.time()
         with self._database.transaction() as connection:
             known = self.stored()
             for name in known:
                 if definitions.get(name) != known[name]:
                     connection.execute(alert_table.delete().where(alert_table.c.name == name))
-            fresh = [
+            added = [
                 {"name": name, "definition": text, "applied": now}
                 for name, text in definitions.items()
                 if known.get(name) != text
             ]
-            if fresh:
-                connection.execute(alert_table.insert(), fresh)
+            if added:
+                connection.execute(alert_table.insert(), added)
 
     def record(self, runs: Sequence[AlertRun]) -> int:
-        """Write what the alerts of one run did and return the number of the run."""
+        """Write what the alerts did in one run, and return the number of the run."""
         with self._database.transaction() as connection:
             query = select(func.coalesce(func.max(alert_run.c.id), 0), func.coalesce(func.max(alert_run.c.run), 0))
             last, before = connection.execute(query).one()
@@ -106,7 +106,7 @@ class AlertTable:
             return int(connection.execute(select(func.coalesce(func.max(alert_run.c.run), 0))).scalar_one())
 
     def runs(self, alert: str = "", *, last: int = 100, complete: bool = False) -> list[AlertRun]:
-        """Return what ``alert`` (all of them for "") did in its ``last`` runs, newest first.
+        """Return the ``last`` runs of ``alert``, of all alerts for "", newest first.
 
         ``complete`` leaves out runs over the traces of an event, and those that failed.
         """

@@ -1,4 +1,13 @@
-"""Keep where the history of each repository ends, and mark the regressions on either side."""
+"""Keep where the history of each repository ends, and mark the regressions on either side.
+
+When a repository is first run over, everything found in it is old news: *history*, which is listed and never announced.
+What comes later is *work*. The history boundary is a set of commits, one for each line that had results then. A
+regression is history when its commit lies at or before the boundary on its line.
+
+Lists must filter by that in SQL, and SQL does not know the order of lines. So each regression has a mark,
+``regression.history``. Every method here that changes the boundary brings the marks up to date, and
+:meth:`Boundaries.mark` does the same after commits or regressions changed their places.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +26,17 @@ from knickpoint.store.database import Database
 from knickpoint.store.tables import runs as run_tables
 from knickpoint.store.tables.findings import boundary as table
 from knickpoint.store.tables.findings import change_point, regression
+from knickpoint.store.timestamps import moment
 
 __all__ = ["Boundaries", "Sides"]
 
 _NOTHING: Final = -1
-"""The slot of the one row of a repository in which nothing is history."""
+"""The slot of the only row of a repository in which nothing is history."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Count the live findings (traces at places) and the regressions on either side of a boundary."""
+    """Count the live findings and the regressions on either side of a boundary."""
 
     history: int
     work: int
@@ -35,11 +45,7 @@ class Sides:
 
 
 class Boundaries:
-    """Hold the boundaries area of a store: up to which commits findings are history.
-
-    The boundary and the place of a regression say on which side it lies. ``regression.history`` repeats that for
-    lists, and every method that changes a boundary keeps it in step.
-    """
+    """Hold the boundaries area of a store: up to which commits findings are history."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -53,18 +59,18 @@ class Boundaries:
         if not rows:
             return None
         slots = frozenset(row.slot for row in rows) - {_NOTHING}
-        return Boundary(slots, rows[-1].who, datetime.fromtimestamp(rows[-1].changed, UTC))
+        return Boundary(slots, rows[-1].who, moment(rows[-1].changed))
 
     def begin(self, repository: Repository, slots: Collection[int]) -> None:
-        """Set the boundary of ``repository`` to ``slots`` if it has none yet: the first run does."""
+        """Set the boundary of ``repository`` to ``slots`` if it has none yet, as the first run does."""
         with self._database.transaction():
             if self.get(repository) is None:
                 self.put(repository, slots)
 
     def extend(self, repository: Repository) -> None:
-        """Let history reach up to the newest results, where a run set the boundary while the first import went on.
+        """Move the boundary on to the newest results, where a run set it while the first import went on.
 
-        A boundary that a person moved stays, and so does one before which nothing is history.
+        A boundary that a person moved stays, and so does an empty one.
         """
         with self._database.transaction():
             known = self.get(repository)
@@ -72,7 +78,7 @@ class Boundaries:
                 self.put(repository, known.slots | self.newest_measured(repository))
 
     def put(self, repository: Repository, slots: Collection[int], *, who: str = "") -> tuple[int, ...]:
-        """Set the boundary to ``slots`` in place of what it was; none make everything work.
+        """Replace the boundary by ``slots``; no slots make everything work.
 
         Returns the ids of the regressions that changed sides, ascending.
         """
@@ -88,26 +94,26 @@ class Boundaries:
             return self.mark(repository)
 
     def follow(self, repository: Repository, before: Line, slots: Collection[int], moved: Mapping[int, int]) -> None:
-        """Let the boundary follow a line that was ``before`` and has the commits ``slots`` now.
+        """Move the boundary with a line that was ``before`` and has the commits ``slots`` now.
 
-        Where a commit of the boundary left the line, its successor in ``moved`` takes over; where it has none, the
-        last commit before it that is still there does, itself or as its successor. The commit that left stays in
-        the boundary as well, for lines that still hold it, and for the day it comes back.
+        ``moved`` has the successors of rewritten commits, slot → slot. A boundary commit that left the line gets a
+        substitute: the last commit at or before it that is still on the line, or whose successor is. The commit
+        itself stays in the boundary, for lines that still have it, and for the case that it comes back.
         """
         known = self.get(repository)
         if known is None:
             return
         now = frozenset(slots)
-        added: set[int] = set()
+        substitutes: set[int] = set()
         for slot in known.slots - now:
             position = before.positions.get(slot, -1)
             earlier = (moved.get(old, old) for old in reversed(before.slots[: position + 1]))
-            added.update([next((old for old in earlier if old in now), _NOTHING)])
-        if added := added - known.slots - {_NOTHING}:
+            substitutes.update([next((old for old in earlier if old in now), _NOTHING)])
+        if added := substitutes - known.slots - {_NOTHING}:
             self.put(repository, known.slots | added, who=known.who)
 
     def mark(self, repository: Repository) -> tuple[int, ...]:
-        """Bring the marks of all regressions of ``repository`` into step with its boundary and its lines.
+        """Bring the marks of all regressions of ``repository`` up to date with its boundary and its lines.
 
         Returns the ids of the regressions that changed sides, ascending.
         """
@@ -123,7 +129,7 @@ class Boundaries:
             changed: list[dict[str, int]] = []
             for row in rows:
                 position = lines[row.line].positions.get(row.slot) if lines else -1
-                if position is None:  # on its line no more, so it stays on its side
+                if position is None:  # its commit left the line, so it stays on its side
                     continue
                 history = int(bool(lines) and position <= ends[row.line])
                 if history != row.history:
@@ -134,7 +140,7 @@ class Boundaries:
         return tuple(row["key"] for row in changed)
 
     def newest_measured(self, repository: Repository) -> frozenset[int]:
-        """Return the last commit with results of each line, of a branch only if it is the branch's own."""
+        """Return the last commit with results of each line; of a branch, only of its commits after the merge base."""
         run = run_tables.run.c
         with self._database.reading() as connection:
             query = select(run.slot).where(run.repository_id == repository.id).distinct()
@@ -151,16 +157,25 @@ class Boundaries:
     def sides(self, repository: Repository) -> Sides:
         """Count what lies on either side of the boundary; findings that are gone do not count."""
         point = change_point.c
-        counts = select(regression.c.history, func.count(), func.count(regression.c.id.distinct()))
         query = (
-            counts.select_from(change_point.join(regression, point.regression_id == regression.c.id))
+            select(
+                regression.c.history,
+                func.count().label("findings"),
+                func.count(regression.c.id.distinct()).label("regressions"),
+            )
+            .select_from(change_point.join(regression, point.regression_id == regression.c.id))
             .where(point.repository_id == repository.id, point.condition != Condition.GONE.value)
             .group_by(regression.c.history)
         )
         with self._database.reading() as connection:
-            found = {row[0]: (row[1], row[2]) for row in connection.execute(query)}
-        history, work = found.get(1, (0, 0)), found.get(0, (0, 0))
-        return Sides(history[0], work[0], history[1], work[1])
+            rows = {row.history: row for row in connection.execute(query)}
+        history, work = rows.get(1), rows.get(0)
+        return Sides(
+            history=history.findings if history else 0,
+            work=work.findings if work else 0,
+            history_regressions=history.regressions if history else 0,
+            work_regressions=work.regressions if work else 0,
+        )
 
     def history_among(self, ids: Collection[int]) -> frozenset[int]:
         """Return those of the regressions ``ids`` that are history."""
@@ -169,6 +184,6 @@ class Boundaries:
             return frozenset(connection.execute(query, {"ids": self._database.listed(sorted(ids))}).scalars())
 
     def _lines(self, repository: Repository, names: Collection[str]) -> dict[str, Line]:
-        """Return lines by name; one that is no more stands for the default line."""
+        """Return lines by name; the name of a line that no longer exists stands for the default line."""
         known = self._commits.lines(repository)
         return {name: self._commits.line(repository, name if name in known else "") for name in names}

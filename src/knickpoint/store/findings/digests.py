@@ -1,4 +1,9 @@
-"""Remember what alerts judged at their last look, so that what did not change is not judged again."""
+"""Remember what alerts last detected in, so that a trace that did not change is not detected in again.
+
+A digest is a number made of all that a detection depends on: the values, the method, its parameters. When the digest of
+a trace is the one that was kept, the detection would give the same result, and the alert skips it. Digests of 1,024
+neighbouring traces are one row.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +20,11 @@ from knickpoint.store.tables.findings import judged as table
 __all__ = ["DigestTable"]
 
 _CHUNK: Final = 1024
-_NUMBER: Final = np.dtype("<u8")
+_DIGEST: Final = np.dtype("<u8")
 
 
 class DigestTable:
-    """Hold one number for each alert and trace: a digest of all that the judgement depended on, 0 for none."""
+    """Keep one digest for each alert and trace, 0 for none."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -28,8 +33,8 @@ class DigestTable:
         """Return the digests of the traces ``ids`` (ascending), 0 where there is none."""
         found = np.zeros(len(ids), dtype=np.uint64)
         with self._database.reading() as connection:
-            for place, digests in self._held(connection, alert, ids):
-                found[place] = digests[ids[place] % _CHUNK]
+            for part, digests in self._stored(connection, alert, ids):
+                found[part] = digests[ids[part] % _CHUNK]
         return found
 
     def set(self, alert: str, ids: NDArray[np.int64], digests: NDArray[np.uint64]) -> None:
@@ -37,32 +42,32 @@ class DigestTable:
         if not len(ids):
             return
         with self._database.transaction() as connection:
-            known = {int(ids[place.start]) // _CHUNK: held for place, held in self._held(connection, alert, ids)}
+            known = {int(ids[part.start]) // _CHUNK: kept for part, kept in self._stored(connection, alert, ids)}
             rows = []
-            for chunk, place in _chunks(ids):
-                held = known.get(chunk, np.zeros(_CHUNK, dtype=_NUMBER)).copy()
-                held[ids[place] % _CHUNK] = digests[place]
-                rows.append({"alert": alert, "chunk": chunk, "digests": held.tobytes()})
+            for chunk, part in _chunks(ids):
+                changed = known.get(chunk, np.zeros(_CHUNK, dtype=_DIGEST)).copy()
+                changed[ids[part] % _CHUNK] = digests[part]
+                rows.append({"alert": alert, "chunk": chunk, "digests": changed.tobytes()})
             insert = self._database.insert(table)
             changing = {"digests": insert.excluded.digests}
             connection.execute(insert.on_conflict_do_update(index_elements=["alert", "chunk"], set_=changing), rows)
 
     def forget(self, alert: str) -> None:
-        """Drop everything of ``alert``."""
+        """Delete all digests of ``alert``."""
         with self._database.transaction() as connection:
             connection.execute(table.delete().where(table.c.alert == alert))
 
-    def _held(
+    def _stored(
         self, connection: Connection, alert: str, ids: NDArray[np.int64]
     ) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
-        """Yield what is stored: the part of ``ids`` that lies in a chunk, and the digests of the chunk."""
-        places = dict(_chunks(ids))
+        """Yield, for each stored chunk, the part of ``ids`` that lies in it, and its digests."""
+        parts = dict(_chunks(ids))
         query = select(table.c.chunk, table.c.digests).where(
             table.c.alert == alert, self._database.among(table.c.chunk, "chunks")
         )
-        listed = {"chunks": self._database.listed(list(places))}
+        listed = {"chunks": self._database.listed(list(parts))}
         for chunk, digests in connection.execute(query, listed):
-            yield places[chunk], np.frombuffer(digests, dtype=_NUMBER)
+            yield parts[chunk], np.frombuffer(digests, dtype=_DIGEST)
 
 
 def _chunks(ids: NDArray[np.int64]) -> Iterator[tuple[int, slice]]:

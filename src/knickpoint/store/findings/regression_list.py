@@ -40,7 +40,7 @@ __all__ = [
 
 
 class Sort(Enum):
-    """What a list of regressions is sorted by; CHANGE is the severity of the lead."""
+    """The sort key of a list of regressions; CHANGE is the severity of the lead."""
 
     CHANGE = "change"
     HAZARD = "hazard"
@@ -73,7 +73,7 @@ class Page:
 
 
 class PointState(NamedTuple):
-    """What the data and what people say about a change point today."""
+    """The condition of a change point, by the data, and its status, by decisions."""
 
     condition: Condition
     status: Status

@@ -1,9 +1,15 @@
-"""Keep what a rebase or a force-push made of commits, and let findings follow; announce that a line changed."""
+"""Keep what a rebase or a force-push made of commits, let findings follow, and announce that a line changed.
+
+A rewritten commit has a new hash and so a new slot. The table of successors says which slot took its place on a line.
+Findings name commits by slot: where change points, sightings, regressions and tickets name a commit that was rewritten,
+they are changed to name its successor. What people wrote stays: entries of the triage log keep their slots.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +30,23 @@ from knickpoint.store.traces.traces import CHUNK
 __all__ = ["Rewrites"]
 
 _IDS_IN_EVENT: Final = 20_000
-_PLACES: Final[tuple[tuple[Table, str, tuple[str, ...]], ...]] = (
-    (finding_tables.change_point, "line", ("previous", "slot")),
-    (finding_tables.change_point, "anchor_line", ("anchor_previous", "anchor_slot")),
-    (finding_tables.sighting, "line", ("previous", "slot")),
-    (finding_tables.regression, "line", ("previous", "slot")),
+
+
+@dataclass(frozen=True, slots=True)
+class _SlotColumns:
+    """Where a table of findings names commits: the column of their line, and the columns of slots on it."""
+
+    table: Table
+    line: str
+    slots: tuple[str, ...]
+
+
+_SLOT_COLUMNS: Final = (
+    _SlotColumns(finding_tables.change_point, "line", ("previous", "slot")),
+    _SlotColumns(finding_tables.change_point, "anchor_line", ("anchor_previous", "anchor_slot")),
+    _SlotColumns(finding_tables.sighting, "line", ("previous", "slot")),
+    _SlotColumns(finding_tables.regression, "line", ("previous", "slot")),
 )
-"""Where findings name commits: table, the column of their line, the columns of slots on it."""
 
 
 class Rewrites:
@@ -43,33 +59,38 @@ class Rewrites:
     def record(
         self, repository: Repository, line: str, successors: Mapping[int, int], joined: Collection[int] = ()
     ) -> None:
-        """Note that commits of ``line`` live on as others, slot → slot, and move findings there along.
+        """Write that commits of ``line`` have ``successors``, slot → slot, and let findings follow.
 
-        ``joined`` are all slots that came onto the line: they have no successor there any more. Places of change
-        points, the anchors of decisions, regressions and, on the default line, tickets follow; the entries of the
-        triage log stay as they were written.
+        ``joined`` are all slots that came onto the line; from now on they have no successor there. Suspect ranges of
+        change points, the anchors of decisions, and regressions follow, and on the default line tickets as well.
         """
-        own = (table.c.repository_id == repository.id) & (table.c.line == line)
         rows = [
             {"repository_id": repository.id, "line": line, "slot": slot, "successor": successor}
             for slot, successor in successors.items()
         ]
         with self._database.transaction() as connection:
+            # Commits that came back are themselves again.
+            of_line = (table.c.repository_id == repository.id) & (table.c.line == line)
             back = self._database.listed(sorted({*joined, *successors}))
-            connection.execute(delete(table).where(own, self._database.among(table.c.slot)), {"numbers": back})
+            connection.execute(delete(table).where(of_line, self._database.among(table.c.slot)), {"numbers": back})
             if not rows:
                 return
             connection.execute(table.insert(), rows)
+
+            # Whatever names a rewritten commit of the line names its successor now.
             default = self._is_default(connection, repository, line)
-            for places, name, columns in _PLACES:
-                lines = self._lines(connection, repository, line, places.c[name], default=default)
-                for column in columns:
-                    _follow(connection, places, (places.c.repository_id == repository.id) & lines, column, successors)
+            for columns in _SLOT_COLUMNS:
+                rows_of_repository = columns.table.c.repository_id == repository.id
+                means_line = self._means_line(
+                    connection, repository, line, columns.table.c[columns.line], default=default
+                )
+                for name in columns.slots:
+                    _replace_slots(connection, columns.table, rows_of_repository & means_line, name, successors)
             if default:
                 self._move_tickets(connection, repository, successors)
 
     def successor(self, repository: Repository, slot: int) -> int | None:
-        """Return the slot of the commit that took the place of the one at ``slot`` in the end, None where none did."""
+        """Return the slot of the last commit in the row of successors of ``slot``, None where there is none."""
         query = select(table.c.slot, table.c.successor).where(table.c.repository_id == repository.id)
         with self._database.reading() as connection:
             following = {row.slot: row.successor for row in connection.execute(query.order_by(table.c.line))}
@@ -89,35 +110,39 @@ class Rewrites:
         return len(ids)
 
     def _measured(self, connection: Connection, repository: Repository, slots: Collection[int]) -> NDArray[np.int64]:
-        """Return the traces that runs at ``slots`` measured, ascending; of whole commits, never of all."""
-        found: list[NDArray[np.int64]] = []
-        if slots:
-            run, part = run_tables.run.c, run_tables.part.c
-            between = (run.slot >= min(slots)) & (run.slot <= max(slots))
-            query = select(run.id, run.slot).where(run.repository_id == repository.id, between)
-            runs = [(row.id, row.slot) for row in connection.execute(query) if row.slot in slots]
-            parts = select(part.chunk, part.data).where(
-                self._database.among(part.slot, "slots"), self._database.among(part.run_id, "runs")
-            )
-            asked = {
-                "slots": self._database.listed(sorted({slot for _, slot in runs})),
-                "runs": self._database.listed([number for number, _ in runs]),
-            }
-            found = [
-                Part.unpack(row.data).places + (0 if row.chunk < 0 else row.chunk * CHUNK)
-                for row in (connection.execute(parts, asked) if runs else ())
-            ]
-        return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *found]))
+        """Return the traces that runs at ``slots`` measured, ascending; it reads the parts of these runs alone."""
+        nothing = np.empty(0, dtype=np.int64)
+        if not slots:
+            return nothing
+        run, part = run_tables.run.c, run_tables.part.c
+        between = (run.slot >= min(slots)) & (run.slot <= max(slots))
+        query = select(run.id, run.slot).where(run.repository_id == repository.id, between)
+        runs = [(row.id, row.slot) for row in connection.execute(query) if row.slot in slots]
+        if not runs:
+            return nothing
+        parts = select(part.chunk, part.data).where(
+            self._database.among(part.slot, "slots"), self._database.among(part.run_id, "runs")
+        )
+        wanted = {
+            "slots": self._database.listed(sorted({slot for _, slot in runs})),
+            "runs": self._database.listed([number for number, _ in runs]),
+        }
+        # A part of scattered traces, under a negative chunk, holds ids; others hold places in their chunk.
+        measured = [
+            Part.unpack(row.data).places + (0 if row.chunk < 0 else row.chunk * CHUNK)
+            for row in connection.execute(parts, wanted)
+        ]
+        return np.unique(np.concatenate([nothing, *measured]))
 
     def _is_default(self, connection: Connection, repository: Repository, line: str) -> bool:
         known = commit_tables.repository.c
         named = connection.execute(select(known.default_line).where(known.id == repository.id)).scalar()
         return named in {"", line}
 
-    def _lines(
+    def _means_line(
         self, connection: Connection, repository: Repository, line: str, column: ColumnElement[str], *, default: bool
     ) -> ColumnElement[bool]:
-        """Return the condition that ``column`` means ``line``: lines that are no more mean the default one."""
+        """Return the condition that ``column`` means ``line``; a name without a line means the default one."""
         if not default:
             return column == line
         names = select(commit_tables.line.c.name).where(commit_tables.line.c.repository_id == repository.id)
@@ -126,6 +151,7 @@ class Rewrites:
 
     @staticmethod
     def _move_tickets(connection: Connection, repository: Repository, successors: Mapping[int, int]) -> None:
+        """Move tickets to the successors of their commits; a ticket that is there already is not doubled."""
         ticket = finding_tables.ticket
         rows = connection.execute(select(ticket).where(ticket.c.repository_id == repository.id)).all()
         known = {(row.name, row.query, row.slot) for row in rows}
@@ -133,20 +159,20 @@ class Rewrites:
             slot = successors.get(row.slot)
             if slot is None:
                 continue
-            own = ticket.c.id == row.id
+            this = ticket.c.id == row.id
             if (row.name, row.query, slot) in known:
-                connection.execute(delete(ticket).where(own))
+                connection.execute(delete(ticket).where(this))
             else:
-                connection.execute(update(ticket).where(own).values(slot=slot))
+                connection.execute(update(ticket).where(this).values(slot=slot))
 
 
-def _follow(
-    connection: Connection, places: Table, own: ColumnElement[bool], name: str, successors: Mapping[int, int]
+def _replace_slots(
+    connection: Connection, table: Table, where: ColumnElement[bool], name: str, successors: Mapping[int, int]
 ) -> None:
-    """Write successors into the column ``name`` of the rows that are ``own``."""
-    column: Any = places.c[name]
-    used = connection.execute(select(column).where(own, column.is_not(None)).distinct()).scalars()
+    """Replace slots by their ``successors`` in the column ``name``, in the rows that meet ``where``."""
+    column = table.c[name]
+    used = connection.execute(select(column).where(where, column.is_not(None)).distinct()).scalars()
     moves = [{"old": slot, "new": successors[slot]} for slot in used if slot in successors]
     if moves:
-        statement = update(places).where(own, column == bindparam("old")).values({name: bindparam("new")})
+        statement = update(table).where(where, column == bindparam("old")).values({name: bindparam("new")})
         connection.execute(statement, moves)

@@ -1,4 +1,4 @@
-"""Turn rows of the findings tables into the nouns of the model, and back."""
+"""Convert rows of the findings tables to the classes of the model, and back; NULL in a number is nan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Select findings: which members a list is about, and the conditions in SQL that say so."""
+"""Select findings: which members a list is about, as a value and as conditions in SQL.
+
+A member is a change point of a regression. The conditions are about a join of three tables (:func:`joined`): change
+points, their regressions, and the commits at which the regressions begin.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +25,19 @@ _LOWERED: Final = {ord(letter): letter.lower() for letter in ascii_uppercase}
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which members to list; a regression is listed when one of its members fits.
+    """Which members to list; a regression is listed when one of its members meets all conditions.
 
     Attributes:
-        processed: False for those without a decision and a ticket, True for the others, None for both.
-        history: True for those that are history, False for those that are work, None for both.
-        statuses: only these effective ones; none given means all.
-        conditions: only these; what is gone must be asked for.
-        directions: only these; none given means all.
+        processed: False for members without a decision and a ticket, True for the others, None for both.
+        history: True for members that are history, False for those that are work, None for both.
+        statuses: only these effective statuses; an empty set means all.
+        conditions: only these; by default members that are gone are left out.
+        directions: only these; an empty set means all.
         text: words that all occur in trace key, commit hash, author or subject, whatever their case.
         slot: only regressions that begin at this commit.
-        alert: only what this alert sees.
-        assignee: only what this person has.
-        ticket: only what belongs to this ticket, by decision or by match.
+        alert: only members that this alert sees.
+        assignee: only members that are assigned to this person.
+        ticket: only members of this ticket, by decision or by match.
         minimum_hazard: only members whose hazard level is at least that far from 0.
         since: only regressions at commits of this time or later.
         traces: only members of these traces, by id; None means all.
@@ -59,15 +63,15 @@ class Selection:
 def _contains(column: Any, word: str) -> Any:
     """Return the condition that a text contains ``word``, whatever its case.
 
-    Databases may know the case of ASCII letters only, so other letters are asked for in each way to write a word.
+    SQLite lowers ASCII letters only. So a word with other letters is searched in each of its usual spellings.
     """
-    ways = {word} if word.isascii() else {word, word.lower(), word.upper(), word.title()}
-    plain = sorted({way.lower() if way.isascii() else way.translate(_LOWERED) for way in ways} | {word.lower()})
-    return or_(*(func.lower(column).contains(way, autoescape=True) for way in plain))
+    spellings = {word} if word.isascii() else {word, word.lower(), word.upper(), word.title()}
+    lowered = {text.lower() if text.isascii() else text.translate(_LOWERED) for text in spellings}
+    return or_(*(func.lower(column).contains(text, autoescape=True) for text in sorted(lowered | {word.lower()})))
 
 
 def is_unprocessed() -> Any:
-    """Return the condition that neither a decision nor a ticket has dealt with a change point."""
+    """Return the condition that a change point has neither a decision nor a ticket."""
     return (change_point.c.status == Status.NEW.value) & (change_point.c.matched_ticket == "")
 
 
@@ -85,7 +89,7 @@ def is_live() -> Any:
 
 
 def _in_state(selection: Selection) -> list[Any]:
-    """Return the conditions about what the data say today, what was decided, and whether it is history."""
+    """Return the conditions about condition, decision and history."""
     unprocessed = is_unprocessed()
     clauses: list[Any] = [change_point.c.condition.in_([condition.value for condition in selection.conditions])]
     if selection.processed is not None:
@@ -117,7 +121,7 @@ def selected(database: Database, repository_id: int, selection: Selection) -> li
 
 
 def _concerning(database: Database, selection: Selection) -> list[Any]:
-    """Return the conditions of alert, person, ticket and traces."""
+    """Return the conditions about alert, person, ticket and traces."""
     point = change_point.c
     clauses: list[Any] = []
     if selection.alert:
@@ -133,7 +137,7 @@ def _concerning(database: Database, selection: Selection) -> list[Any]:
 
 
 def joined() -> Any:
-    """Return the table of change points, each with its regression and the commit of that, which may be unknown."""
+    """Return change points joined with their regressions and, where it is known, the commit of the regression."""
     commit = commit_tables.commit
     at = and_(commit.c.repository_id == regression.c.repository_id, commit.c.slot == regression.c.slot)
     with_regression = change_point.join(regression, change_point.c.regression_id == regression.c.id)

@@ -1,4 +1,4 @@
-"""Keep what is known of tickets in an issue tracker: which traces and which commit they are about."""
+"""Keep tickets of an issue tracker: which traces and which commit each is about."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TicketTable:
         self._database = database
 
     def put(self, repository: Repository, tickets: Sequence[Ticket]) -> None:
-        """Write tickets; one of the same name, query and commit is replaced."""
+        """Write tickets; each replaces the one of the same name, query and commit."""
         now = time.time()
         keys = ("repository_id", "name", "slot", "query")
         with self._database.transaction() as connection:
@@ -52,7 +52,7 @@ class TicketTable:
                 connection.execute(insert.on_conflict_do_update(index_elements=list(keys), set_=changing))
 
     def remove(self, repository: Repository, name: str) -> None:
-        """Forget everything about the ticket ``name``."""
+        """Delete the ticket ``name`` with all its queries and commits."""
         with self._database.transaction() as connection:
             connection.execute(table.delete().where(table.c.repository_id == repository.id, table.c.name == name))
 

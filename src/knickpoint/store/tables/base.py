@@ -1,4 +1,4 @@
-"""The one MetaData that every table belongs to, and the column types that both databases share."""
+"""The MetaData that every table belongs to, and the column types that both databases share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ metadata: Final = MetaData(
 )
 
 Number = BigInteger().with_variant(Integer(), "sqlite")
-"""A 64-bit integer; SQLite's ``INTEGER`` is one, and only under that name a key of its own."""
+"""A 64-bit integer. SQLite calls it ``INTEGER``, and makes ids by itself only for a key of that name."""
 
 Code = Integer()
 """A 32-bit integer."""

@@ -58,7 +58,7 @@ order = Table(
     Column("after", Code, nullable=False),
     PrimaryKeyConstraint("repository_id", "before", "after"),
 )
-"""What results files told about the order of commits, where no graph tells it: one slot stands before another."""
+"""The order of commits that results files state, where there is no graph: one slot comes before another."""
 
 successor = Table(
     "commit_successor",
@@ -69,4 +69,4 @@ successor = Table(
     Column("successor", Code, nullable=False),
     PrimaryKeyConstraint("repository_id", "line", "slot"),
 )
-"""Commits that a rebase or a force-push took off a line, and the commit there that each lives on as."""
+"""Commits that a rebase or a force-push took off a line, and the commit that took the place of each."""

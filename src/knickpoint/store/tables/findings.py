@@ -1,6 +1,6 @@
-"""Findings: change points and who saw them, regressions, the triage log, alerts and their runs, tickets.
+"""Findings: change points and their sightings, regressions, the triage log, alerts and their runs, tickets.
 
-Slots in here belong to the repository of the row. What is filtered or sorted is a column.
+Slots belong to the repository of the row. Whatever lists are filtered or sorted by is a column.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from knickpoint.store.tables.base import Blob, Code, Number, Time, exact_text, m
 __all__ = ["alert", "alert_run", "boundary", "change_point", "decision", "judged", "regression", "sighting", "ticket"]
 
 Real = Float(53).with_variant(DOUBLE_PRECISION(), "postgresql")
-"""A double; what is not a number is NULL on both databases."""
+"""A double; nan is NULL on both databases."""
 
 
 def _region(name: str) -> list[Column[Any]]:
@@ -82,9 +82,9 @@ change_point = Table(
     Index("ix_change_point_regression_id", "regression_id"),
     Index("ix_change_point_line", "repository_id", "line"),
 )
-"""``anchor_*`` is where the point was at the last decision about its trace, NULL before the first one.
+"""``anchor_*`` is the suspect range at the last decision about the trace, NULL before the first one.
 
-``severity`` is what lists are sorted by, as :func:`knickpoint.model.regression.severity_of` has it.
+``severity`` is the sort key of lists: :func:`knickpoint.model.regression.severity_of`.
 """
 
 sighting = Table(
@@ -116,9 +116,9 @@ regression = Table(
     Column("changed", Time, nullable=False),
     Index("ix_regression_unprocessed", "repository_id", "unprocessed"),
 )
-"""``traces`` and ``unprocessed`` count live members; one without any is gone.
+"""``traces`` and ``unprocessed`` count live members; a regression without live members is gone.
 
-``history`` is 1 where the place lies at or before the boundary, as the boundary and the lines say.
+``history`` is 1 where the regression lies at or before the history boundary of its line.
 """
 
 boundary = Table(
@@ -130,7 +130,7 @@ boundary = Table(
     Column("changed", Time, nullable=False),
     PrimaryKeyConstraint("repository_id", "slot"),
 )
-"""The last commits of a repository that are history, one row each; the slot -1 alone where nothing is."""
+"""The last commits of a repository that are history, one row each; a single row with slot -1 where nothing is."""
 
 decision = Table(
     "decision",
@@ -153,9 +153,10 @@ decision = Table(
     Column("regression_id", Number, nullable=False, server_default="0"),
     Index("ix_decision_change_point_id", "change_point_id", "id"),
 )
-"""The triage log: rows are added, never changed. Each row holds the whole state after it.
+"""The triage log: rows are added, never changed. Each row holds the whole state of its change point after it.
 
-``regression_id`` is where the point was before, or where undoing takes it back to; 0 in rows of older versions.
+``regression_id`` is the regression of the point before the entry, or the one that an undo returns it to; 0 in rows of
+older versions.
 """
 
 bystander = Table(
@@ -166,7 +167,7 @@ bystander = Table(
     Column("regression_id", Number, nullable=False),
     PrimaryKeyConstraint("decision_id", "change_point_id"),
 )
-"""The regression that a change point was in before a split or merge of others moved it; by the number of the act."""
+"""The regression that a change point was in before a split or merge of others moved it, by the number of the act."""
 
 alert = Table(
     "alert",
@@ -192,9 +193,9 @@ alert_run = Table(
     Column("failure", exact_text, nullable=False, server_default=""),
     Index("ix_alert_run_alert", "alert", "id"),
 )
-"""One row an alert and run: how many traces were looked at, how many sightings stayed, came and went.
+"""One row for each alert and run: how many traces it ran over, and how many sightings stayed, came and went.
 
-``failure`` says why the alert could not run, "" where it could.
+``failure`` is the reason why the alert could not run, "" where it could.
 """
 
 judged = Table(
@@ -205,7 +206,7 @@ judged = Table(
     Column("digests", Blob, nullable=False),
     PrimaryKeyConstraint("alert", "chunk"),
 )
-"""What an alert judged at its last look: a number for each of the 1024 traces of a chunk, 0 for none."""
+"""What an alert last detected in: a digest for each of the 1024 traces of a chunk, 0 for none."""
 
 ticket = Table(
     "ticket",

@@ -15,7 +15,7 @@ consumer = Table(
     Column("kind", exact_text, nullable=False),
     PrimaryKeyConstraint("name", "kind"),
 )
-"""Who else gets a copy of events of a kind; the consumer ``main`` gets all of them without being listed."""
+"""Which consumers get a copy of events of a kind; the consumer ``main`` gets all events and is not listed."""
 
 event = Table(
     "outbox_event",

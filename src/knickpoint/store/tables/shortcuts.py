@@ -22,4 +22,4 @@ counter = Table(
     Column("name", exact_text, primary_key=True),
     Column("value", Number, nullable=False),
 )
-"""Numbers of the whole instance: the version of the catalogue, the next chunk, the schema's own checks."""
+"""Counters of the whole instance: the version of the catalogue, the next chunk, the checks of the schema."""

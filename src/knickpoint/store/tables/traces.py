@@ -1,4 +1,4 @@
-"""The catalogue: what each trace is called, by chunk of 1,024 traces, and how to find it by key."""
+"""The catalogue: the name and facts of each trace, by chunk of 1,024 traces, and the way from a key to its trace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ unit = Table(
     Column("dimension", Code, nullable=False),
     UniqueConstraint("text"),
 )
-"""Units as written. ``dimension`` is the id of the first unit of the same dimension; id 0 is no unit at all."""
+"""Units as written. ``dimension`` is the id of the first unit of the same dimension; id 0 means no unit."""
 
 identity = Table(
     "trace_identity",
@@ -33,8 +33,8 @@ identity = Table(
 )
 """The 128-bit digest of a trace key (two signed halves) and its dimension lead to the trace.
 
-Dimension 0 is that of a trace that only failed or was skipped so far; its first value gives it its unit. ``better``
-is what results state where that is not what the unit says, unknown elsewhere; in ``chunk.facts`` too.
+Dimension 0 is that of a trace that only failed or was skipped so far; its first value gives it its unit. ``better`` is
+the direction that results state where it differs from that of the unit, unknown elsewhere; so it is in ``chunk.facts``.
 """
 
 chunk = Table(
@@ -85,4 +85,4 @@ layout = Table(
     PrimaryKeyConstraint("repository_id", "high", "low"),
     Index("ix_layout_created", "repository_id", "created"),
 )
-"""The traces of a whole file's keys, by the digest of all of them: files of one job look alike."""
+"""The traces of all keys of a file, by the digest of these keys: files of one job have the same keys."""

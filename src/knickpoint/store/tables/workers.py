@@ -1,4 +1,4 @@
-"""Workers: which there are, and how they do."""
+"""The workers of an instance and their state."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ worker = Table(
     Column("reason", exact_text, nullable=False),
     PrimaryKeyConstraint("name"),
 )
-"""``failures`` counts the rounds in a row that failed; ``reason`` is what the last of them said, at ``failed``."""
+"""``failures`` counts the rounds in a row that failed; ``reason`` is the message of the last one, at ``failed``."""
