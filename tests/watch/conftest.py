@@ -17,7 +17,8 @@ from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.regression import ChangePoint
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.store import Store, create_store, open_store
-from knickpoint.watch.alert_run.run import RunSummary, run_alerts
+from knickpoint.watch.alert_run.run import run_alerts
+from knickpoint.watch.alert_run.run_summary import RunSummary
 
 QUICK = Alert("quick", method="threshold")
 """An alert that finds every jump of 5 % as soon as one value shows it."""

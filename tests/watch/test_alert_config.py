@@ -11,14 +11,10 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.regression import Condition, Status
-from knickpoint.watch.alert_config.applied_alerts import (
-    AlertChange,
-    apply_alerts,
-    check_alert,
-    compare_alerts,
-    health_of_alerts,
-)
+from knickpoint.watch.alert_config.alert_health import health_of_alerts
+from knickpoint.watch.alert_config.applied_alerts import AlertChange, apply_alerts, compare_alerts
 from knickpoint.watch.alert_run.run import run_alerts
+from knickpoint.watch.alert_validation import check_alert
 from knickpoint.watch.triage.decisions import Targets, decide
 
 from .conftest import QUICK, World, levels

@@ -1,4 +1,4 @@
-"""What an alert with a window looks at, and what it reports of that."""
+"""Where an alert with a window detects, and what it reports of that."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knickpoint.model.alert import Alert
-from knickpoint.watch.detection.alert_window import spans_of, within
+from knickpoint.watch.detection.alert_window import blank_before_window, window_columns
 from knickpoint.watch.explanation import explain_trace
 
 from .conftest import QUICK, World, levels
@@ -88,11 +88,11 @@ def test_what_an_explanation_says_is_what_the_alert_reports(world: World) -> Non
 @given(st.lists(st.booleans(), max_size=60), st.integers(0, 30), st.lists(st.integers(0, 59), max_size=4))
 def test_a_window_reports_after_the_first_of_its_newest_values(held: list[bool], window: int, known: list[int]) -> None:
     columns = sorted(column for column in known if column < len(held))
-    spans = spans_of(np.array([held], dtype=np.bool_).reshape(1, -1), window, [columns])
+    spans = window_columns(np.array([held], dtype=np.bool_).reshape(1, -1), window, [columns])
     places = np.flatnonzero(held)
     newest = places[-window:] if window else places
     assert spans.reported[0] == (newest[0] if newest.size else len(held))
     assert spans.start[0] <= spans.reported[0]
     values = np.where(held, 1.0, np.nan)[None, :]
-    looked_at = np.flatnonzero(~np.isnan(within(values, spans)[0]))
+    looked_at = np.flatnonzero(~np.isnan(blank_before_window(values, spans)[0]))
     assert set(newest.tolist()) <= set(looked_at.tolist())

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from knickpoint.watch.alert_run.run import run_alerts
-from knickpoint.watch.regressions.membership import Regrouped, regroup, stretches
+from knickpoint.watch.regressions.membership import RegressionChanges, regroup, stretches
 from knickpoint.watch.triage.decisions import Targets, merge, split, undo
 
 from .conftest import World, copied, levels
@@ -73,7 +73,7 @@ def test_after_each_event_nothing_is_left_to_regroup(
         for step in sequence:
             take(world, *step)
             before = world.store.findings.regressions(world.repository)
-            assert regroup(world.store, world.repository) == Regrouped()
+            assert regroup(world.store, world.repository) == RegressionChanges()
             assert world.store.findings.regressions(world.repository) == before
         world.store.close()
 

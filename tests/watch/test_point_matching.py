@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knickpoint.model.regression import SuspectRange
-from knickpoint.watch.identity.point_matching import REACH, Ruler, Spot, may_match, pair_up
+from knickpoint.watch.identity.point_matching import REACH, Ruler, Spot, match_points, may_match
 
 
 def spot(position: int, *, previous: int | None = None, movement: int = 1, interval: int = 0) -> Spot:
@@ -50,7 +50,7 @@ def brute_force(old: list[Spot], new: list[Spot]) -> tuple[int, int, int]:
 
 @given(spots, spots)
 def test_a_matching_is_one_to_one_and_keeps_the_order(old: list[Spot], new: list[Spot]) -> None:
-    pairs = pair_up(old, new)
+    pairs = match_points(old, new)
     assert len({i for i, _ in pairs}) == len({j for _, j in pairs}) == len(pairs)
     assert [_key(old[i]) for i, _ in pairs] == sorted(_key(old[i]) for i, _ in pairs)
     assert [_key(new[j]) for _, j in pairs] == sorted(_key(new[j]) for _, j in pairs)
@@ -58,7 +58,7 @@ def test_a_matching_is_one_to_one_and_keeps_the_order(old: list[Spot], new: list
 
 @given(spots, spots)
 def test_a_matching_has_most_pairs_and_then_the_least_distance(old: list[Spot], new: list[Spot]) -> None:
-    pairs = pair_up(old, new)
+    pairs = match_points(old, new)
     found = (
         -len(pairs),
         sum(abs(old[i].rank - new[j].rank) for i, j in pairs),
@@ -69,11 +69,11 @@ def test_a_matching_has_most_pairs_and_then_the_least_distance(old: list[Spot], 
 
 @given(spots, spots, st.randoms(use_true_random=False))
 def test_a_matching_does_not_depend_on_the_order_of_the_lists(old: list[Spot], new: list[Spot], random: object) -> None:
-    expected = [(_key(old[i]), _key(new[j])) for i, j in pair_up(old, new)]
+    expected = [(_key(old[i]), _key(new[j])) for i, j in match_points(old, new)]
     old, new = list(old), list(new)
     random.shuffle(old)  # type: ignore[attr-defined]
     random.shuffle(new)  # type: ignore[attr-defined]
-    assert [(_key(old[i])[0], _key(new[j])[0]) for i, j in pair_up(old, new)] == [
+    assert [(_key(old[i])[0], _key(new[j])[0]) for i, j in match_points(old, new)] == [
         (one[0], other[0]) for one, other in expected
     ]
 
@@ -81,20 +81,20 @@ def test_a_matching_does_not_depend_on_the_order_of_the_lists(old: list[Spot], n
 @given(st.lists(st.integers(1, 200), unique=True, max_size=8))
 def test_points_that_did_not_move_match_themselves(places: list[int]) -> None:
     points = [spot(place) for place in places]
-    assert all(i == j for i, j in pair_up(points, points))
-    assert len(pair_up(points, points)) == len(points)
+    assert all(i == j for i, j in match_points(points, points))
+    assert len(match_points(points, points)) == len(points)
 
 
 def test_a_point_that_moved_by_five_measured_commits_is_the_same() -> None:
-    assert pair_up([spot(10)], [spot(10 + REACH)]) == [(0, 0)]
+    assert match_points([spot(10)], [spot(10 + REACH)]) == [(0, 0)]
 
 
 def test_a_point_that_moved_by_six_is_another_one() -> None:
-    assert pair_up([spot(10)], [spot(11 + REACH)]) == []
+    assert match_points([spot(10)], [spot(11 + REACH)]) == []
 
 
 def test_the_interval_of_location_widens_the_reach() -> None:
-    assert pair_up([spot(10)], [spot(18, interval=8)]) == [(0, 0)]
+    assert match_points([spot(10)], [spot(18, interval=8)]) == [(0, 0)]
 
 
 def test_unmeasured_commits_do_not_count_as_distance() -> None:
@@ -103,28 +103,28 @@ def test_unmeasured_commits_do_not_count_as_distance() -> None:
     new = ruler.spot(SuspectRange("main", 30, 90), 1)
     assert old is not None
     assert new is not None
-    assert pair_up([old], [new]) == [(0, 0)]
+    assert match_points([old], [new]) == [(0, 0)]
 
 
 def test_suspect_ranges_that_overlap_match_at_any_distance() -> None:
-    assert pair_up([spot(50, previous=3)], [spot(10)]) == [(0, 0)]
+    assert match_points([spot(50, previous=3)], [spot(10)]) == [(0, 0)]
 
 
 def test_a_point_does_not_move_past_another() -> None:
-    assert pair_up([spot(10)], [spot(12, movement=-1), spot(14)]) == []
+    assert match_points([spot(10)], [spot(12, movement=-1), spot(14)]) == []
 
 
 def test_a_point_does_not_take_the_place_that_another_one_holds() -> None:
-    assert pair_up([spot(10), spot(14)], [spot(14), spot(18)]) == [(1, 0)]
+    assert match_points([spot(10), spot(14)], [spot(14), spot(18)]) == [(1, 0)]
 
 
 def test_movements_in_opposite_ways_never_match() -> None:
-    assert pair_up([spot(10)], [spot(10, movement=-1)]) == []
+    assert match_points([spot(10)], [spot(10, movement=-1)]) == []
 
 
 def test_of_two_equal_matchings_the_earliest_points_go_together() -> None:
-    assert pair_up([spot(12)], [spot(9), spot(15)]) == [(0, 0)]
-    assert pair_up([spot(12, previous=2)], [spot(11, previous=9), spot(13, previous=11)]) == [(0, 0)]
+    assert match_points([spot(12)], [spot(9), spot(15)]) == [(0, 0)]
+    assert match_points([spot(12, previous=2)], [spot(11, previous=9), spot(13, previous=11)]) == [(0, 0)]
 
 
 def test_a_place_that_left_the_line_has_no_spot() -> None:

@@ -9,7 +9,8 @@ import pytest
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.alert import AlertDirection
 from knickpoint.model.regression import Direction, Sighting, Status
-from knickpoint.watch.detection.sightings import refusal, sightings_of
+from knickpoint.watch.detection.filters import refusal
+from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.triage.decisions import Targets, decide
 

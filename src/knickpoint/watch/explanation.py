@@ -19,8 +19,9 @@ from knickpoint.model.regression import ChangePoint, Sighting
 from knickpoint.model.step import Candidate, Detection
 from knickpoint.store import Store
 from knickpoint.watch.alert_validation import reason_against
-from knickpoint.watch.detection.alert_window import known_columns, spans_of, within
-from knickpoint.watch.detection.sightings import refusal, sightings_of
+from knickpoint.watch.detection.alert_window import blank_before_window, known_columns, window_columns
+from knickpoint.watch.detection.filters import refusal
+from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.identity.point_matching import REACH
 from knickpoint.watch.lines import Lines
 
@@ -142,8 +143,8 @@ class _Subject:
             return AlertExplanation(alert, line.name, reason)
         frame = self.store.frames.read(line, [self.trace.id])
         known = known_columns(self.store, alert, line, [self.trace.id], first=frame.first)
-        spans = spans_of(~np.isnan(frame.values), alert.window, [known.get(self.trace.id, ())])
-        values = np.asarray(within(frame.values, spans)[0], dtype=np.float64)
+        window = window_columns(~np.isnan(frame.values), alert.window, [known.get(self.trace.id, ())])
+        values = np.asarray(blank_before_window(frame.values, window)[0], dtype=np.float64)
         detection = explain(values, method=alert.method, **alert.parameters)
         measured = np.flatnonzero(~np.isnan(frame.values[0]))
         at = None if self.at is None else line.positions.get(self.at, -1)
@@ -160,7 +161,7 @@ class _Subject:
             "",
             detection,
             tuple(candidates),
-            self._steps(alert, frame, detection, measured, at, reported=int(spans.reported[0])),
+            self._steps(alert, frame, detection, measured, at, reported=int(window.reported[0])),
             len(detection.candidates) - len(candidates),
         )
 

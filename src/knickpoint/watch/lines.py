@@ -1,7 +1,8 @@
-"""Know the lines of a repository while alerts run: which line a commit belongs to, and where it stands."""
+"""Look up the lines of a repository: which line a commit belongs to, and its position there."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 from knickpoint.model.commit import Line, Repository
@@ -12,7 +13,7 @@ __all__ = ["Lines"]
 
 
 class Lines:
-    """Hold the lines of ``repository`` as they were when they were first asked for."""
+    """Read each line of ``repository`` once, when it is first needed, and keep it as it was then."""
 
     def __init__(self, store: Store, repository: Repository) -> None:
         self._store = store
@@ -21,7 +22,7 @@ class Lines:
 
     @cached_property
     def default(self) -> Line:
-        """The line that is meant when none is named."""
+        """The default line of the repository."""
         return self._store.commits.line(self.repository)
 
     @cached_property
@@ -29,17 +30,17 @@ class Lines:
         return frozenset(self._store.commits.lines(self.repository))
 
     def line(self, name: str) -> Line:
-        """Return the line ``name``; a line that is no more, and "", stand for the default one."""
+        """Return the line ``name``; a line that no longer exists, and "", stand for the default one."""
         if name not in self._names:
             return self.default
         if name not in self._lines:
             self._lines[name] = self._store.commits.line(self.repository, name)
         return self._lines[name]
 
-    def own(self, line: Line, position: int) -> Line:
+    def owner(self, line: Line, position: int) -> Line:
         """Return the line that the commit at ``position`` of ``line`` belongs to.
 
-        A branch shares what is up to its merge base with its base line: a change there is one of the base.
+        A branch shares the commits up to its merge base with its base line: a change there belongs to the base.
         """
         while line.base and position <= line.merge_base:
             base = self.line(line.base)
@@ -48,7 +49,7 @@ class Lines:
             line = base
         return line
 
-    def current(self, place: SuspectRange) -> SuspectRange:
-        """Return ``place`` on a line that there is."""
-        line = self.line(place.line)
-        return place if line.name == place.line else SuspectRange(line.name, place.previous, place.slot)
+    def current(self, suspect_range: SuspectRange) -> SuspectRange:
+        """Return ``suspect_range`` on a line that exists."""
+        line = self.line(suspect_range.line)
+        return suspect_range if line.name == suspect_range.line else replace(suspect_range, line=line.name)

@@ -148,7 +148,7 @@ def _notices(instance: Instance) -> Iterator[Row]:
 
 
 def _alerts(instance: Instance) -> Iterator[Row]:
-    from knickpoint.watch.alert_config.applied_alerts import health_of_alerts
+    from knickpoint.watch.alert_config.alert_health import health_of_alerts
 
     for health in health_of_alerts(instance.store, instance.alerts):
         about = f"alert {health.name}"

@@ -12,7 +12,7 @@ from knickpoint.cli.program import FAILED
 from knickpoint.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from knickpoint.watch.alert_run.run import RunSummary
+    from knickpoint.watch.alert_run.run_summary import RunSummary
 
 __all__ = ["command", "summary_lines"]
 

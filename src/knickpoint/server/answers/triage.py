@@ -19,7 +19,7 @@ from knickpoint.server.schemas.triage import (
 )
 from knickpoint.store import Store
 from knickpoint.watch.triage import decisions
-from knickpoint.watch.triage.decisions import Targets, Triaged
+from knickpoint.watch.triage.decisions import Targets, TriageResult
 
 __all__ = ["decide", "list_decisions", "merge", "split", "undo"]
 
@@ -114,7 +114,7 @@ def _targets(store: Store, request: TargetsRequest) -> Targets:
 
 
 def _apply(
-    store: Store, wanted: ListFilter, read: Callable[[], Targets], decide: Callable[[Targets], Triaged]
+    store: Store, wanted: ListFilter, read: Callable[[], Targets], decide: Callable[[Targets], TriageResult]
 ) -> TriageAnswer:
     """Decide in one transaction, and answer how the list ``wanted`` changed.
 
@@ -126,11 +126,11 @@ def _apply(
         before = store.findings.regressions_of(targets.points)
         done = decide(targets)
         points = [decision.change_point_id for decision in done.decisions]
-        concerned = {*before, *targets.regressions, *store.findings.regressions_of(points), *done.regrouped.ids} - {0}
+        concerned = {*before, *targets.regressions, *store.findings.regressions_of(points), *done.regressions.ids} - {0}
     return _answer(store, wanted, done, concerned)
 
 
-def _answer(store: Store, wanted: ListFilter, done: Triaged, concerned: Iterable[int]) -> TriageAnswer:
+def _answer(store: Store, wanted: ListFilter, done: TriageResult, concerned: Iterable[int]) -> TriageAnswer:
     ids = [decision.id for decision in done.decisions]
     groups = list_groups(store, wanted, set(concerned))
     tally = count_groups(store, wanted)

@@ -29,6 +29,7 @@ __all__ = [
     "names_of",
     "sighting_of",
     "step_values",
+    "stored_step",
     "text_of_names",
 ]
 
@@ -115,6 +116,11 @@ def step_values(sighting: Sighting) -> dict[str, Any]:
         "condition": sighting.condition.value,
         **_number_values(sighting.numbers),
     }
+
+
+def stored_step(sighting: Sighting) -> tuple[object, ...]:
+    """Return the values that are stored of ``sighting``: those of two are equal when nothing is to be written."""
+    return tuple(step_values(sighting).values())
 
 
 def sighting_of(row: Values) -> Sighting:

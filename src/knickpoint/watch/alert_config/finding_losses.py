@@ -1,19 +1,24 @@
-"""Say which findings go when alerts change or are no more, before anything is written."""
+"""Count the findings that go when alerts change or are removed, before anything is written."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.query import parse_query
 from knickpoint.model.regression import Transition
 from knickpoint.store import Store
-from knickpoint.watch.alert_run.alert_job import Job, whole_groups
-from knickpoint.watch.alert_run.comparison import compare, leave, looked
-from knickpoint.watch.alert_run.persistence import Fresh, changes_of
+from knickpoint.watch.alert_run.alert_job import plan_jobs
+from knickpoint.watch.alert_run.comparison import (
+    AlertComparison,
+    TraceComparison,
+    compare_alert,
+    compare_retired,
+    compare_unwatched,
+)
+from knickpoint.watch.alert_run.persistence import by_trace, point_updates
 from knickpoint.watch.alert_validation import reason_against
 from knickpoint.watch.lines import Lines
 from knickpoint.work import Serial
@@ -21,73 +26,74 @@ from knickpoint.work import Serial
 __all__ = ["Losses", "losses_of"]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Losses:
     """What becomes of the live findings of one alert.
 
     ``gone`` counts those that go, and ``decided`` those of them that have a status or a ticket. ``staying`` counts
-    those that the alert sees no more and that stay because another alert sees them.
+    those that the alert no longer finds and that stay because another alert finds them.
     """
 
     gone: int = 0
     decided: int = 0
     staying: int = 0
 
+    def __add__(self, other: Losses) -> Losses:
+        """Return the losses of both."""
+        return Losses(self.gone + other.gone, self.decided + other.decided, self.staying + other.staying)
+
 
 def losses_of(store: Store, alerts: Sequence[Alert], names: Collection[str]) -> dict[str, Losses]:
     """Return, for each of ``names``, which of its findings go when ``alerts`` are the ones in force and have run.
 
-    An alert that is not among ``alerts`` sees nothing any more. One that is judges the traces in which it saw something
-    anew, by its settings there; one that cannot run keeps what it saw. Nothing is written. Change points of a
-    trace that more than one alert saw count for each of them.
+    A removed alert finds nothing any more. An alert among ``alerts`` detects anew in the traces in which it found
+    something, with its settings there; one that cannot run keeps its findings. Nothing is written. A change point
+    that more than one alert found counts for each of them.
     """
-    found = {name: Losses() for name in names}
+    found = dict.fromkeys(names, Losses())
     wanted = {alert.name: alert for alert in alerts}
     repositories = [repository.name for repository in store.commits.repositories()]
+    able = [name for name in sorted(found) if name not in wanted or not reason_against(wanted[name], repositories)]
     for repository in store.commits.repositories():
         lines = Lines(store, repository)
-        fresh: dict[int, Fresh] = {}
-        for name in sorted(found):
-            alert = wanted.get(name)
-            if alert is None or not reason_against(alert, repositories):
-                _look(store, name, alert, lines, fresh)
-        _count(store, lines, fresh, found)
+        comparisons = [each for name in able for each in _comparisons(store, name, wanted.get(name), lines)]
+        for name, losses in _losses(store, comparisons, lines, frozenset(found)):
+            found[name] += losses
     return found
 
 
-def _look(store: Store, name: str, alert: Alert | None, lines: Lines, fresh: dict[int, Fresh]) -> None:
-    """Put into ``fresh`` what the alert sees now in the traces in which it saw something; other traces are left out.
-
-    ``alert`` is None where it was removed: then it sees nothing.
-    """
-    seen = np.array(store.findings.sightings.traces(name, lines.repository), dtype=np.int64)
-    job = Job(alert or Alert(name), lines.default, np.empty(0, dtype=np.int64), complete=False)
-    if alert is not None and alert.repository in {"", lines.repository.name}:
-        with job.guarded():
-            job.line = store.commits.line(lines.repository, alert.line)
-            job.ids = store.traces.select(lines.repository, parse_query(alert.query))
-            job.due = whole_groups(store, alert, job.ids, np.intersect1d(seen, job.ids))
-            concerned = set(seen.tolist())
-            for block in looked(store, job, lines, Serial()):
-                compare(store, job, [look for look in block if look.trace.id in concerned], lines, fresh)
-    if not job.failure:
-        leave(store, job, np.setdiff1d(seen, job.ids), lines, fresh)
+def _comparisons(store: Store, name: str, alert: Alert | None, lines: Lines) -> Sequence[TraceComparison]:
+    """Return what the alert finds now in the traces in which it found something; None is a removed alert."""
+    if alert is None or alert.repository not in {"", lines.repository.name}:
+        return compare_retired(store, name, lines).changed
+    known = np.array(store.findings.sightings.traces(name, lines.repository), dtype=np.int64)
+    concerned = frozenset(known.tolist())
+    found: list[TraceComparison] = []
+    for job in plan_jobs(store, [alert], lines, traces=known):
+        compared = AlertComparison.joined(list(compare_alert(store, job, lines, Serial(), among=concerned)))
+        found += compared.changed
+        if not (job.failure or compared.failure):
+            found += compare_unwatched(store, job, lines).changed
+    return found
 
 
-def _count(store: Store, lines: Lines, fresh: dict[int, Fresh], found: dict[str, Losses]) -> None:
-    known = store.findings.known(fresh.keys())
-    seen = store.findings.sightings.of_traces(fresh.keys())
-    points = store.findings.of_traces(fresh.keys())
-    for key, entry in fresh.items():
-        after = {
-            change.id: {sighting.alert for sighting in change.sightings}
-            for change in changes_of(entry, known.get(key, []), seen.get(key, []), lines)
-            if change.transition is not Transition.NEW
+def _losses(
+    store: Store, comparisons: Sequence[TraceComparison], lines: Lines, names: Collection[str]
+) -> Iterator[tuple[str, Losses]]:
+    """Yield the name of an alert for each change point that it no longer finds, with what becomes of the point."""
+    compared = by_trace(comparisons)
+    known = store.findings.known(compared.keys())
+    stored = store.findings.sightings.of_traces(compared.keys())
+    points = store.findings.of_traces(compared.keys())
+    for trace, several in compared.items():
+        updates = point_updates(several, known.get(trace, []), stored.get(trace, []), lines)
+        after: Mapping[int, set[str]] = {
+            update.id: {sighting.alert for sighting in update.sightings}
+            for update in updates
+            if update.transition is not Transition.NEW
         }
-        for point in points.get(key, []):
+        for point in points.get(trace, []):
             remaining = after.get(point.id, set())
-            for name in set(point.alerts) & set(found) - remaining:
-                losses = found[name]
-                losses.gone += not remaining
-                losses.decided += not remaining and point.processed
-                losses.staying += bool(remaining)
+            gone = not remaining
+            for name in (set(point.alerts) & set(names)) - remaining:
+                yield name, Losses(gone=int(gone), decided=int(gone and point.processed), staying=int(not gone))

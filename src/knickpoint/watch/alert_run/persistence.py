@@ -1,127 +1,172 @@
-"""Write what alerts saw now beside what is known: the change points that are new, moved, gone or back."""
+"""Write what became of change points: the comparisons of all alerts become new, moved, gone and returned points."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.frame import Trace
 from knickpoint.model.regression import KnownPoint, PointUpdate, Sighting, Transition
 from knickpoint.store import Store
-from knickpoint.store.findings.rows import step_values
+from knickpoint.store.findings.rows import stored_step
+from knickpoint.watch.alert_run.comparison import TraceComparison
 from knickpoint.watch.identity.point_matching import Ruler
 from knickpoint.watch.identity.reconciliation import reconcile
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.regressions.membership import Moves
+from knickpoint.watch.regressions.membership import MovedPoints
 
-__all__ = ["Fresh", "Settled", "changes_of", "settle"]
-
-
-@dataclass(frozen=True, slots=True)
-class Fresh:
-    """What alerts saw of one trace now, where that differs from what they saw before.
-
-    ``sightings`` has every alert that saw something else, by name. ``measured`` is line → positions at
-    which the trace has a value.
-    """
-
-    trace: Trace
-    sightings: dict[str, tuple[Sighting, ...]] = field(default_factory=dict)
-    measured: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+__all__ = ["PersistedChanges", "by_trace", "persist_changes", "point_updates"]
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """How many change points met which fate, how many recovered, and which were written.
+class PersistedChanges:
+    """What was written: how many change points met which fate, how many recovered, and the ids of all of them.
 
-    ``moves`` are the points that came, moved, went or came back.
+    ``moved`` are the points that are new, moved, gone or back.
     """
 
-    counts: Mapping[Transition, int]
-    recovered: int
-    ids: tuple[int, ...]
-    moves: Moves = field(default_factory=Moves)
+    counts: Mapping[Transition, int] = field(default_factory=dict)
+    recovered: int = 0
+    point_ids: frozenset[int] = frozenset()
+    moved: MovedPoints = field(default_factory=MovedPoints)
+
+    def __add__(self, other: PersistedChanges) -> PersistedChanges:
+        """Return what two writes came to."""
+        return PersistedChanges(
+            Counter(self.counts) + Counter(other.counts),
+            self.recovered + other.recovered,
+            self.point_ids | other.point_ids,
+            self.moved | other.moved,
+        )
 
 
-def _by_line(
-    fresh: Fresh, known: Sequence[KnownPoint], seen: Sequence[Sighting], lines: Lines
-) -> dict[str, tuple[list[KnownPoint], list[Sighting]]]:
-    """Sort the known points and everything that the alerts see of a trace by line."""
-    found: dict[str, tuple[list[KnownPoint], list[Sighting]]] = defaultdict(lambda: ([], []))
+def by_trace(comparisons: Iterable[TraceComparison]) -> dict[int, list[TraceComparison]]:
+    """Return the comparisons of each trace, in their order."""
+    found: dict[int, list[TraceComparison]] = defaultdict(list)
+    for comparison in comparisons:
+        found[comparison.trace.id].append(comparison)
+    return found
+
+
+def persist_changes(store: Store, comparisons: Sequence[TraceComparison], lines: Lines) -> PersistedChanges:
+    """Reconcile the traces of ``comparisons`` and write their change points, in one transaction.
+
+    What is known is read inside the transaction, so that decisions made in the meantime count.
+    """
+    found = by_trace(comparisons)
+    if not found:
+        return PersistedChanges()
+    with store.transaction():
+        known = store.findings.known(found.keys())
+        stored = store.findings.sightings.of_traces(found.keys())
+
+        # Decide what became of each point; leave out those of which everything is stored already.
+        updates: list[PointUpdate] = []
+        for key in sorted(found):
+            decided = point_updates(found[key], known.get(key, []), stored.get(key, []), lines)
+            updates += _unwritten(decided, found[key], stored.get(key, []))
+
+        # Write the rest.
+        traces = {key: several[0].trace for key, several in found.items()}
+        ids = store.findings.apply(lines.repository, updates, traces)
+    return PersistedChanges(
+        Counter(update.transition for update in updates),
+        sum(update.recovered for update in updates),
+        frozenset(ids),
+        _moved(ids, updates, known),
+    )
+
+
+def point_updates(
+    comparisons: Sequence[TraceComparison], known: Sequence[KnownPoint], stored: Sequence[Sighting], lines: Lines
+) -> list[PointUpdate]:
+    """Return what becomes of the points of one trace, by line.
+
+    ``comparisons`` are those of the trace, ``known`` its points, and ``stored`` the sightings of all alerts so far.
+    """
+    points, sightings = _known_by_line(known, lines), _sightings_by_line(comparisons, stored, lines)
+    measured = _measured_by_line(comparisons, lines)
+    longest = max(measured.values(), key=len, default=np.empty(0, dtype=np.int64))
+    updates: list[PointUpdate] = []
+    for name in sorted({*points, *sightings}):
+        ruler = Ruler(lines.line(name).positions, measured.get(name, longest))
+        updates += reconcile(points.get(name, []), sightings.get(name, []), ruler)
+    return updates
+
+
+def _known_by_line(known: Iterable[KnownPoint], lines: Lines) -> dict[str, list[KnownPoint]]:
+    """Return the known points of each line that exists; a place on another line is no anchor."""
+    found: dict[str, list[KnownPoint]] = defaultdict(list)
     for point in known:
-        place = lines.current(point.suspect_range)
+        current = lines.current(point.suspect_range)
         anchor = lines.current(point.anchor) if point.anchor else None
-        if anchor and anchor.line != place.line:
+        if anchor and anchor.line != current.line:
             anchor = None
-        found[place.line][0].append(replace(point, suspect_range=place, anchor=anchor))
-    kept = [sighting for sighting in seen if sighting.alert not in fresh.sightings]
-    for sighting in [*kept, *(one for several in fresh.sightings.values() for one in several)]:
-        place = lines.current(sighting.suspect_range)
-        found[place.line][1].append(
-            sighting if place is sighting.suspect_range else replace(sighting, suspect_range=place)
+        found[current.line].append(replace(point, suspect_range=current, anchor=anchor))
+    return found
+
+
+def _sightings_by_line(
+    comparisons: Sequence[TraceComparison], stored: Iterable[Sighting], lines: Lines
+) -> dict[str, list[Sighting]]:
+    """Return what all alerts find, by line: ``stored`` counts for the alerts that did not compare."""
+    compared = {comparison.alert for comparison in comparisons}
+    sightings = [sighting for sighting in stored if sighting.alert not in compared]
+    sightings += [sighting for comparison in comparisons for sighting in comparison.sightings]
+    found: dict[str, list[Sighting]] = defaultdict(list)
+    for sighting in sightings:
+        current = lines.current(sighting.suspect_range)
+        found[current.line].append(
+            sighting if current is sighting.suspect_range else replace(sighting, suspect_range=current)
         )
     return found
 
 
-def changes_of(fresh: Fresh, known: Sequence[KnownPoint], seen: Sequence[Sighting], lines: Lines) -> list[PointUpdate]:
-    """Return what becomes of the points of one trace, given its ``known`` ones and what alerts saw of it before."""
-    changes: list[PointUpdate] = []
-    for name, (points, sightings) in sorted(_by_line(fresh, known, seen, lines).items()):
-        measured = fresh.measured.get(name)
-        if measured is None:
-            measured = max(fresh.measured.values(), key=len, default=np.empty(0, dtype=np.int64))
-        changes += reconcile(points, sightings, Ruler(lines.line(name).positions, measured))
-    return changes
+def _measured_by_line(comparisons: Iterable[TraceComparison], lines: Lines) -> dict[str, NDArray[np.int64]]:
+    """Return where the trace has values: on the lines of the alerts, and on the lines that these share a beginning with."""
+    found: dict[str, NDArray[np.int64]] = {}
+    for comparison in comparisons:
+        line, measured = comparison.line, comparison.measured
+        found[line.name] = measured
+        while line.base:
+            base = lines.line(line.base)
+            if base.name == line.name:
+                break
+            found.setdefault(base.name, measured[measured <= line.merge_base])
+            line = base
+    return found
 
 
-def _busy(changes: Sequence[PointUpdate], fresh: Fresh, seen: Sequence[Sighting]) -> list[PointUpdate]:
-    """Leave out points that stand as they stood before, to the last number: there is nothing to write.
+def _unwritten(
+    updates: Sequence[PointUpdate], comparisons: Sequence[TraceComparison], stored: Sequence[Sighting]
+) -> list[PointUpdate]:
+    """Return the updates that change what is stored, to the last number.
 
-    Where several alerts see a trace, any of its points may have lost the sighting of one of them: then all stay.
+    Where several alerts find points in a trace, any of them may have lost the sighting of one alert: then all stay.
     """
-    alerts = {sighting.alert for sighting in seen} | set(fresh.sightings)
+    alerts = {sighting.alert for sighting in stored} | {comparison.alert for comparison in comparisons}
     if len(alerts) > 1:
-        return list(changes)
-    stored = {tuple(step_values(sighting).items()) for sighting in seen}
+        return list(updates)
+    steps = {stored_step(sighting) for sighting in stored}
     return [
-        change
-        for change in changes
-        if change.transition is not Transition.UNCHANGED
-        or change.carried
-        or change.recovered
-        or any(tuple(step_values(sighting).items()) not in stored for sighting in change.sightings)
+        update
+        for update in updates
+        if update.transition is not Transition.UNCHANGED
+        or update.carried
+        or update.recovered
+        or any(stored_step(sighting) not in steps for sighting in update.sightings)
     ]
 
 
-def settle(store: Store, fresh: Mapping[int, Fresh], lines: Lines) -> Settled:
-    """Reconcile the traces of ``fresh``, by id, and write the change points, in one transaction.
-
-    What is known is read inside the transaction, so that decisions made in the meantime count.
-    """
-    with store.transaction():
-        known = store.findings.known(fresh.keys())
-        seen = store.findings.sightings.of_traces(fresh.keys())
-        changes = [
-            change
-            for key in sorted(fresh)
-            for change in _busy(
-                changes_of(fresh[key], known.get(key, []), seen.get(key, []), lines), fresh[key], seen.get(key, [])
-            )
-        ]
-        traces = {key: one.trace for key, one in fresh.items()}
-        ids = store.findings.apply(lines.repository, changes, traces)
-    counts = Counter(change.transition for change in changes)
+def _moved(
+    ids: Sequence[int], updates: Sequence[PointUpdate], known: Mapping[int, Sequence[KnownPoint]]
+) -> MovedPoints:
+    """Return the points that came, moved or went, with the suspect ranges before and after."""
     before = {point.id: point.suspect_range for points in known.values() for point in points}
-    other = [change for change in changes if change.transition is not Transition.UNCHANGED]
-    places = {before[change.id] for change in other if change.id} | {
-        change.sightings[0].suspect_range for change in other if change.sightings
-    }
-    moved = frozenset(
-        key for key, change in zip(ids, changes, strict=True) if change.transition is not Transition.UNCHANGED
-    )
-    moves = Moves(moved, frozenset(places))
-    return Settled(counts, sum(change.recovered for change in changes), tuple(ids), moves)
+    pairs = [(key, each) for key, each in zip(ids, updates, strict=True) if each.transition is not Transition.UNCHANGED]
+    ranges = {before[update.id] for _, update in pairs if update.id}
+    ranges |= {update.sightings[0].suspect_range for _, update in pairs if update.sightings}
+    return MovedPoints(frozenset(key for key, _ in pairs), frozenset(ranges))

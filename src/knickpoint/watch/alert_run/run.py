@@ -1,8 +1,18 @@
-"""Run alerts: look at the traces they watch, and write what is new, moved, gone or recovered."""
+"""Run alerts: find what is new, moved, gone or recovered in the traces that they watch, and write it.
+
+A run goes through five stages, one module each:
+
+1. ``alert_job`` plans: which alert detects on which line, in which traces.
+2. :mod:`knickpoint.watch.detection` reads frames and finds sightings.
+3. ``comparison`` keeps the traces in which an alert finds something else than at its last run.
+4. ``persistence`` writes what became of the change points, by the rule of :mod:`knickpoint.watch.identity`.
+5. :mod:`knickpoint.watch.regressions` groups the change points into regressions.
+"""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -13,126 +23,31 @@ from numpy.typing import NDArray
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
-from knickpoint.model.regression import SuspectRange, Transition
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, FindingsChanged
-from knickpoint.store.findings.alerts import AlertRun
-from knickpoint.watch.alert_run.alert_job import Job, plan
-from knickpoint.watch.alert_run.comparison import compare, look_again, looked, retire, take_back
-from knickpoint.watch.alert_run.persistence import Fresh, Settled, settle
+from knickpoint.watch.alert_run.alert_job import AlertJob, plan_jobs, unable_job
+from knickpoint.watch.alert_run.comparison import AlertComparison, TraceComparison, compare_alert, compare_retired
+from knickpoint.watch.alert_run.persistence import PersistedChanges, persist_changes
+from knickpoint.watch.alert_run.redetection import detect_again
+from knickpoint.watch.alert_run.run_summary import JobResult, RunSummary
 from knickpoint.watch.alert_validation import reason_against
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.regressions.membership import Moves, Regrouped, regroup
+from knickpoint.watch.regressions.membership import RegressionChanges, regroup
 from knickpoint.watch.triage.tickets import match_tickets
 from knickpoint.work import Runner, Serial
 
-__all__ = ["Progress", "RunSummary", "default_alert", "run_alerts"]
+__all__ = ["Progress", "default_alert", "run_alerts"]
 
-"""Kind of the event that a run publishes when it changed something."""
-
-"""Ids that an event names; more are read from the store."""
-
-_FLUSH: Final = 10_000
-"""Traces with something new after which a run of one alert writes what it has."""
+_BATCH: Final = 10_000
+"""Traces with changes after which a run of one alert writes what it has."""
 
 Progress = Callable[[int, int], None]
-"""Called with the number of traces looked at so far, and of all."""
+"""Called with the number of traces done so far, and of all."""
 
 
 def default_alert() -> Alert:
-    """Return the alert of an instance that has none of its own: every trace, both directions."""
+    """Return the alert of an instance that configures none: every trace, both directions."""
     return Alert("default")
-
-
-@dataclass(frozen=True, slots=True)
-class RunSummary:
-    """What a run did.
-
-    ``new``, ``moved``, ``gone``, ``returned`` and ``recovered`` count change points; ``traces`` those looked
-    at, once for each alert, and ``judged`` those of them that had changed since the alert's last look.
-    ``new_regressions`` and ``changed_regressions`` are ids of those that are work; ``history_regressions`` counts the
-    new ones that are history. ``failures`` says which alerts could not run, and why.
-    """
-
-    alerts: tuple[AlertRun, ...] = ()
-    traces: int = 0
-    judged: int = 0
-    new: int = 0
-    moved: int = 0
-    gone: int = 0
-    returned: int = 0
-    recovered: int = 0
-    failures: Mapping[str, str] = field(default_factory=dict)
-    new_regressions: tuple[int, ...] = ()
-    changed_regressions: tuple[int, ...] = ()
-    history_regressions: int = 0
-
-    @property
-    def nothing_new(self) -> bool:
-        """Whether everything was known already."""
-        found = self.new_regressions or self.history_regressions
-        return not (self.new or self.moved or self.gone or self.returned or self.recovered or found)
-
-
-@dataclass(slots=True)
-class _Tally:
-    """What the writes of a run came to; ``before`` is the newest run that had been recorded when it began.
-
-    ``doubtful`` are traces that another run may have judged in the meantime; ``others`` the points that are not as
-    they were, and ``places`` where these were and are.
-    """
-
-    before: int = 0
-    new: int = 0
-    moved: int = 0
-    gone: int = 0
-    returned: int = 0
-    recovered: int = 0
-    touched: set[int] = field(default_factory=set)
-    doubtful: set[int] = field(default_factory=set)
-    others: set[int] = field(default_factory=set)
-    places: set[SuspectRange] = field(default_factory=set)
-
-    def settle(self, store: Store, jobs: Sequence[Job], fresh: dict[int, Fresh], lines: Lines) -> None:
-        """Write ``fresh`` and empty it.
-
-        Where another run ended since this one began, it may have seen newer values: then the traces are looked
-        at again, inside of the transaction, so that the older view does not take back the newer one.
-        """
-        if not fresh:
-            return
-        with store.transaction():
-            settled = Settled({}, 0, ())
-            if store.findings.alerts.last() != self.before:
-                lines = Lines(store, lines.repository)
-                self.doubtful.update(fresh)
-                again = look_again(store, jobs, fresh, lines)
-                fresh.clear()
-                fresh.update(again)
-            if fresh:
-                settled = settle(store, fresh, lines)
-        self.new += settled.counts.get(Transition.NEW, 0)
-        self.moved += settled.counts.get(Transition.MOVED, 0)
-        self.gone += settled.counts.get(Transition.GONE, 0)
-        self.returned += settled.counts.get(Transition.BACK, 0)
-        self.recovered += settled.recovered
-        self.touched.update(settled.ids)
-        self.others.update(settled.moves.ids)
-        self.places.update(settled.moves.places)
-        fresh.clear()
-
-
-def _chosen(alerts: Sequence[Alert], names: Collection[str]) -> list[Alert]:
-    known = [alert.name for alert in alerts]
-    if len(set(known)) != len(known):
-        twice = sorted({name for name in known if known.count(name) > 1})
-        raise InputError(f"two alerts are called {twice[0]!r}", remedy="Give every alert a name of its own.")
-    missing = sorted(set(names) - set(known))
-    if missing:
-        raise InputError(
-            f"there is no alert {missing[0]!r}", remedy=f"The alerts are: {', '.join(sorted(known)) or 'none'}."
-        )
-    return sorted((alert for alert in alerts if not names or alert.name in names), key=lambda alert: alert.name)
 
 
 def run_alerts(
@@ -148,169 +63,318 @@ def run_alerts(
 ) -> RunSummary:
     """Run ``alerts``, or those called ``names``, and write what they find.
 
-    ``alerts`` are all that there are: what others saw before is taken back, unless ``names`` or ``traces``
-    restrict the run. Without ``traces`` every trace of each alert is looked at, and judged if anything of it
-    changed since the alert's last look, or in any case with ``afresh``; with ``traces`` (the ids of an event) only
-    those are judged, and, for an alert that counts traces, the groups they belong to. Running twice over the same
-    data finds nothing new. What changed is announced by one :class:`FindingsChanged` event a repository, in the transaction of
-    the change.
+    ``alerts`` are all that there are: the findings of others are taken back, unless ``names`` or ``traces``
+    restrict the run. Without ``traces`` a run is about every trace of each alert, and detects where anything changed
+    since the alert's last run, or everywhere with ``afresh``; with ``traces`` (the ids of an event) it detects only in
+    those and, for an alert that counts traces, in the groups they belong to. Running twice over the same
+    data finds nothing new. One :class:`~knickpoint.store.events.payloads.FindingsChanged` event a repository announces
+    what changed, in the transaction of the change.
 
     The first run over a repository sets its history boundary at the newest commits with results; with
     ``as_work`` nothing of it becomes history. What is history is never announced as new.
 
-    An alert that cannot run is told in ``failures`` of the answer, keeps what it saw before, and stops no other.
+    An alert that cannot run appears in ``failures`` of the answer, keeps its findings, and stops no other.
 
     Raises:
         InputError: two alerts of one name, or no alert of a name.
         StoreError: the store cannot be read or written.
     """
     chosen = _chosen(alerts, names)
-    touched = None if traces is None else np.unique(np.asarray(traces, dtype=np.int64))
+    whole = traces is None and not names
+    request = _Request(
+        alerts=chosen,
+        in_force=frozenset(alert.name for alert in alerts) if whole else None,
+        traces=None if traces is None else np.unique(np.asarray(traces, dtype=np.int64)),
+        afresh=afresh,
+        as_work=as_work,
+    )
     known = [Lines(store, repository) for repository in store.commits.repositories()]
-    # Results that arrive from here on are newer than what the first run over a repository finds.
-    unbounded = {own.repository.id: _newest_measured(store, own.repository) for own in known}
-    repositories = [lines.repository.name for lines in known]
-    failures = {alert.name: reason for alert in chosen if (reason := reason_against(alert, repositories))}
-    plans: list[tuple[Lines, list[Job]]] = []
-    for lines in known:
-        jobs = list(plan(store, [alert for alert in chosen if alert.name not in failures], touched, lines))
-        for job in jobs:
-            if not job.failure:
-                with job.guarded():
-                    job.choose(store, lines, afresh=afresh)
-        jobs += [_unable(alert, failures[alert.name], lines) for alert in chosen if alert.name in failures]
-        plans.append((lines, jobs))
-    steps = _Steps(sum(len(job.ids) for _, jobs in plans for job in jobs), progress)
-    summary = RunSummary(failures=failures)
-    for lines, jobs in plans:
-        tally = _Tally(store.findings.alerts.last())
-        fresh: dict[int, Fresh] = {}
-        for job in jobs:
-            begun = time.perf_counter()
-            steps.took(len(job.ids) - len(job.due))
-            with job.guarded():
-                for block in looked(store, job, lines, runner or Serial()):
-                    compare(store, job, block, lines, fresh)
-                    steps.took(len(block))
-                    if len(jobs) == 1 and len(fresh) >= _FLUSH:
-                        tally.settle(store, jobs, fresh, lines)
-                if job.complete and not job.failure:
-                    take_back(store, job, lines, fresh)
-            job.seconds += time.perf_counter() - begun
-        if touched is None and not names:
-            retire(store, {alert.name for alert in alerts}, lines, fresh)
-        first = _First(unbounded[lines.repository.id], as_work) if _looked(jobs) else None
-        summary = _finished(store, lines, jobs, fresh, tally=tally, summary=summary, first=first)
-    return summary
-
-
-def _newest_measured(store: Store, repository: Repository) -> frozenset[int]:
-    """Return the newest commits with results where no run has set a boundary yet, none elsewhere."""
-    if store.boundaries.get(repository) is not None:
-        return frozenset()
-    return store.boundaries.newest_measured(repository)
+    unable = _unable(chosen, known)
+    plans = _plan(store, request, known, unable)
+    advance = _counter(sum(len(job.trace_ids) for plan in plans for job in plan.jobs), progress)
+    summaries = [_run_repository(store, plan, runner or Serial(), advance) for plan in plans]
+    return sum(summaries, RunSummary(failures=unable))
 
 
 @dataclass(frozen=True, slots=True)
-class _First:
-    """Where a run sets the boundary of a repository that has none: at ``slots``, or before all with ``as_work``."""
+class _Request:
+    """What a run is asked for.
 
-    slots: frozenset[int]
+    ``in_force`` are the names of all alerts that exist, None where the run is restricted and retires none. ``traces``
+    are those of an event, None for all.
+    """
+
+    alerts: Sequence[Alert]
+    in_force: frozenset[str] | None
+    traces: NDArray[np.int64] | None
+    afresh: bool
     as_work: bool
 
-    def begin(self, store: Store, repository: Repository) -> None:
-        if self.slots:
-            store.boundaries.begin(repository, () if self.as_work else self.slots)
+
+@dataclass(frozen=True, slots=True)
+class _RepositoryPlan:
+    """What a run does in one repository.
+
+    ``first_boundary`` are the slots at which it sets the history boundary, None where there is one already, or nothing
+    was measured. ``in_force`` is that of the request.
+    """
+
+    lines: Lines
+    jobs: tuple[AlertJob, ...]
+    first_boundary: frozenset[int] | None
+    in_force: frozenset[str] | None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run is about all traces of an alert."""
+        return any(job.complete for job in self.jobs)
 
 
-def _looked(jobs: Sequence[Job]) -> bool:
-    """Say whether a run was about a repository: over everything in it, or over some of its traces."""
-    return any(job.complete or job.ids.size for job in jobs)
+Advance = Callable[[int], None]
+"""Called with the number of traces that are done now."""
 
 
-def _unable(alert: Alert, reason: str, lines: Lines) -> Job:
-    return Job(alert, lines.default, np.empty(0, dtype=np.int64), complete=False, failure=reason)
+# Stage 1: plan.
 
 
-@dataclass(slots=True)
-class _Steps:
-    """Count traces, and tell how far the run is."""
-
-    total: int
-    progress: Progress | None
-    done: int = 0
-
-    def took(self, traces: int) -> None:
-        self.done += traces
-        if self.progress and traces:
-            self.progress(self.done, self.total)
-
-
-def _finished(
-    store: Store,
-    lines: Lines,
-    jobs: Sequence[Job],
-    fresh: dict[int, Fresh],
-    *,
-    tally: _Tally,
-    summary: RunSummary,
-    first: _First | None,
-) -> RunSummary:
-    """Write the rest of a repository, its regressions, the record of the run and the event; add it all up."""
-    with store.transaction():
-        if first is not None:
-            first.begin(store, lines.repository)
-        tally.settle(store, jobs, fresh, lines)
-        loose = store.findings.groups.has_loose_points(lines.repository)
-        changed = Regrouped()
-        if tally.touched or loose:
-            whole = any(job.complete for job in jobs)
-            if store.findings.tickets.all(lines.repository):
-                match_tickets(store, lines.repository, among=None if whole else tally.touched)
-            moves = None if whole else Moves(frozenset(tally.others), frozenset(tally.places))
-            changed = regroup(store, lines.repository, touched=tally.touched, moves=moves)
-        changed, history = _sides(store, changed)
-        for job in jobs:
-            job.remember(store, tally.doubtful)
-        records = [job.record() for job in jobs]
-        run = store.findings.alerts.record(records) if records else 0
-        result = RunSummary(
-            alerts=(*summary.alerts, *(replace(record, run=run) for record in records)),
-            traces=summary.traces + sum(len(job.ids) for job in jobs),
-            judged=summary.judged + sum(len(job.due) for job in jobs),
-            new=summary.new + tally.new,
-            moved=summary.moved + tally.moved,
-            gone=summary.gone + tally.gone,
-            returned=summary.returned + tally.returned,
-            recovered=summary.recovered + tally.recovered,
-            failures={**summary.failures, **{job.alert.name: job.failure for job in jobs if job.failure}},
-            new_regressions=(*summary.new_regressions, *changed.new),
-            changed_regressions=(*summary.changed_regressions, *changed.changed),
-            history_regressions=summary.history_regressions + history,
+def _chosen(alerts: Sequence[Alert], names: Collection[str]) -> list[Alert]:
+    """Return the alerts called ``names``, all where there are none, by name."""
+    known = Counter(alert.name for alert in alerts)
+    if twice := sorted(name for name, count in known.items() if count > 1):
+        raise InputError(f"two alerts are called {twice[0]!r}", remedy="Give every alert a name of its own.")
+    if missing := sorted(set(names) - set(known)):
+        raise InputError(
+            f"there is no alert {missing[0]!r}", remedy=f"The alerts are: {', '.join(sorted(known)) or 'none'}."
         )
-        if tally.touched or changed.new or changed.changed or history:
-            store.outbox.publish(_event(lines.repository.name, run, tally, changed, history))
-    return result
+    return sorted((alert for alert in alerts if not names or alert.name in names), key=lambda alert: alert.name)
 
 
-def _sides(store: Store, changed: Regrouped) -> tuple[Regrouped, int]:
-    """Return what of ``changed`` is work, and how many of its new regressions are history."""
-    history = store.boundaries.history_among([*changed.new, *changed.changed])
-    new, other = ([key for key in keys if key not in history] for keys in (changed.new, changed.changed))
-    return Regrouped(tuple(new), tuple(other)), len(changed.new) - len(new)
+def _unable(alerts: Sequence[Alert], known: Sequence[Lines]) -> dict[str, str]:
+    """Return the alerts that cannot run, by name, and why."""
+    repositories = [lines.repository.name for lines in known]
+    return {alert.name: reason for alert in alerts if (reason := reason_against(alert, repositories))}
 
 
-def _event(repository: str, run: int, tally: _Tally, changed: Regrouped, history: int) -> FindingsChanged:
+def _plan(store: Store, request: _Request, known: Sequence[Lines], unable: Mapping[str, str]) -> list[_RepositoryPlan]:
+    """Plan the run in every repository before the first is changed."""
+    # Results that arrive from here on are newer than what the first run over a repository finds.
+    boundaries = [_first_boundary(store, lines.repository, as_work=request.as_work) for lines in known]
+    able = [alert for alert in request.alerts if alert.name not in unable]
+    failed = [alert for alert in request.alerts if alert.name in unable]
+    return [
+        _RepositoryPlan(
+            lines,
+            (
+                *plan_jobs(store, able, lines, traces=request.traces, afresh=request.afresh),
+                *(unable_job(alert, unable[alert.name], lines) for alert in failed),
+            ),
+            boundary,
+            request.in_force,
+        )
+        for lines, boundary in zip(known, boundaries, strict=True)
+    ]
+
+
+def _first_boundary(store: Store, repository: Repository, *, as_work: bool) -> frozenset[int] | None:
+    """Return where the first run sets the boundary: at the newest commits with results, before all with ``as_work``."""
+    if store.boundaries.get(repository) is not None:
+        return None
+    newest = store.boundaries.newest_measured(repository)
+    if not newest:
+        return None
+    return frozenset() if as_work else newest
+
+
+def _counter(total: int, progress: Progress | None) -> Advance:
+    """Return what counts traces and reports the progress of a run over ``total`` of them."""
+    done = 0
+
+    def advance(traces: int) -> None:
+        nonlocal done
+        done += traces
+        if progress and traces:
+            progress(done, total)
+
+    return advance
+
+
+def _run_repository(store: Store, plan: _RepositoryPlan, runner: Runner, advance: Advance) -> RunSummary:
+    """Run the jobs of one repository and write what they find; the last writes are one transaction."""
+    latest = store.findings.alerts.last()
+    found = _detect(store, plan, runner, advance, latest)
+    with store.transaction():
+        _begin_history(store, plan)
+        written = found.written + _write(store, plan, found.pending, latest, failed=found.failures)
+        regressions = _update_regressions(store, plan, written.changes)
+        _keep_digests(store, found.results, written.overtaken)
+        for name in found.retired:
+            store.findings.digests.forget(name)
+        return _record(store, plan, found, written, regressions)
+
+
+# Stages 2 and 3: detect, and compare with the last run.
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What was written: the changes, the traces that another run may have judged in the meantime, and failures."""
+
+    changes: PersistedChanges = field(default_factory=PersistedChanges)
+    overtaken: frozenset[int] = frozenset()
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+    def __add__(self, other: _Written) -> _Written:
+        return _Written(
+            self.changes + other.changes, self.overtaken | other.overtaken, {**self.failures, **other.failures}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the jobs of a repository found: what is written already, and what is to be written (``pending``).
+
+    ``retired`` are the names of alerts that no longer exist.
+    """
+
+    results: tuple[JobResult, ...]
+    pending: tuple[TraceComparison, ...]
+    written: _Written
+    retired: tuple[str, ...]
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Why alerts could not run to their end, by name."""
+        return {result.job.alert.name: result.failure for result in self.results if result.failure}
+
+
+def _detect(store: Store, plan: _RepositoryPlan, runner: Runner, advance: Advance, latest: int) -> _Found:
+    """Detect with one alert after the other; a run of one alert over many traces writes what it has in batches."""
+    results: list[JobResult] = []
+    pending: list[TraceComparison] = []
+    written = _Written()
+    for job in plan.jobs:
+        begun = time.perf_counter()
+        advance(len(job.trace_ids) - len(job.due))
+        blocks: list[AlertComparison] = []
+        for block in compare_alert(store, job, plan.lines, runner):
+            advance(len(block.digests))
+            blocks.append(replace(block, changed=()))
+            pending += block.changed
+            if len(plan.jobs) == 1 and len(pending) >= _BATCH:
+                written += _write(store, plan, pending, latest)
+                pending = []
+        seconds = job.seconds + time.perf_counter() - begun
+        results.append(JobResult(job, AlertComparison.joined(blocks), seconds))
+    retired = () if plan.in_force is None else _retired(store, plan.in_force)
+    for name in retired:
+        pending += compare_retired(store, name, plan.lines).changed
+    return _Found(tuple(results), tuple(pending), written, retired)
+
+
+def _retired(store: Store, in_force: Collection[str]) -> tuple[str, ...]:
+    """Return the names of the alerts that have sightings and no longer exist."""
+    return tuple(name for name in store.findings.sightings.alerts() if name not in in_force)
+
+
+# Stage 4: write the change points.
+
+
+def _begin_history(store: Store, plan: _RepositoryPlan) -> None:
+    """Set the history boundary of a repository that has none, at the first run that is about it."""
+    concerned = any(job.complete or job.trace_ids.size for job in plan.jobs)
+    if concerned and plan.first_boundary is not None:
+        store.boundaries.begin(plan.lines.repository, plan.first_boundary)
+
+
+def _write(
+    store: Store,
+    plan: _RepositoryPlan,
+    comparisons: Sequence[TraceComparison],
+    latest: int,
+    *,
+    failed: Collection[str] = (),
+) -> _Written:
+    """Write ``comparisons``; where another run ended after ``latest``, detect in their traces again before.
+
+    That run may have seen newer values: the older view must not take back the newer one.
+    """
+    if not comparisons:
+        return _Written()
+    lines = plan.lines
+    with store.transaction():
+        if store.findings.alerts.last() == latest:
+            return _Written(persist_changes(store, comparisons, lines))
+        lines = Lines(store, lines.repository)
+        again = detect_again(store, plan.jobs, comparisons, lines, failed=failed)
+        overtaken = frozenset(comparison.trace.id for comparison in comparisons)
+        return _Written(persist_changes(store, again.comparisons, lines), overtaken, again.failures)
+
+
+# Stage 5: group change points into regressions, and record the run.
+
+
+def _update_regressions(store: Store, plan: _RepositoryPlan, changes: PersistedChanges) -> RegressionChanges:
+    """Match tickets with the change points that were written, and bring the regressions up to date."""
+    repository = plan.lines.repository
+    if not changes.point_ids and not store.findings.groups.has_loose_points(repository):
+        return RegressionChanges()
+    if store.findings.tickets.all(repository):
+        match_tickets(store, repository, among=None if plan.complete else changes.point_ids)
+    moved = None if plan.complete else changes.moved
+    return regroup(store, repository, touched=changes.point_ids, moved=moved)
+
+
+def _keep_digests(store: Store, results: Sequence[JobResult], overtaken: Collection[int]) -> None:
+    """Keep the digests of what was judged; none of traces that another run judged in the meantime."""
+    table = store.findings.digests
+    for result in results:
+        job, digests = result.job, result.comparison.digests
+        ids = np.array(sorted(digests), dtype=np.int64)
+        judged = np.array([digests[key] for key in ids.tolist()], dtype=np.uint64)
+        known = job.known_digests[np.searchsorted(job.due, ids)]
+        same = table.get(job.alert.name, ids) == known
+        same &= ~np.isin(ids, np.array(sorted(overtaken), dtype=np.int64))
+        table.set(job.alert.name, ids, np.where(same, judged, np.uint64(0)))
+        unwatched = np.array(result.comparison.unwatched, dtype=np.int64)
+        table.set(job.alert.name, unwatched, np.zeros(unwatched.size, dtype=np.uint64))
+
+
+def _record(
+    store: Store, plan: _RepositoryPlan, found: _Found, written: _Written, regressions: RegressionChanges
+) -> RunSummary:
+    """Record the run, publish the event about what changed, and return both as a summary."""
+    failures = {**found.failures, **written.failures}
+    records = [result.record(failures.get(result.job.alert.name, "")) for result in found.results]
+    run = store.findings.alerts.record(records) if records else 0
+    history = store.boundaries.history_among([*regressions.new, *regressions.changed])
+    new = tuple(key for key in regressions.new if key not in history)
+    summary = replace(
+        RunSummary.of_points(written.changes),
+        alerts=tuple(replace(record, run=run) for record in records),
+        traces=sum(len(job.trace_ids) for job in plan.jobs),
+        judged=sum(len(job.due) for job in plan.jobs),
+        failures=failures,
+        new_regressions=new,
+        changed_regressions=tuple(key for key in regressions.changed if key not in history),
+        history_regressions=len(regressions.new) - len(new),
+    )
+    if written.changes.point_ids or not summary.nothing_new or summary.changed_regressions:
+        store.outbox.publish(_event(plan.lines.repository, run, summary))
+    return summary
+
+
+def _event(repository: Repository, run: int, summary: RunSummary) -> FindingsChanged:
+    new, changed = summary.new_regressions, summary.changed_regressions
     return FindingsChanged(
-        repository=repository,
+        repository=repository.name,
         run=run,
-        new_regressions=changed.new[:MOST_LISTED],
-        changed_regressions=changed.changed[:MOST_LISTED],
-        history_regressions=history,
-        truncated=len(changed.new) > MOST_LISTED or len(changed.changed) > MOST_LISTED,
-        new=tally.new,
-        moved=tally.moved,
-        gone=tally.gone,
-        returned=tally.returned,
-        recovered=tally.recovered,
+        new_regressions=new[:MOST_LISTED],
+        changed_regressions=changed[:MOST_LISTED],
+        history_regressions=summary.history_regressions,
+        truncated=len(new) > MOST_LISTED or len(changed) > MOST_LISTED,
+        new=summary.new,
+        moved=summary.moved,
+        gone=summary.gone,
+        returned=summary.returned,
+        recovered=summary.recovered,
     )

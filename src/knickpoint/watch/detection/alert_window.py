@@ -1,8 +1,8 @@
-"""Say which part of a history an alert with a window looks at, and in which part of that it reports.
+"""Find the part of a history that an alert with a window detects in, and the part that it reports of.
 
-It reports changes after the first of its last ``window`` values. To judge these it looks further back: at as many values
-again, and to its last change point before the window where that lies further back, so that the stable region before the
-first step is whole. What stands before the window is neither judged nor taken back. The record is
+An alert reports changes after the first of its last ``window`` values. To judge these, it detects from further back: from
+as many values again, and from its last change point before the window where that lies further back. So the stable
+region before the first reported step is whole. Change points before the window stay as they are. The record is
 ``docs/decisions/0126-what-an-alert-with-a-window-looks-at.md``.
 """
 
@@ -19,15 +19,16 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line
 from knickpoint.store import Store
 
-__all__ = ["Spans", "known_columns", "spans_of", "within"]
+__all__ = ["WindowColumns", "blank_before_window", "known_columns", "window_columns"]
 
 
 @dataclass(frozen=True, slots=True)
-class Spans:
-    """Columns of a frame, one of each kind for each of its rows.
+class WindowColumns:
+    """Where the window of an alert lies in a frame: arrays of columns, one entry for each row of the frame.
 
-    A step counts when its column is after ``reported``, the first value of the window. ``start`` is the first column
-    that is looked at, and ``anchor`` that of the last known change point up to ``reported``, -1 without one.
+    A step is reported when its column is after ``reported``, the column of the first value of the window. ``start`` is
+    the first column that detection reads. ``anchor`` is the column of the last known change point up to ``reported``,
+    -1 without one.
     """
 
     reported: NDArray[np.int64]
@@ -35,42 +36,46 @@ class Spans:
     anchor: NDArray[np.int64]
 
 
-def _first(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _first_true(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the first true column of each row, the number of columns where there is none."""
     return np.where(mask.any(axis=1), mask.argmax(axis=1) if mask.shape[1] else 0, mask.shape[1]).astype(np.int64)
 
 
-def spans_of(held: NDArray[np.bool_], window: int, known: Sequence[Sequence[int]] = ()) -> Spans:
-    """Say where an alert with ``window`` (0 for all) looks in rows of which ``held`` says what is measured.
+def window_columns(held: NDArray[np.bool_], window: int, known: Sequence[Sequence[int]] = ()) -> WindowColumns:
+    """Return where a ``window`` (0 for everything) lies in the rows of ``held``, which is true where a value is.
 
     ``known`` has the columns of each row's change points that the alert knows; none are needed without a window.
     """
-    measured = _first(held)
+    measured = _first_true(held)
     anchor = np.full(len(held), -1, dtype=np.int64)
     if not window:
-        return Spans(measured, measured, anchor)
+        return WindowColumns(measured, measured, anchor)
+
+    # Count the values from the end: the window has the last `window` of them, detection reads twice as many.
     newer = np.cumsum(held[:, ::-1], axis=1)[:, ::-1]
-    reported = _first(held & (newer <= window))
-    start = _first(held & (newer <= 2 * window))
+    reported = _first_true(held & (newer <= window))
+    start = _first_true(held & (newer <= 2 * window))
+
+    # Reach back to the last change point before the window, so that the region that it begins is whole.
     for row, columns in enumerate(known):
         before = [column for column in columns if column <= reported[row]]
         if before and reported[row] > measured[row]:
             anchor[row] = max(before)
             start[row] = min(start[row], anchor[row])
-    return Spans(reported, start, anchor)
+    return WindowColumns(reported, start, anchor)
 
 
-def within(values: NDArray[np.floating[Any]], spans: Spans) -> NDArray[np.floating[Any]]:
-    """Return ``values`` (traces x commits) without those before the start of their span."""
-    if not (spans.start > 0).any():
+def blank_before_window(values: NDArray[np.floating[Any]], columns: WindowColumns) -> NDArray[np.floating[Any]]:
+    """Return ``values`` (traces x commits) with nan before the first column that detection reads."""
+    if not (columns.start > 0).any():
         return values
-    return np.where(np.arange(values.shape[1]) < spans.start[:, None], np.nan, values)
+    return np.where(np.arange(values.shape[1]) < columns.start[:, None], np.nan, values)
 
 
 def known_columns(
     store: Store, alert: Alert, line: Line, trace_ids: Sequence[int], *, first: int = 0
 ) -> Mapping[int, Sequence[int]]:
-    """Return the columns, counted from position ``first`` of ``line``, at which ``alert`` saw changes, by trace.
+    """Return the columns, counted from position ``first`` of ``line``, of the steps that ``alert`` knows, by trace.
 
     Nothing is read for an alert without a window, because it needs none.
     """

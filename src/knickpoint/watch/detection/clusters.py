@@ -1,8 +1,9 @@
-"""Look at traces together: clusters of one shape whose centroid steps, window by window.
+"""Detect in the traces of a group together: clusters of one shape whose centroid steps, window by window.
 
 A centroid has one step, so a history is cut into windows that overlap by half, of several widths: narrow ones tell
-steps that are near each other apart, wide ones see small steps between long stable regions. Their places depend on
-the number of measured commits alone: what arrives later does not shift the windows of the past.
+steps that are near each other apart, wide ones find small steps between long stable regions. Where the windows lie
+depends on the number of measured commits alone: results that arrive later do not shift the windows of the past. The
+record is ``docs/decisions/0053-alerts-that-need-many-traces.md``.
 """
 
 from __future__ import annotations
@@ -23,29 +24,34 @@ from knickpoint.model.commit import Line
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.step import Step
 from knickpoint.store import Store
-from knickpoint.watch.detection.alert_window import Spans, known_columns, spans_of, within
-from knickpoint.watch.detection.sightings import group_key
+from knickpoint.watch.detection.alert_groups import group_key
+from knickpoint.watch.detection.alert_window import (
+    WindowColumns,
+    blank_before_window,
+    known_columns,
+    window_columns,
+)
 
-__all__ = ["Grouped", "look_together", "narrowest", "widths", "windows"]
+__all__ = ["GroupDetection", "detect_groups", "narrowest", "widths", "windows"]
 
 _NARROWEST: Final = 50
 """Measured commits that the narrowest windows have."""
 
 _EDGE: Final = 5
-"""Commits on either side of a window in which :func:`knickpoint.detect.cluster` looks for no step, by default."""
+"""Commits on either side of a window in which :func:`knickpoint.detect.find_clusters` looks for no step, by default."""
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
-    """The steps of each trace of one group: ``steps[row]`` are columns of ``frame``.
+class GroupDetection:
+    """The steps of each trace of one group; the indices of ``steps[row]`` are columns of ``frame``.
 
-    ``spans`` says where the traces are looked at, and ``anchor`` is the column of the change point that the group is
-    looked back to, -1 without one.
+    ``window`` is where the window of the alert lies in each row, and ``anchor`` the column of the change point from which
+    detection begins, -1 without one.
     """
 
     frame: Frame
     steps: tuple[tuple[Step, ...], ...]
-    spans: Spans
+    window: WindowColumns
     anchor: int
 
 
@@ -86,24 +92,24 @@ def _steps_of(values: NDArray[np.float64], clusters: Mapping[int, Cluster], meth
     ``clusters`` is column to cluster. A column without a value stands for the next one with one.
     """
     held = np.flatnonzero(~np.isnan(values))
-    places: dict[int, Cluster] = {}
+    moved: dict[int, Cluster] = {}
     for column in sorted(clusters):
         rank = int(np.searchsorted(held, column))
         if 0 < rank < held.size:
-            places.setdefault(int(held[rank]), clusters[column])
-    columns = sorted(places)
+            moved.setdefault(int(held[rank]), clusters[column])
+    columns = sorted(moved)
     steps = build_steps(
         values,
         columns,
         method=method,
-        scores=[abs(places[column].regression) for column in columns],
-        evidence=[places[column].evidence for column in columns],
+        scores=[abs(moved[column].regression) for column in columns],
+        evidence=[moved[column].evidence for column in columns],
     )
-    return tuple(step for step in steps if step.size * places[step.index].regression > 0)
+    return tuple(step for step in steps if step.size * moved[step.index].regression > 0)
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _ClusterStep:
     """A step of a cluster in the window of the columns from ``first`` to ``last``, ``width`` measured commits wide."""
 
     width: int
@@ -113,9 +119,9 @@ class _Seen:
     cluster: Cluster
 
 
-def _seen_in(
+def _steps_in_windows(
     values: NDArray[np.float64], columns: NDArray[np.int64], width: int, keys: list[str], alert: Alert
-) -> Iterator[_Seen]:
+) -> Iterator[_ClusterStep]:
     """Yield the steps of the clusters in each window of ``width`` of the ``columns``."""
     for whole, part in windows(int(columns.size), width):
         block = values[:, columns[whole.start : whole.stop]]
@@ -123,60 +129,62 @@ def _seen_in(
             if found.step is None or not found.interesting or whole.start + found.step.index not in part:
                 continue
             column = int(columns[whole.start + found.step.index])
-            yield _Seen(width, column, int(columns[whole.start]), int(columns[whole.stop - 1]), found)
+            yield _ClusterStep(width, column, int(columns[whole.start]), int(columns[whole.stop - 1]), found)
 
 
-def _chosen(seen: Sequence[_Seen]) -> dict[int, Cluster]:
+def _chosen(found: Sequence[_ClusterStep]) -> dict[int, Cluster]:
     """Choose the steps of one trace, column to cluster: narrow windows come first.
 
-    A wide window says nothing of a trace that steps within it in a narrower one: it would place that step again, less
-    well. At one column the strongest cluster counts.
+    A wide window counts for nothing where the trace steps within it in a narrower one: it would find that step again,
+    less exactly. At one column the strongest cluster counts.
     """
-    chosen: list[_Seen] = []
-    for step in sorted(seen, key=lambda step: (step.width, -abs(step.cluster.regression), step.column)):
+    chosen: list[_ClusterStep] = []
+    for step in sorted(found, key=lambda step: (step.width, -abs(step.cluster.regression), step.column)):
         if not any(other.width < step.width and step.first < other.column <= step.last for other in chosen):
             chosen.append(step)
-    found: dict[int, Cluster] = {}
+    by_column: dict[int, Cluster] = {}
     for step in chosen:
-        found.setdefault(step.column, step.cluster)
-    return found
+        by_column.setdefault(step.column, step.cluster)
+    return by_column
 
 
-def _cluster_group(frame: Frame, alert: Alert, known: Mapping[int, Sequence[int]]) -> Grouped:
+def _detect_group(frame: Frame, alert: Alert, known: Mapping[int, Sequence[int]]) -> GroupDetection:
     """Judge the traces of ``frame`` together; ``known`` has the columns of known change points by trace."""
     values = np.asarray(frame.values, dtype=np.float64)
     held = ~np.isnan(values)
     measured: NDArray[np.bool_] = np.any(held, axis=0)
 
-    # The group is looked at in one window: that of the commits at which any of its traces has a value.
+    # Find the window of the group: that of the commits at which any of its traces has a value.
     together = sorted({column for columns in known.values() for column in columns})
-    group = spans_of(measured[None, :], alert.window, [together])
+    group = window_columns(measured[None, :], alert.window, [together])
     start, count = int(group.start[0]), len(values)
-    spans = spans_of(held, 0)
+    window = window_columns(held, 0)
     if alert.window:
-        spans = Spans(np.repeat(group.reported, count), np.repeat(group.start, count), np.repeat(group.anchor, count))
-    looked_at = np.asarray(within(values, spans), dtype=np.float64)
+        window = WindowColumns(*(np.repeat(column, count) for column in (group.reported, group.start, group.anchor)))
+    judged = np.asarray(blank_before_window(values, window), dtype=np.float64)
     columns = np.flatnonzero(measured)
     columns = columns[columns >= start]
 
-    # Each width of windows sees other steps; each trace takes those of the narrowest that sees them.
+    # Cluster in windows of each width: they find different steps.
     keys = [trace.key for trace in frame.traces]
-    at: dict[int, list[_Seen]] = defaultdict(list)
+    by_row: dict[int, list[_ClusterStep]] = defaultdict(list)
     for width in widths(int(columns.size), narrowest(alert.parameters)):
-        for step in _seen_in(looked_at, columns, width, keys, alert):
+        for step in _steps_in_windows(judged, columns, width, keys, alert):
             for row in step.cluster.members:
-                at[row].append(step)
+                by_row[row].append(step)
+
+    # Choose for each trace the steps of the narrowest windows that hold them.
     steps = tuple(
-        _steps_of(looked_at[row], _chosen(at[row]), alert.method) if row in at else () for row in range(count)
+        _steps_of(judged[row], _chosen(by_row[row]), alert.method) if row in by_row else () for row in range(count)
     )
-    return Grouped(frame, steps, spans, int(group.anchor[0]))
+    return GroupDetection(frame, steps, window, int(group.anchor[0]))
 
 
-def look_together(store: Store, alert: Alert, line: Line, trace_ids: NDArray[np.int64]) -> Iterator[Grouped]:
+def detect_groups(store: Store, alert: Alert, line: Line, trace_ids: NDArray[np.int64]) -> Iterator[GroupDetection]:
     """Yield the groups of ``trace_ids`` that ``alert`` judges together, in the order of their values.
 
     Raises:
-        InputError: the parameters are not those of :func:`knickpoint.detect.cluster`.
+        InputError: the parameters are not those of :func:`knickpoint.detect.find_clusters`.
     """
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     traces: list[Trace] = store.traces.get(trace_ids) if alert.group_by else []
@@ -188,4 +196,4 @@ def look_together(store: Store, alert: Alert, line: Line, trace_ids: NDArray[np.
     for key in sorted(groups):
         frame = store.frames.read(line, groups[key])
         known = known_columns(store, alert, line, groups[key], first=frame.first)
-        yield _cluster_group(frame, alert, known)
+        yield _detect_group(frame, alert, known)

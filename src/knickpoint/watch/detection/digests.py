@@ -1,7 +1,7 @@
-"""Tell what an alert has judged already: a digest of everything that its judgement of a trace depends on.
+"""Find the traces in which an alert would find the same as before: a digest of everything that detection depends on.
 
-Where the digest is the one of the alert's last look, judging again would see the same, and is left out. The record
-is ``docs/decisions/0056-what-did-not-change-is-not-judged-again.md``.
+Where the digest is the one of the alert's last run, running the method again would give the same result, and the trace
+is left out. The record is ``docs/decisions/0056-what-did-not-change-is-not-judged-again.md``.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.store import Store
-from knickpoint.watch.detection.alert_window import known_columns, spans_of
-from knickpoint.watch.detection.sightings import group_key
+from knickpoint.watch.detection.alert_groups import GroupKey, depends_on_group, group_key
+from knickpoint.watch.detection.alert_window import known_columns, window_columns
 from knickpoint.watch.lines import Lines
 
-__all__ = ["Digester", "counts_together", "definition_of", "fold", "unjudged"]
+__all__ = ["Digester", "alert_settings", "changed_traces", "group_digests"]
 
 _BYTES: Final = 8
 _BLOCK_BYTES: Final = 64 * 2**20
 
 
-def definition_of(alert: Alert) -> dict[str, Any]:
+def alert_settings(alert: Alert) -> dict[str, Any]:
     """Return the settings of ``alert`` but for its name, as plain values."""
 
     def plain(value: Any) -> Any:
@@ -44,26 +44,24 @@ def definition_of(alert: Alert) -> dict[str, Any]:
     return {name: plain(value) for name, value in asdict(alert).items() if name != "name"}
 
 
-def counts_together(alert: Alert) -> bool:
-    """Say whether what ``alert`` reports of a trace depends on the other traces of its group."""
-    return alert.minimum_traces > 1 or judges_groups(alert.method)
-
-
 def _number(digest: bytes) -> int:
+    """Return ``digest`` as a number that is never 0: 0 stands for no digest."""
     return int.from_bytes(digest, "little") or 1
 
 
 class Digester:
-    """Make digests for one alert on one line.
+    """Make the digests of traces for one alert on one line.
 
     They depend on the version of the program, the settings of the alert, the part of the line that it shares with
-    other lines, and on a trace's commits with values, in order, its values, which direction is better, and where an
-    alert with a window begins to look.
+    other lines, and on a trace's commits with values, in order, its values, which direction is better, and the change
+    point from which an alert with a window detects.
     """
 
     def __init__(self, alert: Alert, line: Line, lines: Lines) -> None:
         seed = blake2b(digest_size=32)
-        seed.update(json.dumps([__version__, definition_of(alert), line.name], sort_keys=True).encode())
+        seed.update(json.dumps([__version__, alert_settings(alert), line.name], sort_keys=True).encode())
+
+        # A branch shares its beginning with its base: where that changes, change points belong to other lines.
         while line.base:
             base = lines.line(line.base)
             for shared in (line, base):
@@ -74,16 +72,16 @@ class Digester:
             line = base
         self._seed = seed.digest()
 
-    def rows(
+    def digests(
         self,
         traces: Sequence[Trace],
         slots: NDArray[np.int64],
         values: NDArray[np.floating[Any]],
         anchors: NDArray[np.int64] | None = None,
     ) -> NDArray[np.uint64]:
-        """Return the digests of ``values`` (traces x slots), never 0.
+        """Return the digest of each row of ``values`` (traces x slots), never 0.
 
-        ``anchors`` are the columns of the known change points that an alert with a window looks back to, -1 for none.
+        ``anchors`` are the columns of the change points from which an alert with a window detects, -1 for none.
         """
         found = np.empty(len(traces), dtype=np.uint64)
         held = ~np.isnan(values)
@@ -98,36 +96,36 @@ class Digester:
         return found
 
 
-def fold(
+def group_digests(
     alert: Alert,
     traces: Sequence[Trace],
     digests: NDArray[np.uint64],
-    anchors: Mapping[tuple[str, ...], int] | None = None,
+    anchors: Mapping[GroupKey, int] | None = None,
 ) -> NDArray[np.uint64]:
-    """Return for each trace one digest of its whole group.
+    """Return for each trace one digest of its whole group, made of the ``digests`` of its traces by ascending id.
 
-    ``anchors`` has, by group, the column of the known change point that an alert with a window looks back to.
+    ``anchors`` has, by group, the column of the change point from which an alert with a window detects.
     """
-    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    groups: dict[GroupKey, list[int]] = defaultdict(list)
     for row in sorted(range(len(traces)), key=lambda row: traces[row].id):
         groups[group_key(alert, traces[row])].append(row)
     found = np.empty(len(traces), dtype=np.uint64)
     for key, rows in groups.items():
-        own = np.array([(traces[row].id, digests[row]) for row in rows], dtype=np.uint64)
-        digest = blake2b(own.tobytes(), digest_size=_BYTES)
+        members = np.array([(traces[row].id, digests[row]) for row in rows], dtype=np.uint64)
+        digest = blake2b(members.tobytes(), digest_size=_BYTES)
         if anchors and anchors.get(key, -1) >= 0:
             digest.update(f"from {anchors[key]}".encode())
         found[rows] = _number(digest.digest())
     return found
 
 
-class _Groups:
-    """Gather, block by block, where groups that are judged together begin to be looked at."""
+class _GroupWindows:
+    """Gather, block by block, where groups are measured, and where the window of each begins."""
 
     def __init__(self, alert: Alert) -> None:
         self._alert = alert
-        self._held: dict[tuple[str, ...], NDArray[np.bool_]] = {}
-        self._known: dict[tuple[str, ...], set[int]] = defaultdict(set)
+        self._held: dict[GroupKey, NDArray[np.bool_]] = {}
+        self._known: dict[GroupKey, set[int]] = defaultdict(set)
 
     def add(self, frame: Frame, known: Mapping[int, Sequence[int]]) -> None:
         held = ~np.isnan(frame.values)
@@ -136,36 +134,40 @@ class _Groups:
             self._held[key] = held[row] | self._held.get(key, False)
             self._known[key].update(known.get(trace.id, ()))
 
-    def anchors(self) -> dict[tuple[str, ...], int]:
+    def anchors(self) -> dict[GroupKey, int]:
         return {
-            key: int(spans_of(held[None, :], self._alert.window, [sorted(self._known[key])]).anchor[0])
+            key: int(window_columns(held[None, :], self._alert.window, [sorted(self._known[key])]).anchor[0])
             for key, held in self._held.items()
         }
 
 
-def unjudged(
+def changed_traces(
     store: Store, alert: Alert, line: Line, *, ids: NDArray[np.int64], known: NDArray[np.uint64], lines: Lines
 ) -> NDArray[np.int64]:
     """Return those of ``ids`` whose digest is not the one in ``known``."""
     if not known.any():
         return ids
     digester = Digester(alert, line, lines)
-    groups = _Groups(alert) if judges_groups(alert.method) and alert.window else None
-    digests: list[NDArray[np.uint64]] = []
+    windows = _GroupWindows(alert) if judges_groups(alert.method) and alert.window else None
+
+    # Each trace by itself, block by block.
+    blocks: list[NDArray[np.uint64]] = []
     traces: list[Trace] = []
     for frame in store.frames.blocks(line, ids, memory=_BLOCK_BYTES):
-        seen = known_columns(store, alert, line, [trace.id for trace in frame.traces], first=frame.first)
+        columns = known_columns(store, alert, line, [trace.id for trace in frame.traces], first=frame.first)
         anchors = None
-        if groups:
-            groups.add(frame, seen)
+        if windows:
+            windows.add(frame, columns)
         elif alert.window:
-            rows = [seen.get(trace.id, ()) for trace in frame.traces]
-            anchors = spans_of(~np.isnan(frame.values), alert.window, rows).anchor
-        digests.append(digester.rows(frame.traces, frame.slots, frame.values, anchors))
-        if counts_together(alert):
+            rows = [columns.get(trace.id, ()) for trace in frame.traces]
+            anchors = window_columns(~np.isnan(frame.values), alert.window, rows).anchor
+        blocks.append(digester.digests(frame.traces, frame.slots, frame.values, anchors))
+        if depends_on_group(alert):
             traces += frame.traces
-    own = np.concatenate(digests)
-    if counts_together(alert):
-        own = fold(alert, traces, own, groups.anchors() if groups else None)
-    changed: NDArray[np.int64] = ids[own != known]
+    digests = np.concatenate(blocks)
+
+    # Where the group counts, any change in it concerns all of its traces.
+    if depends_on_group(alert):
+        digests = group_digests(alert, traces, digests, windows.anchors() if windows else None)
+    changed: NDArray[np.int64] = ids[digests != known]
     return changed

@@ -1,4 +1,8 @@
-"""Look at traces with one alert: read their values in blocks, detect, and place what was found."""
+"""Detect with one alert: read values in blocks, run the method on each trace, and describe what it found.
+
+Blocks of values go to the runner in shards, which other processes or machines may work on. Methods that judge groups
+get whole groups instead (:mod:`knickpoint.watch.detection.clusters`).
+"""
 
 from __future__ import annotations
 
@@ -17,32 +21,38 @@ from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.regression import Sighting
 from knickpoint.model.step import Step
 from knickpoint.store import Store
-from knickpoint.watch.detection.alert_window import Spans, known_columns, spans_of, within
-from knickpoint.watch.detection.clusters import look_together
-from knickpoint.watch.detection.digests import Digester, fold
-from knickpoint.watch.detection.sightings import group_key, sightings_of
+from knickpoint.watch.detection.alert_groups import group_key
+from knickpoint.watch.detection.alert_window import (
+    WindowColumns,
+    blank_before_window,
+    known_columns,
+    window_columns,
+)
+from knickpoint.watch.detection.clusters import GroupDetection, detect_groups
+from knickpoint.watch.detection.digests import Digester, group_digests
+from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.lines import Lines
 from knickpoint.work import Runner
 
-__all__ = ["Look", "Shard", "detect_shard", "look"]
+__all__ = ["Shard", "TraceDetection", "detect_shard", "detect_traces"]
 
 _SHARD: Final = 256
 """Traces sent to another process or machine at a time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What one alert found in one trace, before its filters.
+class TraceDetection:
+    """What one alert found in one trace.
 
-    ``measured`` are the positions on the line at which the trace has a value, ascending. The alert reports what lies
-    after the position ``judged``; sightings up to there say only which known ones are still seen (see
-    :mod:`knickpoint.watch.detection.alert_window`). ``digest`` stands for everything that this depends on: see
-    :mod:`knickpoint.watch.detection.digests`.
+    ``measured`` are the positions on the line at which the trace has a value, ascending. The alert reports sightings
+    after the position ``reported_after``; those up to there only show which known ones are still found (see
+    :mod:`knickpoint.watch.detection.alert_window`). ``digest`` stands for everything that the result depends on (see
+    :mod:`knickpoint.watch.detection.digests`).
     """
 
     trace: Trace
     measured: NDArray[np.int64]
-    judged: int
+    reported_after: int
     sightings: tuple[Sighting, ...]
     digest: int
 
@@ -65,83 +75,91 @@ def detect_shard(shard: Shard) -> list[list[Step]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
-    """Rows of a frame from ``first`` on, and where they are looked at."""
+class _Rows:
+    """Rows of a frame, from ``first`` on, with the window of the alert in them."""
 
     frame: Frame
     first: int
-    spans: Spans
+    values: NDArray[np.floating[Any]]
+    window: WindowColumns
+
+    @property
+    def traces(self) -> Sequence[Trace]:
+        return self.frame.traces[self.first : self.first + len(self.values)]
 
 
 @dataclass(frozen=True, slots=True)
-class _Looker:
-    """What is needed to say what an alert found on a line."""
+class _Context:
+    """The alert, and the line that it detects on."""
 
     store: Store
     alert: Alert
     line: Line
     lines: Lines
-    digester: Digester
-
-    def known(self, frame: Frame, first: int, count: int) -> list[Sequence[int]]:
-        """Return the columns of the change points that the alert knows in some rows of ``frame``."""
-        ids = [trace.id for trace in frame.traces[first : first + count]]
-        known = known_columns(self.store, self.alert, self.line, ids, first=frame.first)
-        return [known.get(key, ()) for key in ids]
-
-    def pieces(self, frame: Frame, runner: Runner) -> Iterator[tuple[_Piece, Shard]]:
-        """Cut ``frame`` into what is sent to the runner at a time."""
-        rows = max(1, len(frame.traces) if runner.cores == 0 else _SHARD)
-        for first in range(0, len(frame.traces), rows):
-            values = frame.values[first : first + rows]
-            spans = spans_of(~np.isnan(values), self.alert.window, self.known(frame, first, len(values)))
-            shard = Shard(within(values, spans), self.alert.method, dict(self.alert.parameters), runner.cores or None)
-            yield _Piece(frame, first, spans), shard
-
-    def looks(
-        self, piece: _Piece, found: Sequence[Sequence[Step]], *, group_anchor: int | None = None
-    ) -> Iterator[Look]:
-        """Yield the look at each row of ``piece``; ``group_anchor`` is the column that all of a group begin at."""
-        frame, spans = piece.frame, piece.spans
-        values = frame.values[piece.first : piece.first + len(found)]
-        traces = frame.traces[piece.first : piece.first + len(found)]
-        if group_anchor is None:
-            digests = self.digester.rows(traces, frame.slots, values, spans.anchor)
-        else:
-            digests = self.digester.rows(traces, frame.slots, values)
-            digests = fold(self.alert, traces, digests, {group_key(self.alert, traces[0]): group_anchor})
-        held = ~np.isnan(values)
-        for row, (trace, steps, digest) in enumerate(zip(traces, found, digests.tolist(), strict=True)):
-            sightings = sightings_of(self.alert.name, frame, piece.first + row, steps, self.lines)
-            yield Look(
-                trace,
-                np.flatnonzero(held[row]) + frame.first,
-                frame.first + int(spans.reported[row]),
-                tuple(sightings),
-                digest,
-            )
 
 
-def look(
+def detect_traces(
     store: Store, alert: Alert, line: Line, trace_ids: NDArray[np.int64], *, lines: Lines, runner: Runner
-) -> Iterator[Look]:
-    """Yield what ``alert`` finds in each of ``trace_ids``, in their order; nothing is written.
+) -> Iterator[TraceDetection]:
+    """Yield what ``alert`` finds in each of ``trace_ids``, before its filters; nothing is written.
 
-    Errors are those of :func:`knickpoint.detect.find_steps_many`.
+    Traces come in their order, those of methods that judge groups in the order of the groups. Errors are those of
+    :func:`knickpoint.detect.find_steps_many`.
     """
-    looker = _Looker(store, alert, line, lines, Digester(alert, line, lines))
+    context = _Context(store, alert, line, lines)
+    digester = Digester(alert, line, lines)
     if judges_groups(alert.method):
-        for grouped in look_together(store, alert, line, trace_ids):
-            piece = _Piece(grouped.frame, 0, grouped.spans)
-            yield from looker.looks(piece, grouped.steps, group_anchor=grouped.anchor)
+        for group in detect_groups(store, alert, line, trace_ids):
+            rows = _Rows(group.frame, 0, group.frame.values, group.window)
+            yield from _described(context, rows, group.steps, _digests_of_group(context, digester, group))
         return
-    under_way: deque[_Piece] = deque()
+    under_way: deque[_Rows] = deque()
 
     def shards() -> Iterator[Shard]:
         for frame in store.frames.blocks(line, trace_ids):
-            for piece, shard in looker.pieces(frame, runner):
-                under_way.append(piece)
-                yield shard
+            for rows in _cut(context, frame, runner):
+                under_way.append(rows)
+                values = blank_before_window(rows.values, rows.window)
+                yield Shard(values, alert.method, dict(alert.parameters), runner.cores or None)
 
-    for found in runner.map(detect_shard, shards()):
-        yield from looker.looks(under_way.popleft(), found)
+    # The runner takes shards ahead of the results that it gives back, and keeps their order.
+    for steps in runner.map(detect_shard, shards()):
+        rows = under_way.popleft()
+        digests = digester.digests(rows.traces, rows.frame.slots, rows.values, rows.window.anchor)
+        yield from _described(context, rows, steps, digests)
+
+
+def _cut(context: _Context, frame: Frame, runner: Runner) -> Iterator[_Rows]:
+    """Cut ``frame`` into what is sent to the runner at a time: everything, where it works in this process."""
+    alert = context.alert
+    count = max(1, len(frame.traces) if runner.cores == 0 else _SHARD)
+    for first in range(0, len(frame.traces), count):
+        values = frame.values[first : first + count]
+        ids = [trace.id for trace in frame.traces[first : first + len(values)]]
+        known = known_columns(context.store, alert, context.line, ids, first=frame.first)
+        window = window_columns(~np.isnan(values), alert.window, [known.get(key, ()) for key in ids])
+        yield _Rows(frame, first, values, window)
+
+
+def _digests_of_group(context: _Context, digester: Digester, group: GroupDetection) -> NDArray[np.uint64]:
+    frame = group.frame
+    digests = digester.digests(frame.traces, frame.slots, frame.values)
+    key = group_key(context.alert, frame.traces[0])
+    return group_digests(context.alert, frame.traces, digests, {key: group.anchor})
+
+
+def _described(
+    context: _Context, rows: _Rows, steps: Sequence[Sequence[Step]], digests: NDArray[np.uint64]
+) -> Iterator[TraceDetection]:
+    """Yield what the ``steps`` of each row mean on the line."""
+    frame = rows.frame
+    held = ~np.isnan(rows.values)
+    for row, (trace, found, digest) in enumerate(zip(rows.traces, steps, digests.tolist(), strict=True)):
+        sightings = sightings_of(context.alert.name, frame, rows.first + row, found, context.lines)
+        yield TraceDetection(
+            trace=trace,
+            measured=np.flatnonzero(held[row]) + frame.first,
+            reported_after=frame.first + int(rows.window.reported[row]),
+            sightings=tuple(sightings),
+            digest=digest,
+        )

@@ -1,7 +1,10 @@
-"""Decide which change point of today is which one of yesterday.
+"""Match the known change points of a trace with those found now: which new one is which old one.
 
-Old and new points of one trace are matched one to one, keeping their order: as many as possible, and among
-those matchings the one of least total distance. The record is ``docs/decisions/0006-identity-of-change-points.md``.
+New results move a change point a little, and triage must not lose its decision. Old and new points of one trace are
+matched one to one, keeping their order: as many as possible, and of these matchings the one of least total distance.
+That is the alignment of two sequences by dynamic programming, as in Needleman and Wunsch, "A general method applicable
+to the search for similarities in the amino acid sequence of two proteins", J. Mol. Biol. 48 (1970), with a rule that
+says which pairs are allowed at all. The record is ``docs/decisions/0006-identity-of-change-points.md``.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from numpy.typing import NDArray
 
 from knickpoint.model.regression import SuspectRange
 
-__all__ = ["REACH", "Ruler", "Spot", "may_match", "pair_up"]
+__all__ = ["REACH", "Ruler", "Spot", "match_points", "may_match"]
 
 REACH: Final = 5
 """Measured commits that a point may move and still be the same."""
@@ -39,7 +42,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Ruler:
-    """Measure places of one trace along its line.
+    """Measure suspect ranges of one trace along its line.
 
     ``positions`` maps slot to position; ``measured`` has the positions at which the trace has a value, ascending.
     """
@@ -47,40 +50,40 @@ class Ruler:
     positions: Mapping[int, int]
     measured: NDArray[np.int64]
 
-    def spot(self, place: SuspectRange, movement: int, interval: int = 0) -> Spot | None:
-        """Find ``place`` on the ruler; None when its commit is not on the line any more.
+    def spot(self, suspect_range: SuspectRange, movement: int, interval: int = 0) -> Spot | None:
+        """Return where ``suspect_range`` lies; None when its commit is no longer on the line.
 
-        A ``previous`` that has left the line is taken for the measured commit before the place.
+        Where ``previous`` has left the line, the measured commit before the change takes its part.
         """
-        position = self.positions.get(place.slot)
+        position = self.positions.get(suspect_range.slot)
         if position is None:
             return None
         rank = int(np.searchsorted(self.measured, position))
-        previous = self.positions.get(place.previous, -1)
+        previous = self.positions.get(suspect_range.previous, -1)
         if not 0 <= previous < position:
             previous = int(self.measured[rank - 1]) if rank else position - 1
         return Spot(previous, position, rank, movement, interval)
 
 
-def _overlap(one: Spot, other: Spot) -> bool:
-    return max(one.previous, other.previous) < min(one.position, other.position)
+def _overlap(first: Spot, second: Spot) -> bool:
+    return max(first.previous, second.previous) < min(first.position, second.position)
 
 
 def may_match(old: Sequence[Spot], new: Sequence[Spot], i: int, j: int) -> bool:
-    """Say whether ``old[i]`` and ``new[j]`` may be the same point.
+    """Return whether ``old[i]`` and ``new[j]`` may be the same point.
 
     They move the same way and their suspect ranges overlap, or they are no further apart than the larger
     of :data:`REACH` measured commits and either interval of location, with no other point, old or new,
-    between them. A point at the very place of one of the two counts as between.
+    between them. A point at the position of one of the two counts as between.
     """
-    one, other = old[i], new[j]
-    if one.movement != other.movement:
+    before, after = old[i], new[j]
+    if before.movement != after.movement:
         return False
-    if _overlap(one, other):
+    if _overlap(before, after):
         return True
-    if abs(one.rank - other.rank) > max(REACH, one.interval, other.interval):
+    if abs(before.rank - after.rank) > max(REACH, before.interval, after.interval):
         return False
-    low, high = sorted((one.position, other.position))
+    low, high = sorted((before.position, after.position))
     return not any(low <= spot.position <= high for k, spot in enumerate(old) if k != i) and not any(
         low <= spot.position <= high for k, spot in enumerate(new) if k != j
     )
@@ -90,8 +93,12 @@ def _sorted(spots: Sequence[Spot]) -> list[int]:
     return sorted(range(len(spots)), key=lambda k: (spots[k].position, spots[k].previous, spots[k].movement, k))
 
 
-def pair_up(old: Sequence[Spot], new: Sequence[Spot], *, taken: Collection[int] = ()) -> list[tuple[int, int]]:
-    """Match old and new points of one trace: return pairs (index of old, index of new), by place.
+Cost = tuple[int, int, int]
+"""What a matching costs: minus its pairs, distances in measured commits, distances in commits; compared in this order."""
+
+
+def match_points(old: Sequence[Spot], new: Sequence[Spot], *, taken: Collection[int] = ()) -> list[tuple[int, int]]:
+    """Match old and new points of one trace: return pairs (index of old, index of new), in the order of the line.
 
     One to one and in order; as many pairs as possible; then the least sum of distances in measured
     commits, then in commits; then the earliest old point goes with the earliest new one. Dynamic
@@ -99,22 +106,21 @@ def pair_up(old: Sequence[Spot], new: Sequence[Spot], *, taken: Collection[int] 
     ``taken`` (by index) match nothing, but still stand between others.
     """
     rows, columns = _sorted(old), [k for k in _sorted(new) if k not in taken]
-    nothing = (0, 0, 0)
+
+    # Recursion from the end: best[i][j] is the least cost of matching rows[i:] with columns[j:], joined[i, j] that of
+    # the matchings in which rows[i] goes with columns[j].
+    nothing: Cost = (0, 0, 0)
     best = [[nothing] * (len(columns) + 1) for _ in range(len(rows) + 1)]
-    joined: dict[tuple[int, int], tuple[int, int, int]] = {}
+    joined: dict[tuple[int, int], Cost] = {}
     for i in range(len(rows) - 1, -1, -1):
         for j in range(len(columns) - 1, -1, -1):
             best[i][j] = min(best[i + 1][j], best[i][j + 1])
-            if not may_match(old, new, rows[i], columns[j]):
-                continue
-            one, other = old[rows[i]], new[columns[j]]
-            rest = best[i + 1][j + 1]
-            joined[i, j] = (
-                rest[0] - 1,
-                rest[1] + abs(one.rank - other.rank),
-                rest[2] + abs(one.position - other.position),
-            )
-            best[i][j] = min(best[i][j], joined[i, j])
+            if may_match(old, new, rows[i], columns[j]):
+                joined[i, j] = _joined_cost(old[rows[i]], new[columns[j]], best[i + 1][j + 1])
+                best[i][j] = min(best[i][j], joined[i, j])
+
+    # Trace the best matching from the beginning. Joining where that costs no more makes the earliest pairs; otherwise
+    # the new point is skipped first.
     pairs: list[tuple[int, int]] = []
     i = j = 0
     while i < len(rows) and j < len(columns):
@@ -126,3 +132,11 @@ def pair_up(old: Sequence[Spot], new: Sequence[Spot], *, taken: Collection[int] 
         else:
             i += 1
     return pairs
+
+
+def _joined_cost(before: Spot, after: Spot, rest: Cost) -> Cost:
+    return (
+        rest[0] - 1,
+        rest[1] + abs(before.rank - after.rank),
+        rest[2] + abs(before.position - after.position),
+    )

@@ -1,17 +1,20 @@
-"""Compare what is known of a trace with what was found now: new, moved, unchanged, gone, come back.
+"""Decide what became of the change points of a trace: new, moved, unchanged, gone or back.
 
-Pure: known points and sightings in, changes out. Which known point is which new one is the business of
-:mod:`knickpoint.watch.identity.point_matching`; the record is ``docs/decisions/0006-identity-of-change-points.md``.
+Pure: known points and sightings in, updates out. The sightings of all alerts become points first. Then each known point
+is looked for among them by the rule of :mod:`knickpoint.watch.identity.point_matching`, in three rounds. What matches is
+unchanged, moved or back; known points without a match are gone; points without a known one are new. The record is
+``docs/decisions/0006-identity-of-change-points.md``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from knickpoint.detect import judges_groups
 from knickpoint.model.regression import Condition, KnownPoint, PointUpdate, Sighting, SuspectRange, Transition
-from knickpoint.watch.identity.point_matching import Ruler, Spot, pair_up
+from knickpoint.watch.identity.point_matching import Ruler, Spot, match_points
 
 __all__ = ["merge_sightings", "reconcile"]
 
@@ -30,10 +33,11 @@ def _evidence(sighting: Sighting) -> float:
 
 
 def _by_authority(point: Iterable[Sighting]) -> tuple[Sighting, ...]:
-    """Order what several alerts saw of one point: the first gives the place and the numbers.
+    """Order the sightings of one point by several alerts: the first gives the suspect range and the numbers.
 
-    One that judged the trace by its own values comes before one that judged a group; then the one whose levels are
-    further apart for their noise, since levels that mix others are noisy; then the one of more values; then by name.
+    A method that judged the trace by its own values comes before one that judged a group; then the sighting whose
+    levels are further apart for their noise, since levels that mix others are noisy; then the one of more values; then
+    by the name of the alert.
     """
     return tuple(
         sorted(
@@ -49,22 +53,23 @@ def _by_authority(point: Iterable[Sighting]) -> tuple[Sighting, ...]:
 
 
 def merge_sightings(sightings: Iterable[Sighting], ruler: Ruler) -> list[tuple[Sighting, ...]]:
-    """Put together what several alerts saw of one trace: one tuple a point, by place, whose first gives the numbers.
+    """Merge the sightings of several alerts into points: one tuple a point, whose first sighting gives the numbers.
 
-    The points of the first alert, by name, are matched with those of the second by the rule of identity, what is
-    left over joins them, and so on. A sighting whose commit is not on the line is left out.
+    Points come in the order of the line. A sighting whose commit is not on the line is left out.
     """
     by_alert: dict[str, list[Sighting]] = {}
     for sighting in sightings:
         if _spot(ruler, sighting) is not None:
             by_alert.setdefault(sighting.alert, []).append(sighting)
+
+    # Match the sightings of each alert, by name, with the points of those before it; the rest become points.
     points: list[tuple[Sighting, ...]] = []
     for alert in sorted(by_alert):
-        seen = by_alert[alert]
+        found = by_alert[alert]
         old = [spot for point in points if (spot := _spot(ruler, point[0]))]
-        new = [spot for sighting in seen if (spot := _spot(ruler, sighting))]
-        partner = {j: i for i, j in pair_up(old, new)}
-        for j, sighting in enumerate(seen):
+        new = [spot for sighting in found if (spot := _spot(ruler, sighting))]
+        partner = {j: i for i, j in match_points(old, new)}
+        for j, sighting in enumerate(found):
             if j in partner:
                 points[partner[j]] += (sighting,)
             else:
@@ -73,54 +78,72 @@ def merge_sightings(sightings: Iterable[Sighting], ruler: Ruler) -> list[tuple[S
     return sorted(ordered, key=lambda point: ruler.positions[point[0].suspect_range.slot])
 
 
-def _change(known: KnownPoint, point: tuple[Sighting, ...], *, carried: bool) -> PointUpdate:
-    first = point[0]
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A known point, and the suspect range in which one round looks for it.
+
+    ``carried`` says that a decision about the point moves along, because its own place is out of reach.
+    """
+
+    known: KnownPoint
+    suspect_range: SuspectRange
+    carried: bool
+
+
+def _rounds(known: Sequence[KnownPoint]) -> tuple[list[_Candidate], ...]:
+    """Return the candidates of each round of matching.
+
+    Decisions come first: the points that were there at the last decision about the trace are looked for where they were
+    then. So a status depends on data and decisions, and not on the results that came in between. What is left is looked
+    for at its last place, live points before those that were gone.
+    """
+    decided = [_Candidate(point, point.anchor, carried=False) for point in known if point.anchor]
+    latest = [_Candidate(point, point.suspect_range, carried=point.anchor is not None) for point in known]
+    live = [candidate for candidate in latest if candidate.known.condition is not Condition.GONE]
+    return decided, live, latest
+
+
+def _update(candidate: _Candidate, point: tuple[Sighting, ...]) -> PointUpdate:
+    """Return what became of a known point that is the one of ``point``."""
+    known, first = candidate.known, point[0]
+    old, new = known.suspect_range, first.suspect_range
     if known.condition is Condition.GONE:
-        change = Transition.BACK
-    elif (known.suspect_range.previous, known.suspect_range.slot) != (
-        first.suspect_range.previous,
-        first.suspect_range.slot,
-    ):
-        change = Transition.MOVED
+        transition = Transition.BACK
+    elif (old.previous, old.slot) != (new.previous, new.slot):
+        transition = Transition.MOVED
     else:
-        change = Transition.UNCHANGED
+        transition = Transition.UNCHANGED
     recovered = first.condition is Condition.RECOVERED and known.condition is not Condition.RECOVERED
-    return PointUpdate(change, known.id, first.trace_id, point, carried=carried, recovered=recovered)
+    return PointUpdate(transition, known.id, first.trace_id, point, carried=candidate.carried, recovered=recovered)
 
 
 def reconcile(known: Sequence[KnownPoint], sightings: Sequence[Sighting], ruler: Ruler) -> list[PointUpdate]:
-    """Return what became of the points of one trace on one line: known ones by id, then new ones by place.
+    """Return what became of the points of one trace on one line: known ones by id, then new ones by position.
 
-    Decisions come first: the points that were there at the last decision about the trace are matched by
-    where they were then, so that a status depends on data and decisions and not on what was seen in
-    between. What is left is matched by its last place, live points before those that were gone. A known
-    point that stays gone does not appear.
+    A known point that stays gone does not appear.
     """
+    # Sightings become points: each is one change, whichever alerts found it.
     points = merge_sightings(sightings, ruler)
     spots = [spot for point in points if (spot := _spot(ruler, point[0]))]
-    changes: dict[int, PointUpdate] = {}
-    free = list(range(len(points)))
+    ordered = sorted(known, key=lambda point: point.id)
 
-    def match(
-        candidates: Iterable[KnownPoint], place_of: Callable[[KnownPoint], SuspectRange], *, carried: bool
-    ) -> None:
+    # Match in rounds: what one round matches is out of the next.
+    updates: dict[int, PointUpdate] = {}
+    taken: set[int] = set()
+    for candidates in _rounds(ordered):
         old = [
-            (one, spot)
-            for one in candidates
-            if one.id not in changes and (spot := ruler.spot(place_of(one), one.movement, one.interval))
+            (candidate, spot)
+            for candidate in candidates
+            if candidate.known.id not in updates
+            and (spot := ruler.spot(candidate.suspect_range, candidate.known.movement, candidate.known.interval))
         ]
-        for i, j in pair_up([spot for _, spot in old], spots, taken=set(range(len(points))) - set(free)):
-            one = old[i][0]
-            changes[one.id] = _change(one, points[j], carried=carried and one.anchor is not None)
-            free.remove(j)
+        pairs = match_points([spot for _, spot in old], spots, taken=taken)
+        updates |= {old[i][0].known.id: _update(old[i][0], points[j]) for i, j in pairs}
+        taken |= {j for _, j in pairs}
 
-    ordered = sorted(known, key=lambda one: one.id)
-    live = [one for one in ordered if one.condition is not Condition.GONE]
-    match((one for one in ordered if one.anchor), lambda one: one.anchor or one.suspect_range, carried=False)
-    match(live, lambda one: one.suspect_range, carried=True)
-    match(ordered, lambda one: one.suspect_range, carried=True)
-    for one in live:
-        if one.id not in changes:
-            changes[one.id] = PointUpdate(Transition.GONE, one.id, one.trace_id, ())
-    fresh = [PointUpdate(Transition.NEW, 0, points[j][0].trace_id, points[j]) for j in free]
-    return [changes[key] for key in sorted(changes)] + fresh
+    # Live points without a match are gone, points without a known one are new.
+    for point in ordered:
+        if point.id not in updates and point.condition is not Condition.GONE:
+            updates[point.id] = PointUpdate(Transition.GONE, point.id, point.trace_id, ())
+    new = [PointUpdate(Transition.NEW, 0, point[0].trace_id, point) for j, point in enumerate(points) if j not in taken]
+    return [updates[key] for key in sorted(updates)] + new

@@ -1,4 +1,9 @@
-"""Bring the regressions of a repository up to date with its live change points."""
+"""Bring the regressions of a repository up to date with its live change points.
+
+:mod:`knickpoint.watch.regressions.groups` says which change points belong together. This module reads them, gives each
+group the id of the regression that most of its members were in, and writes what differs. After a few points moved, only
+what is near to them is read: change points whose ranges share no commit, directly or over others, never meet in a group.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +19,18 @@ from knickpoint.store.findings.groups import GroupMember, Membership
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.regressions.groups import Group, Member, assign_ids, group_members
 
-__all__ = ["Moves", "Regrouped", "regroup", "stretches"]
+__all__ = ["MovedPoints", "RegressionChanges", "regroup", "stretches"]
 
 Range = tuple[int, int]
 """Positions (previous, position] of a line."""
 
-Stretch = tuple[str, Range]
+LineRange = tuple[str, Range]
 """The name of a line, and a range of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Regrouped:
-    """Ids of regressions that are new, of those that got other members or another place, and of those that lost all.
+class RegressionChanges:
+    """Ids of regressions that are new, of those that got other members or another range, and of those that lost all.
 
     ``former`` has the regression that each change point was in before, where it is in another now.
     """
@@ -42,17 +47,66 @@ class Regrouped:
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
-    """The change points that came, moved or went, by id, and where they were before and are now."""
+class MovedPoints:
+    """The change points that came, moved or went, by id, and their suspect ranges before and now."""
 
     ids: frozenset[int] = frozenset()
-    places: frozenset[SuspectRange] = frozenset()
+    suspect_ranges: frozenset[SuspectRange] = frozenset()
+
+    def __or__(self, other: MovedPoints) -> MovedPoints:
+        """Return the points of both."""
+        return MovedPoints(self.ids | other.ids, self.suspect_ranges | other.suspect_ranges)
+
+
+def regroup(
+    store: Store,
+    repository: Repository,
+    *,
+    touched: Collection[int] = (),
+    moved: MovedPoints | None = None,
+    claims: Mapping[int, int] | None = None,
+) -> RegressionChanges:
+    """Group the live change points of ``repository`` and write what differs, in one transaction.
+
+    ``touched`` are change points whose numbers, condition or status changed: their regressions are counted
+    and weighed anew. With ``moved``, which are all points that moved since regressions were last up to date, only what
+    is near to them is read; the result is the same, unless commits changed their order in the meantime. ``claims`` has
+    change points that belonged to another regression before, by id: they count as its members when ids are given,
+    unless other points hold that regression in a group apart from them.
+    """
+    lines = Lines(store, repository)
+    with store.transaction():
+        # Read the points whose groups may change, and the regression that each is in.
+        points = store.findings.groups.members(repository) if moved is None else _near(store, lines, moved)
+        members, former = _members(points, lines)
+
+        # Group them anew; groups that are as they were need no writing.
+        groups = _changed_groups(store, lines, members, former, claims or {})
+
+        # Write the others, and count what was touched.
+        left = {former[member] for group in groups for member in group.members} - {0}
+        ids = store.findings.groups.write(repository, groups, left=left) if groups else []
+        if touched:
+            store.findings.groups.refresh(touched)
+        store.boundaries.mark(repository)
+    new = {key for key, group in zip(ids, groups, strict=True) if not group.id}
+    return RegressionChanges(
+        new=tuple(sorted(new)),
+        changed=tuple(sorted(set(ids) - new)),
+        emptied=tuple(sorted(left - set(ids))),
+        former={
+            member: former[member]
+            for key, group in zip(ids, groups, strict=True)
+            for member in group.members
+            if former[member] not in {0, key}
+        },
+    )
 
 
 def stretches(ranges: Iterable[Range]) -> list[Range]:
     """Join ranges that overlap, and return the stretches of the line that they cover, ascending.
 
-    Change points of different stretches have nothing to do with each other: no place lies in the ranges of both.
+    Change points of different stretches never meet in a group: no commit lies in the ranges of both.
     """
     found: list[Range] = []
     for previous, position in sorted(ranges):
@@ -63,148 +117,119 @@ def stretches(ranges: Iterable[Range]) -> list[Range]:
     return found
 
 
-def _range(lines: Lines, suspects: SuspectRange) -> Stretch | None:
-    """Return where a suspect range lies, None where its commit is not on the line any more."""
-    line = lines.line(suspects.line)
-    position = line.positions.get(suspects.slot)
+def _on_line(lines: Lines, suspect_range: SuspectRange) -> LineRange | None:
+    """Return where a suspect range lies, None where its commit is no longer on the line."""
+    line = lines.line(suspect_range.line)
+    position = line.positions.get(suspect_range.slot)
     if position is None:
         return None
-    return line.name, (min(line.positions.get(suspects.previous, position - 1), position - 1), position)
+    return line.name, (min(line.positions.get(suspect_range.previous, position - 1), position - 1), position)
 
 
-def _concerned(store: Store, repository: Repository, lines: Lines, moves: Moves) -> Sequence[GroupMember]:
-    """Return the live change points whose groups may be others than before, because of ``moves``.
+def _near(store: Store, lines: Lines, moved: MovedPoints) -> list[GroupMember]:
+    """Return the live change points whose groups may differ, because of ``moved``.
 
-    These are all points of the stretches of the line in which one of the places lies, of every regression that one of
-    them was in, and of those that a merge joins with one of them, with the stretches of these in turn.
+    These are all points of the stretches of the line in which a point moved, of every regression that one of them was
+    in, and of those that a merge joins with one of them, with the stretches of these in turn.
     """
-    spans = [
+    # Cut the lines into stretches, and note which regressions lie in which.
+    ranges = [
         (found, occupied.regression_id)
-        for occupied in store.findings.groups.occupied_ranges(repository)
-        if (found := _range(lines, occupied.suspect_range))
+        for occupied in store.findings.groups.occupied_ranges(lines.repository)
+        if (found := _on_line(lines, occupied.suspect_range))
     ]
-    ranges: dict[str, list[Range]] = defaultdict(list)
-    for (name, span), _ in spans:
-        ranges[name].append(span)
-    atlas = {name: stretches(own) for name, own in ranges.items()}
-    keys_of: dict[Stretch, set[int]] = defaultdict(set)
-    stretches_of: dict[int, set[Stretch]] = defaultdict(set)
-    for found, key in spans:
-        (stretch,) = _touching(atlas, found)
-        keys_of[stretch].add(key)
+    on_line: dict[str, list[Range]] = defaultdict(list)
+    for (name, positions), _ in ranges:
+        on_line[name].append(positions)
+    atlas = {name: stretches(several) for name, several in on_line.items()}
+    regressions_of: dict[LineRange, set[int]] = defaultdict(set)
+    stretches_of: dict[int, set[LineRange]] = defaultdict(set)
+    for line_range, key in ranges:
+        (stretch,) = _touching(atlas, line_range)
+        regressions_of[stretch].add(key)
         stretches_of[key].add(stretch)
+
+    # Begin where points moved, where points are in no regression yet (0), and in the regressions that lost points.
     waiting = set(stretches_of[0])
-    for place in moves.places:
-        if at := _range(lines, place):
+    for suspect_range in moved.suspect_ranges:
+        if at := _on_line(lines, suspect_range):
             waiting |= set(_touching(atlas, at))
-    keys = {point.regression_id for point in store.findings.points(moves.ids)} | store.findings.groups.joined_with(
-        moves.ids
+    keys = {point.regression_id for point in store.findings.points(moved.ids)} | store.findings.groups.joined_with(
+        moved.ids
     )
     waiting |= {stretch for key in keys for stretch in stretches_of[key]}
-    taken: set[Stretch] = set()
+
+    # Follow regressions to their other stretches, and these to their other regressions.
+    reached: set[LineRange] = set()
     while waiting:
         stretch = waiting.pop()
-        taken.add(stretch)
-        new = keys_of[stretch] - keys
+        reached.add(stretch)
+        new = regressions_of[stretch] - keys
         keys |= new
-        waiting |= {other for key in new for other in stretches_of[key]} - taken
-    return store.findings.groups.members(repository, regressions=keys | {0})
+        waiting |= {other for key in new for other in stretches_of[key]} - reached
+    return store.findings.groups.members(lines.repository, regressions=keys | {0})
 
 
-def _touching(atlas: Mapping[str, Sequence[Range]], found: Stretch) -> list[Stretch]:
-    """Return the stretches that a range of the line overlaps."""
-    name, (previous, position) = found
-    own = atlas.get(name, ())
-    begin = bisect_right(own, previous, key=lambda stretch: stretch[1])
-    end = bisect_left(own, position, key=lambda stretch: stretch[0])
-    return [(name, stretch) for stretch in own[begin:end]]
+def _touching(atlas: Mapping[str, Sequence[Range]], line_range: LineRange) -> list[LineRange]:
+    """Return the stretches that a range of a line overlaps."""
+    name, (previous, position) = line_range
+    on_line = atlas.get(name, ())
+    begin = bisect_right(on_line, previous, key=lambda stretch: stretch[1])
+    end = bisect_left(on_line, position, key=lambda stretch: stretch[0])
+    return [(name, stretch) for stretch in on_line[begin:end]]
 
 
 def _members(points: Iterable[GroupMember], lines: Lines) -> tuple[dict[str, list[Member]], dict[int, int]]:
-    """Return change points by line, and the regression that each was in."""
+    """Return change points by line, and the regression that each was in, 0 for none."""
     members: dict[str, list[Member]] = defaultdict(list)
-    held: dict[int, int] = {}
+    former: dict[int, int] = {}
     for point in points:
-        found = _range(lines, point.suspect_range)
+        found = _on_line(lines, point.suspect_range)
         if found is None:
             continue
         name, (previous, position) = found
         members[name].append(Member(point.id, previous, position, point.apart, point.together))
-        held[point.id] = point.regression_id
-    return members, held
+        former[point.id] = point.regression_id
+    return members, former
 
 
-def regroup(
+def _changed_groups(
     store: Store,
-    repository: Repository,
-    *,
-    touched: Collection[int] = (),
-    moves: Moves | None = None,
-    claims: Mapping[int, int] | None = None,
-) -> Regrouped:
-    """Group the live change points of ``repository`` and write what differs, in one transaction.
-
-    ``touched`` are change points whose numbers, condition or status changed: their regressions are counted
-    and weighed anew. With ``moves``, which are all there were since regressions were last up to date, only what is near
-    to them is read, and the outcome is the same, unless commits changed their order in the meantime. ``claims`` has
-    change points that belonged to another regression before, by id: they count as its members when ids are given,
-    unless others hold that one apart from them.
-    """
-    lines = Lines(store, repository)
-    with store.transaction():
-        if moves is None:
-            points: Sequence[GroupMember] = store.findings.groups.members(repository)
-        else:
-            points = _concerned(store, repository, lines, moves)
-        members, held = _members(points, lines)
-        sizes = Counter(held.values())
-        known_places = store.findings.groups.suspect_ranges(repository)
-        elsewhere = known_places.keys() - set(held.values())
-        changed: list[Membership] = []
-        left: set[int] = set()
-        taken: set[int] = set()
-        for name in sorted(members):
-            slots = (-1, *lines.line(name).slots)
-            groups = group_members(members[name])
-            votes = _votes(groups, held, claims or {}, elsewhere)
-            known = {member: key for member, key in votes.items() if key not in taken}
-            for group, key in zip(groups, assign_ids(groups, known), strict=True):
-                taken.add(key)
-                place = SuspectRange(name, slots[group.previous + 1], slots[group.position + 1])
-                same = all(held[member] == key for member in group.members) and sizes[key] == len(group.members)
-                if key and same and known_places.get(key) == place:
-                    continue
-                changed.append(Membership(key, place, group.members))
-                left |= {held[member] for member in group.members}
-        ids = store.findings.groups.write(repository, changed, left=left - {0}) if changed else []
-        if touched:
-            store.findings.groups.refresh(touched)
-        store.boundaries.mark(repository)
-    fresh = [key for key, group in zip(ids, changed, strict=True) if not group.id]
-    former = {
-        member: held[member]
-        for key, group in zip(ids, changed, strict=True)
-        for member in group.members
-        if held[member] not in {0, key}
-    }
-    return Regrouped(
-        tuple(sorted(fresh)),
-        tuple(sorted(set(ids) - set(fresh))),
-        tuple(sorted(left - set(ids) - {0})),
-        former,
-    )
+    lines: Lines,
+    members: Mapping[str, Sequence[Member]],
+    former: Mapping[int, int],
+    claims: Mapping[int, int],
+) -> list[Membership]:
+    """Return the groups that are not stored as they are, by line, each with the id that it keeps, 0 for a new one."""
+    sizes = Counter(former.values())
+    stored = store.findings.groups.suspect_ranges(lines.repository)
+    elsewhere = stored.keys() - set(former.values())
+    changed: list[Membership] = []
+    taken: set[int] = set()
+    for name in sorted(members):
+        slots = (-1, *lines.line(name).slots)
+        groups = group_members(members[name])
+        votes = _votes(groups, former, claims, elsewhere)
+        known = {member: key for member, key in votes.items() if key not in taken}
+        for group, key in zip(groups, assign_ids(groups, known), strict=True):
+            taken.add(key)
+            suspect_range = SuspectRange(name, slots[group.previous + 1], slots[group.position + 1])
+            same = all(former[member] == key for member in group.members) and sizes[key] == len(group.members)
+            if not (key and same and stored.get(key) == suspect_range):
+                changed.append(Membership(key, suspect_range, group.members))
+    return changed
 
 
 def _votes(
-    groups: Iterable[Group], held: Mapping[int, int], claims: Mapping[int, int], elsewhere: Collection[int]
+    groups: Iterable[Group], former: Mapping[int, int], claims: Mapping[int, int], elsewhere: Collection[int]
 ) -> dict[int, int]:
-    """Return the regression that each member counts for: the one that it claims, else the one that it is in.
+    """Return the regression that each member counts for: the one that it claims, else the one that it was in.
 
-    A claim counts unless others, who claim nothing, hold that regression and are in none of the same group: then a
-    later decision gave it to them. ``elsewhere`` are regressions of members that are in none of ``groups``.
+    A claim counts unless other points, which claim nothing, hold that regression and are in no group with the member:
+    then a later decision gave it to them. ``elsewhere`` are regressions of members that are in none of ``groups``.
     """
     holders: dict[int, set[int]] = defaultdict(set)
-    for member, key in held.items():
+    for member, key in former.items():
         if member not in claims:
             holders[key].add(member)
     votes: dict[int, int] = {}
@@ -213,5 +238,5 @@ def _votes(
             key = claims.get(member, 0)
             others = holders.get(key, set())
             free = key not in elsewhere and (not others or not others.isdisjoint(group.members))
-            votes[member] = key if key and free else held[member]
+            votes[member] = key if key and free else former[member]
     return votes

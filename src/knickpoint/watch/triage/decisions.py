@@ -11,9 +11,9 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Action, Decision, Status
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, FindingsDecided
-from knickpoint.watch.regressions.membership import Moves, Regrouped, regroup
+from knickpoint.watch.regressions.membership import MovedPoints, RegressionChanges, regroup
 
-__all__ = ["Targets", "Triaged", "decide", "merge", "read_targets", "split", "undo"]
+__all__ = ["Targets", "TriageResult", "decide", "merge", "read_targets", "split", "undo"]
 
 _TARGET: Final = re.compile(r"([RrPp]?)([0-9]{1,18})")
 
@@ -27,15 +27,15 @@ class Targets:
 
 
 @dataclass(frozen=True, slots=True)
-class Triaged:
-    """The entries that were added to the log, and the regressions that are new or other than before."""
+class TriageResult:
+    """The entries that were added to the log, and the regressions that are new or changed."""
 
     decisions: tuple[Decision, ...]
-    regrouped: Regrouped
+    regressions: RegressionChanges
 
 
 def read_targets(texts: Sequence[str]) -> Targets:
-    """Read ids as people write them: ``12`` or ``R12`` is a regression, ``P34`` one member.
+    """Read ids as people write them: ``12`` or ``R12`` is a regression, ``P34`` one of its members.
 
     Raises:
         InputError: a text is neither.
@@ -53,10 +53,9 @@ def read_targets(texts: Sequence[str]) -> Targets:
 
 
 def _members(store: Store, targets: Targets, *, all_members: bool) -> list[int]:
-    """Return the change points that ``targets`` mean.
+    """Return the ids of the change points that ``targets`` mean, ascending.
 
-    Of a regression these are the members that nobody has dealt with, or all of them where there are none
-    or ``all_members`` says so.
+    Of a regression these are the unprocessed members, or all of them where there are none or with ``all_members``.
     """
     ids = set(targets.points)
     for key in targets.regressions:
@@ -67,8 +66,8 @@ def _members(store: Store, targets: Targets, *, all_members: bool) -> list[int]:
                 f"regression {key} has no members any more",
                 remedy="The data no longer show it; there is nothing to decide.",
             )
-        open_ones = [member.id for member in members if not member.processed]
-        ids.update([member.id for member in members] if all_members or not open_ones else open_ones)
+        unprocessed = [member.id for member in members if not member.processed]
+        ids.update([member.id for member in members] if all_members or not unprocessed else unprocessed)
     if not ids:
         raise InputError("nothing to decide about", remedy="Name a finding, as in knick triage 12 --as hidden.")
     return sorted(ids)
@@ -80,13 +79,14 @@ def _announce(store: Store, ids: Sequence[int], decisions: Sequence[Decision]) -
         store.outbox.publish(FindingsDecided(repository.name, len(decisions), regressions))
 
 
-def _regrouped(store: Store, ids: Collection[int], claims: Mapping[int, int] | None = None) -> Regrouped:
-    moves = Moves(frozenset(ids), frozenset(point.suspect_range for point in store.findings.points(ids)))
+def _regroup(store: Store, ids: Collection[int], claims: Mapping[int, int] | None = None) -> RegressionChanges:
+    """Group anew what is near to the change points ``ids``, in all of their repositories."""
+    moved = MovedPoints(frozenset(ids), frozenset(point.suspect_range for point in store.findings.points(ids)))
     parts = [
-        regroup(store, repository, touched=ids, moves=moves, claims=claims or {})
+        regroup(store, repository, touched=ids, moved=moved, claims=claims or {})
         for repository in store.findings.repositories_of(ids)
     ]
-    return Regrouped(
+    return RegressionChanges(
         tuple(key for part in parts for key in part.new),
         tuple(key for part in parts for key in part.changed),
         tuple(key for part in parts for key in part.emptied),
@@ -94,8 +94,8 @@ def _regrouped(store: Store, ids: Collection[int], claims: Mapping[int, int] | N
     )
 
 
-def _keep_bystanders(store: Store, decisions: Sequence[Decision], regrouped: Regrouped) -> None:
-    """Keep where the findings were that a split or merge moved without being about them; an undo needs it."""
+def _keep_bystanders(store: Store, decisions: Sequence[Decision], regrouped: RegressionChanges) -> None:
+    """Keep the former regression of findings that a split or merge of others moved; an undo needs it."""
     decided = {entry.change_point_id for entry in decisions}
     former = {point: key for point, key in regrouped.former.items() if point not in decided}
     if decisions:
@@ -112,47 +112,45 @@ def decide(
     ticket: str | None = None,
     assignee: str | None = None,
     all_members: bool = False,
-) -> Triaged:
+) -> TriageResult:
     """Set status, note, ticket or assignee of what ``targets`` mean; None leaves as it is.
 
     A ticket without a status links it: the status becomes TICKET.
 
     Raises:
-        InputError: no such finding, nothing to change, nobody signs, or the status ticket without a ticket.
+        InputError: no such finding, nothing to change, no author, or the status ticket without a ticket.
     """
     if status is None and ticket:
         status = Status.TICKET
     if (status, note, ticket, assignee) == (None, None, None, None):
-        raise InputError(
-            "the decision changes nothing", remedy="Give a status, a note, a ticket or somebody to assign it to."
-        )
+        raise InputError("the decision changes nothing", remedy="Give a status, a note, a ticket or an assignee.")
     with store.transaction():
         ids = _members(store, targets, all_members=all_members)
         decisions = store.findings.triage.decide(ids, status, who, note, ticket=ticket, assignee=assignee)
         _announce(store, ids, decisions)
-    return Triaged(tuple(decisions), Regrouped())
+    return TriageResult(tuple(decisions), RegressionChanges())
 
 
-def split(store: Store, targets: Targets, *, who: str, note: str | None = None) -> Triaged:
-    """Set members apart: they make regressions of their own, now and whenever the data change.
+def split(store: Store, targets: Targets, *, who: str, note: str | None = None) -> TriageResult:
+    """Set members apart: they make separate regressions, now and whenever the data change.
 
     Raises:
-        InputError: no such member, or nobody signs.
+        InputError: no such member, or no author.
     """
     with store.transaction():
         ids = _members(store, targets, all_members=True)
         decisions = store.findings.triage.decide(ids, None, who, note, action=Action.SPLIT)
-        regrouped = _regrouped(store, ids)
+        regrouped = _regroup(store, ids)
         _keep_bystanders(store, decisions, regrouped)
         _announce(store, ids, decisions)
-    return Triaged(tuple(decisions), regrouped)
+    return TriageResult(tuple(decisions), regrouped)
 
 
-def merge(store: Store, targets: Targets, *, who: str, note: str | None = None) -> Triaged:
-    """Make one regression of several, and keep it so; what appears at their places joins it.
+def merge(store: Store, targets: Targets, *, who: str, note: str | None = None) -> TriageResult:
+    """Make one regression of several, and keep it so; change points that appear at their places join it.
 
     Raises:
-        InputError: no such finding, members of several repositories, or nobody signs.
+        InputError: no such finding, members of several repositories, or no author.
     """
     with store.transaction():
         ids = _members(store, targets, all_members=True)
@@ -161,30 +159,33 @@ def merge(store: Store, targets: Targets, *, who: str, note: str | None = None) 
                 "findings of different repositories cannot be merged", remedy="Link them to one ticket instead."
             )
         decisions = store.findings.triage.decide(ids, None, who, note, action=Action.MERGE)
-        regrouped = _regrouped(store, ids)
+        regrouped = _regroup(store, ids)
         _keep_bystanders(store, decisions, regrouped)
         _announce(store, ids, decisions)
-    return Triaged(tuple(decisions), regrouped)
+    return TriageResult(tuple(decisions), regrouped)
 
 
-def undo(store: Store, targets: Targets, *, who: str) -> Triaged:
+def undo(store: Store, targets: Targets, *, who: str) -> TriageResult:
     """Take back the last decision about each member of ``targets``; undo again to go further back.
 
     A regression that a merge had taken in comes back under its id.
 
     Raises:
-        InputError: no such finding, or nobody signs.
+        InputError: no such finding, or no author.
     """
     with store.transaction():
+        # Take the decisions back.
         ids = _members(store, targets, all_members=True)
         before = store.findings.groups.splits_and_merges(ids)
         decisions = store.findings.triage.undo(ids, who)
         after = store.findings.groups.splits_and_merges(ids)
+
+        # Give the members, and the bystanders of a split or merge, their former regressions.
         moved = {key for key in ids if after[key] != before[key]}
         acts = {number for key in moved for number in (before[key].apart, before[key].together)} - {0}
         claims = store.findings.triage.former_regressions(acts)
         claims |= {entry.change_point_id: entry.regression_id for entry in decisions if entry.regression_id}
-        # Groups depend on places, splits and merges alone: without a change of these, all points stay where they are.
-        regrouped = _regrouped(store, moved, claims) if moved else Regrouped()
+        # Groups depend on suspect ranges, splits and merges alone: without a change of these no point moves.
+        regrouped = _regroup(store, moved, claims) if moved else RegressionChanges()
         _announce(store, ids, decisions)
-    return Triaged(tuple(decisions), regrouped)
+    return TriageResult(tuple(decisions), regrouped)

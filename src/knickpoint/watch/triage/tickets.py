@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from knickpoint.model.commit import Repository
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import Query, parse_query
+from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
 from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.lines import Lines
@@ -29,45 +30,44 @@ def put_tickets(store: Store, repository: Repository, tickets: Sequence[Ticket])
 
 
 def match_tickets(store: Store, repository: Repository, *, among: Collection[int] | None = None) -> int:
-    """Say of live change points, all of them or those ``among``, which ticket covers them: return how many changed.
+    """Match tickets with live change points, all of them or those ``among``; return how many of these changed.
 
     A ticket covers the traces that its query matches where its commit lies in their suspect range. The
     first ticket that came wins.
     """
     lines = Lines(store, repository)
-    members = store.findings.groups.members(repository, among=among)
+    points = store.findings.groups.members(repository, among=among)
     tickets = [(ticket, parse_query(ticket.query)) for ticket in store.findings.tickets.all(repository)]
-    by_line: dict[str, _Reach] = {}
+    by_line: dict[str, _LineTickets] = {}
     changed: dict[int, str] = {}
-    for member in members:
-        suspects = member.suspect_range
-        line = lines.line(suspects.line)
+    for point in points:
+        line = lines.line(point.suspect_range.line)
         if line.name not in by_line:
-            by_line[line.name] = _Reach(tickets, line.positions)
-        name = by_line[line.name].covering(suspects.previous, suspects.slot, member.trace_key)
-        if name != member.matched_ticket:
-            changed[member.id] = name
+            by_line[line.name] = _LineTickets(tickets, line.positions)
+        name = by_line[line.name].covering(point.suspect_range, point.trace_key)
+        if name != point.matched_ticket:
+            changed[point.id] = name
     if changed:
         store.findings.set_matched_tickets(changed)
     return len(changed)
 
 
-class _Reach:
-    """The tickets of one line by position: those about a change are looked up, not tried one after the other."""
+class _LineTickets:
+    """The tickets of one line, sorted by position: those in a suspect range are looked up, not tried one by one."""
 
     def __init__(self, tickets: Sequence[tuple[Ticket, Query]], positions: Mapping[int, int]) -> None:
         self._positions = positions
-        placed = [
-            (positions[ticket.slot], number) for number, (ticket, _) in enumerate(tickets) if ticket.slot in positions
-        ]
         self._tickets = tickets
-        self._placed = sorted(placed)
+        self._placed = sorted(
+            (positions[ticket.slot], number) for number, (ticket, _) in enumerate(tickets) if ticket.slot in positions
+        )
         self._params: dict[str, Mapping[str, str]] = {}
 
-    def covering(self, previous: int, slot: int, key: str) -> str:
-        """Return the name of the first ticket whose commit lies in (previous, slot] and whose query matches."""
-        begin, end = self._positions.get(previous, -1), self._positions.get(slot, -1)
-        low, high = (bisect_right(self._placed, (place, len(self._tickets))) for place in (begin, end))
+    def covering(self, suspect_range: SuspectRange, key: str) -> str:
+        """Return the name of the first ticket with its commit in ``suspect_range`` and a query that matches, or ""."""
+        begin = self._positions.get(suspect_range.previous, -1)
+        end = self._positions.get(suspect_range.slot, -1)
+        low, high = (bisect_right(self._placed, (position, len(self._tickets))) for position in (begin, end))
         if low >= high:
             return ""
         params = self._params.setdefault(key, decode_key(key))

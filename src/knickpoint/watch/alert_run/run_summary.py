@@ -1,0 +1,101 @@
+"""Say what a run did: frozen results of one job, of one repository, and of the whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from knickpoint.model.regression import Transition
+from knickpoint.store.findings.alerts import AlertRun
+from knickpoint.watch.alert_run.alert_job import AlertJob
+from knickpoint.watch.alert_run.comparison import AlertComparison
+from knickpoint.watch.alert_run.persistence import PersistedChanges
+
+__all__ = ["JobResult", "RunSummary"]
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """What one job found: ``comparison`` counts, the changes themselves left out, and ``seconds`` it took."""
+
+    job: AlertJob
+    comparison: AlertComparison
+    seconds: float
+
+    @property
+    def failure(self) -> str:
+        """Why the alert could not run to its end, "" where it did."""
+        return self.job.failure or self.comparison.failure
+
+    def record(self, failure: str) -> AlertRun:
+        """Return what the store keeps of the job, which ended with ``failure``."""
+        return AlertRun(
+            alert=self.job.alert.name,
+            started=self.job.started,
+            seconds=self.seconds,
+            complete=self.job.complete and not failure,
+            traces=len(self.job.trace_ids),
+            kept=self.job.kept + self.comparison.kept,
+            added=self.comparison.added,
+            lost=self.comparison.lost,
+            failure=failure,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What a run did.
+
+    ``new``, ``moved``, ``gone``, ``returned`` and ``recovered`` count change points; ``traces`` those that the run was
+    about, once for each alert, and ``judged`` those of them that had changed since the alert's last run.
+    ``new_regressions`` and ``changed_regressions`` are ids of those that are work; ``history_regressions`` counts the
+    new ones that are history. ``failures`` says which alerts could not run, and why.
+    """
+
+    alerts: tuple[AlertRun, ...] = ()
+    traces: int = 0
+    judged: int = 0
+    new: int = 0
+    moved: int = 0
+    gone: int = 0
+    returned: int = 0
+    recovered: int = 0
+    failures: Mapping[str, str] = field(default_factory=dict)
+    new_regressions: tuple[int, ...] = ()
+    changed_regressions: tuple[int, ...] = ()
+    history_regressions: int = 0
+
+    def __add__(self, other: RunSummary) -> RunSummary:
+        """Return what a run did in the repositories of both."""
+        return RunSummary(
+            alerts=(*self.alerts, *other.alerts),
+            traces=self.traces + other.traces,
+            judged=self.judged + other.judged,
+            new=self.new + other.new,
+            moved=self.moved + other.moved,
+            gone=self.gone + other.gone,
+            returned=self.returned + other.returned,
+            recovered=self.recovered + other.recovered,
+            failures={**self.failures, **other.failures},
+            new_regressions=(*self.new_regressions, *other.new_regressions),
+            changed_regressions=(*self.changed_regressions, *other.changed_regressions),
+            history_regressions=self.history_regressions + other.history_regressions,
+        )
+
+    @classmethod
+    def of_points(cls, changes: PersistedChanges) -> RunSummary:
+        """Return the part of a summary that is about change points."""
+        counts = changes.counts
+        return cls(
+            new=counts.get(Transition.NEW, 0),
+            moved=counts.get(Transition.MOVED, 0),
+            gone=counts.get(Transition.GONE, 0),
+            returned=counts.get(Transition.BACK, 0),
+            recovered=changes.recovered,
+        )
+
+    @property
+    def nothing_new(self) -> bool:
+        """Whether everything was known already."""
+        found = self.new_regressions or self.history_regressions
+        return not (self.new or self.moved or self.gone or self.returned or self.recovered or found)

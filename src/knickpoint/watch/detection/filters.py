@@ -1,0 +1,99 @@
+"""Keep the sightings that an alert reports: direction, least effect, and least number of traces of a group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from knickpoint.detect import judges_groups
+from knickpoint.model.alert import Alert, AlertDirection
+from knickpoint.model.regression import Direction, Sighting
+from knickpoint.watch.detection.alert_groups import GroupKey, group_key
+from knickpoint.watch.detection.digests import group_digests
+from knickpoint.watch.detection.local_levels import NEAR
+from knickpoint.watch.detection.trace_detection import TraceDetection
+from knickpoint.watch.lines import Lines
+from knickpoint.watch.regressions.groups import Member, group_members
+
+__all__ = ["moved_together", "refusal", "reported_detections"]
+
+_REFUSED: Final[Mapping[AlertDirection, Callable[[Sighting], bool]]] = {
+    AlertDirection.BOTH: lambda _: False,
+    AlertDirection.WORSE: lambda sighting: sighting.direction is Direction.IMPROVEMENT,
+    AlertDirection.BETTER: lambda sighting: sighting.direction is Direction.REGRESSION,
+    AlertDirection.UP: lambda sighting: sighting.numbers.size < 0,
+    AlertDirection.DOWN: lambda sighting: sighting.numbers.size > 0,
+}
+
+
+def refusal(alert: Alert, sighting: Sighting) -> str:
+    """Return why ``alert`` does not report ``sighting`` by itself, "" when it does.
+
+    A change of unknown direction is neither better nor worse; alerts for either report it. A step that left the local
+    level as it was is reported by none.
+    """
+    numbers = sighting.numbers
+    if not numbers.size:
+        return f"the median of up to {NEAR} values on each side is the same: the level did not change"
+    if _REFUSED[alert.direction](sighting):
+        way = "up" if numbers.size > 0 else "down"
+        what = way if sighting.direction is Direction.UNKNOWN else f"{way} (an {sighting.direction.value})"
+        if sighting.direction is Direction.REGRESSION:
+            what = f"{way} (a regression)"
+        return f"the alert reports {alert.direction.value} only, this goes {what}"
+    if abs(numbers.relative_size) < alert.minimum_effect:
+        return f"the effect {abs(numbers.relative_size):.3%} is below the alert's minimum of {alert.minimum_effect:.3%}"
+    return ""
+
+
+def moved_together(
+    alert: Alert, sightings: Sequence[Sighting], groups: Mapping[int, GroupKey], lines: Lines
+) -> list[Sighting]:
+    """Keep the sightings where at least ``minimum_traces`` of a group moved the same way at one place.
+
+    ``groups`` is trace id to the key of its group. What counts as one place is the rule of
+    :mod:`knickpoint.watch.regressions.groups`.
+    """
+    if alert.minimum_traces <= 1:
+        return list(sightings)
+    candidates: dict[tuple[GroupKey, float, str], list[Member]] = {}
+    for number, sighting in enumerate(sightings):
+        suspects = sighting.suspect_range
+        positions = lines.line(suspects.line).positions
+        member = Member(number, positions.get(suspects.previous, -1), positions[suspects.slot])
+        way = math.copysign(1, sighting.numbers.size)
+        candidates.setdefault((groups[sighting.trace_id], way, suspects.line), []).append(member)
+    kept: set[int] = set()
+    for members in candidates.values():
+        for group in group_members(members):
+            if len({sightings[number].trace_id for number in group.members}) >= alert.minimum_traces:
+                kept.update(group.members)
+    return [sighting for number, sighting in enumerate(sightings) if number in kept]
+
+
+def reported_detections(alert: Alert, detections: Iterable[TraceDetection], lines: Lines) -> Iterator[TraceDetection]:
+    """Yield ``detections`` with the sightings that ``alert`` reports, in their order.
+
+    Only a minimum of traces needs all detections at once; then each digest is that of the whole group.
+    """
+    accepted = (
+        replace(found, sightings=tuple(sighting for sighting in found.sightings if not refusal(alert, sighting)))
+        for found in detections
+    )
+    if alert.minimum_traces <= 1:
+        yield from accepted
+        return
+    held = list(accepted)
+    digests = np.array([found.digest for found in held], dtype=np.uint64)
+    if not judges_groups(alert.method):
+        digests = group_digests(alert, [found.trace for found in held], digests)
+    groups = {found.trace.id: group_key(alert, found.trace) for found in held}
+    kept: dict[int, list[Sighting]] = {}
+    for sighting in moved_together(alert, [each for found in held for each in found.sightings], groups, lines):
+        kept.setdefault(sighting.trace_id, []).append(sighting)
+    for found, digest in zip(held, digests.tolist(), strict=True):
+        yield replace(found, sightings=tuple(kept.get(found.trace.id, ())), digest=digest)
