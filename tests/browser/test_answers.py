@@ -119,7 +119,7 @@ def many(tmp_path: Path) -> Iterator[str]:
         for number in range(3):
             told = Sidecar(repository=REPOSITORY, commit=str(number + 1), run=f"run {number}")
             rows = [{"name": f"b{name}", "value": 10 + name + number, "unit": "ms"} for name in range(20)]
-            assert not import_data(instance, json.dumps(rows).encode(), source=f"file {number}", told=told).failed
+            assert not import_data(instance, json.dumps(rows).encode(), source=f"file {number}", stated=told).failed
         with serving(instance) as found:
             yield found.rstrip("/")
 

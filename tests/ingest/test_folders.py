@@ -150,13 +150,12 @@ def test_a_mapping_that_is_not_there_is_an_error_that_names_it(lab: Lab) -> None
 
 _LOOK = """
 import os, sys
-from knickpoint.ingest.file_import import _listed
+from knickpoint.ingest.file_import import _list_files
 if os.geteuid() == 0:
     os.setgid(65534)
     os.setuid(65534)
-files, outcomes, ignored = _listed(sys.argv[1:])
-for outcome in outcomes:
-    print("\\n".join(outcome.lines()))
+for summary in _list_files(sys.argv[1:]).unreadable:
+    print("\\n".join(summary.lines()))
 """
 """Root may read everything, so it becomes somebody else, once Python has loaded what it needs."""
 

@@ -10,7 +10,8 @@ import pytest
 from tests.ingest.conftest import Lab
 
 from knickpoint.ingest import ImportState
-from knickpoint.ingest.watched_source import WatchedSource, import_bucket_event
+from knickpoint.ingest.bucket_events import import_bucket_event
+from knickpoint.ingest.watched_source import WatchedSource
 
 A, B = "1000001", "1000002"
 

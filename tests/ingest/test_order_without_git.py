@@ -65,7 +65,7 @@ def test_a_refused_commit_leaves_no_trace(lab: Lab) -> None:
 
 def test_an_upload_without_any_time_is_refused(lab: Lab) -> None:
     told = Sidecar(commit=A)
-    assert import_data(lab.instance, GO.format(1).encode(), source="upload:a", told=told).failed
+    assert import_data(lab.instance, GO.format(1).encode(), source="upload:a", stated=told).failed
 
 
 def test_results_without_a_time_join_a_commit_that_is_known(lab: Lab) -> None:

@@ -9,8 +9,8 @@ import pytest
 from tests.ingest.conftest import Lab
 
 from knickpoint.ingest import sns_subscription as subscription
+from knickpoint.ingest.bucket_events import import_bucket_event
 from knickpoint.ingest.sns_subscription import confirm_subscription, confirmation_address, fetch
-from knickpoint.ingest.watched_source import import_bucket_event
 from knickpoint.model.errors import InputError, ServiceError
 
 TOPIC = "arn:aws:sns:eu-west-1:123456789012:results"

@@ -12,13 +12,10 @@ from tests.ingest.conftest import Lab
 from tests.repositories import GitRepository
 
 from knickpoint.ingest import ImportState, retry_refused
-from knickpoint.ingest.file_sources.locations import Bucket, takes_name
-from knickpoint.ingest.watched_source import (
-    WatchedSource,
-    bucket_event_urls,
-    import_bucket_event,
-    quarantine_bucket_event,
-)
+from knickpoint.ingest.bucket_events import bucket_event_urls, import_bucket_event, quarantine_bucket_event
+from knickpoint.ingest.file_sources.bucket import Bucket
+from knickpoint.ingest.file_sources.file_names import may_hold_results
+from knickpoint.ingest.watched_source import WatchedSource
 from knickpoint.model.errors import InputError, ServiceError
 from knickpoint.model.report import Problem
 
@@ -28,7 +25,7 @@ NewRepository = Callable[[str], GitRepository]
 
 
 def old(path: Path) -> Path:
-    """Let a file look as if nobody wrote it any more."""
+    """Make a file look as if it was written long ago."""
     os.utime(path, (1_700_000_000, 1_700_000_000))
     return path
 
@@ -97,7 +94,7 @@ def test_a_sidecar_that_comes_after_its_file_counts_at_the_next_poll(lab: Lab) -
     assert source.poll().files == ()
 
 
-def test_a_folder_that_is_missing_is_told(lab: Lab) -> None:
+def test_a_folder_that_is_missing_is_reported(lab: Lab) -> None:
     with pytest.raises(ServiceError, match="cannot be read"):
         watched(lab).poll()
 
@@ -305,4 +302,4 @@ def test_an_event_in_quarantine_brings_its_file_in_once_its_source_is_known(lab:
     ],
 )
 def test_names_tell_what_may_hold_results(name: str, pattern: str, *, expected: bool) -> None:
-    assert takes_name(name, pattern) is expected
+    assert may_hold_results(name, pattern) is expected

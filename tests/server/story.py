@@ -87,7 +87,7 @@ def add_machines(instance: Instance) -> None:
             links=links,
         )
         data = json.dumps([{"name": "idle", "value": 200.5, "unit": "ns/iter"}]).encode()
-        summary = import_data(instance, data, source=f"again {position}", told=told)
+        summary = import_data(instance, data, source=f"again {position}", stated=told)
         assert not summary.failed, summary.lines()
 
 
@@ -98,7 +98,7 @@ def add_failure(instance: Instance) -> None:
     """
     told = Sidecar(repository=REPOSITORY, commit=commit_hash(FAILED), run="failed", params={"suite": "speed"})
     data = b"test idle ... bench: 200 ns/iter (+/- 1)\ntest load ... FAILED\ntest broken ... FAILED\n"
-    summary = import_data(instance, data, source="failed", told=told)
+    summary = import_data(instance, data, source="failed", stated=told)
     assert not summary.failed, summary.lines()
 
 
@@ -111,6 +111,6 @@ def make_instance(directory: Path, *, with_findings: bool = True, as_work: bool 
         return
     with open_instance(directory) as instance:
         told = Sidecar(repository=REPOSITORY)
-        summary = import_data(instance, history(), source="history", told=told)
+        summary = import_data(instance, history(), source="history", stated=told)
         assert not summary.failed, summary.lines()
         run_alerts(instance.store, instance.alerts, as_work=as_work)

@@ -16,7 +16,7 @@ from knickpoint.instance import Instance
 def measure(instance: Instance, position: int, **environment: str) -> None:
     told = Sidecar(repository=REPOSITORY, commit=commit_hash(position), run=f"r{position}", environment=environment)
     data = json.dumps([{"name": "fresh", "value": 100 + position, "unit": "ns/iter"}]).encode()
-    assert not import_data(instance, data, source=f"fresh {position}", told=told).failed
+    assert not import_data(instance, data, source=f"fresh {position}", stated=told).failed
 
 
 def ask(client: Client, benchmark: str) -> Any:

@@ -20,7 +20,7 @@ def take(instance: Instance, position: int, *results: tuple[str, str, str]) -> N
     ]
     data = "\n".join(["benchmark,value,status,message", *rows, ""]).encode()
     told = Sidecar(repository=REPOSITORY, commit=commit_hash(position), run=f"r{position}", links={"log": "https://l"})
-    assert not import_data(instance, data, source=f"told {position}", told=told).failed
+    assert not import_data(instance, data, source=f"told {position}", stated=told).failed
 
 
 def ask(client: Client, path: str) -> Any:

@@ -18,9 +18,9 @@ from knickpoint.history import (
     newest_contained,
     read_checkout,
 )
-from knickpoint.ingest.commit_sources.commit_names import head_commit
-from knickpoint.ingest.commit_sources.git import open_git
-from knickpoint.ingest.file_import import written_at
+from knickpoint.ingest.commit_sources.git_repository import open_git
+from knickpoint.ingest.commit_sources.head_commit import head_commit
+from knickpoint.ingest.local_files import written_at
 from knickpoint.ingest.settings import Destination, RepositorySettings
 from knickpoint.model.errors import HistoryError, InputError
 

@@ -1,33 +1,44 @@
-"""Import files and folders."""
+"""Import files and folders of this machine, and files that arrive as bytes."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 from knickpoint.history import is_head
-from knickpoint.ingest.commit_sources.selection import CommitSources
 from knickpoint.ingest.context.ci import read_ci
 from knickpoint.ingest.context.companions import companions_of
 from knickpoint.ingest.context.file_context import FileContext
 from knickpoint.ingest.context.sidecar import Sidecar, is_sidecar, sidecar_of
-from knickpoint.ingest.file_sources.locations import takes_name
-from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary
-from knickpoint.ingest.pipeline import Writer
+from knickpoint.ingest.file_sources.file_names import may_hold_results
+from knickpoint.ingest.import_summary import FileSummary, ImportSummary, unreadable_file
+from knickpoint.ingest.local_files import cannot_read, read_file, read_format_option, reader_of_neighbours, written_at
+from knickpoint.ingest.pipeline import ImportPipeline
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import CommitOrder, Destination
 from knickpoint.model.errors import InputError
-from knickpoint.model.report import Problem
 from knickpoint.model.revision import is_placeholder
 
-__all__ = ["Progress", "import_data", "import_files", "mapping_of", "read_file", "reader", "written_at"]
+__all__ = ["Progress", "import_data", "import_files"]
 
 Progress = Callable[[int, int], None]
-"""Is told how many files of how many are done."""
+"""Is called with the number of files that are done, and the number of all files."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """The files below some paths.
+
+    ``files`` maps a file to whether it was found in a folder. ``unreadable`` are folders that cannot be read, ``ignored``
+    the files in folders that no format fits by their names.
+    """
+
+    files: Mapping[Path, bool]
+    unreadable: tuple[FileSummary, ...]
+    ignored: tuple[str, ...]
 
 
 def import_files(
@@ -45,41 +56,41 @@ def import_files(
     as_work: bool = False,
     progress: Progress | None = None,
 ) -> ImportSummary:
-    """Take results files, and all those in folders, into the store, each exactly once.
+    """Import results files, and all those in folders, each exactly once.
 
-    What the options leave open is taken from sidecars, then from the results, then from the CI's variables.
-    Every file is one transaction: what cannot be read or used leaves no trace but its place in quarantine,
-    and does not keep the others from coming in.
+    What the options leave open comes from sidecars, then from the results, then from the variables of the CI. Every file
+    is one transaction: a file that cannot be read or used leaves nothing but its entry in quarantine, and does not keep
+    the others out.
 
     Args:
         destination: an instance.
         paths: files and folders; files in folders that no format fits are left alone.
-        format: name of the format, or path of a mapping (``….toml``); "" to look at each file.
-        revision: commit of all results, "" where they say it: hash, number, or a branch or tag of the git repository.
+        format: name of the format, or path of a mapping (``….toml``); "" to recognise the format of each file.
+        revision: commit of all results, "" where they state it: hash, number, or a branch or tag of the git repository.
         branch: branch of all results.
         repository: name or URL of their repository.
         params: params to add to every result.
-        time: when all results were measured, aware; None where they say it.
-        order: what orders new commits without a git repository: their times, or that of ``paths`` and of rows.
+        time: when all results were measured, aware; None where they state it.
+        order: what orders new commits without a git repository: their times, or the order of ``paths`` and of rows.
         dry_run: do everything, then undo it.
-        as_work: nothing of the repositories that files come into is history: what runs find there is work.
-        progress: is told (done, total).
+        as_work: the repositories that files come into have no history: all that runs find there is work.
+        progress: is called with (done, total).
 
     Returns:
-        What became of each file; ``failed`` where anything was refused, could not be read, or waits.
+        What became of each file; ``failed`` where any was refused, could not be read, or waits.
 
     Raises:
         HistoryError: a repository cannot be read.
         StoreError: the store cannot be written.
     """
-    name, mapping = mapping_of(format)
+    name, mapping = read_format_option(format)
     if is_placeholder(revision) and revision.strip() and not is_head(revision):
         raise InputError(
             f"{revision!r} is a placeholder, and names no commit",
             where="--commit",
             remedy="Name the commit by its hash.",
         )
-    given = Sidecar(
+    options = Sidecar(
         commit=revision.strip(),
         branch=branch,
         repository=repository,
@@ -89,30 +100,33 @@ def import_files(
     )
     ci = read_ci()
     limit = destination.ingest.largest_megabytes
-    beside = reader(limit)
-    writer = Writer(destination, CommitSources(destination), dry_run, as_work, order)
-    files, outcomes, ignored = _listed(paths)
-    for done, (path, found) in enumerate(files.items()):
+    read_neighbour = reader_of_neighbours(limit)
+    pipeline = ImportPipeline(destination, dry_run, as_work, order)
+    listing = _list_files(paths)
+    summaries, ignored = [*listing.unreadable], [*listing.ignored]
+    for done, (path, found) in enumerate(listing.files.items()):
         if progress is not None:
-            progress(done, len(files))
+            progress(done, len(listing.files))
         source = os.path.abspath(path)  # noqa: PTH100 - links stay
         try:
             written = written_at(path)
             data = read_file(path, limit)
-            context = FileContext.of(given.over(sidecar_of(path)), ci, mapping)
+            context = FileContext.of(options.over(sidecar_of(path)), ci, mapping)
         except InputError as error:
-            outcomes.append(_unreadable(str(path), error))
+            summaries.append(unreadable_file(str(path), error))
             continue
-        arrival = ResultsFile(source, data, context, companions_of(source, beside), written=written, references=True)
-        outcome = writer.take_found(arrival) if found else writer.take(arrival)
-        if outcome is None:
+        companions = companions_of(source, read_neighbour)
+        summary = pipeline.import_file(
+            ResultsFile(source, data, context, companions, found=found, written=written, references=True)
+        )
+        if summary is None:
             ignored.append(str(path))
         else:
-            outcomes.append(_renamed(outcome, source, str(path)))
-    writer.finish()
+            summaries.append(_named_as_given(summary, source, str(path)))
+    pipeline.finish()
     if progress is not None:
-        progress(len(files), len(files))
-    return ImportSummary(tuple(outcomes), tuple(ignored), dry_run, writer.books.told())
+        progress(len(listing.files), len(listing.files))
+    return ImportSummary.of(summaries, pipeline.commit_sources.notes(), ignored=ignored, dry_run=dry_run)
 
 
 def import_data(
@@ -120,133 +134,68 @@ def import_data(
     data: bytes,
     *,
     source: str,
-    told: Sidecar | None = None,
+    stated: Sidecar | None = None,
     dry_run: bool = False,
 ) -> ImportSummary:
-    """Take one results file in that came as bytes: an upload, an object of a bucket.
+    """Import one results file that arrives as bytes, such as an upload.
 
     Args:
         destination: an instance.
         data: the file.
         source: what names the file among all others, such as its URL.
-        told: what was said beside it: commit, branch, format, params.
+        stated: what is stated beside it: commit, branch, format, params.
         dry_run: do everything, then undo it.
     """
-    writer = Writer(destination, CommitSources(destination), dry_run)
-    outcome = writer.take(ResultsFile(source, data, FileContext(told or Sidecar())))
-    return ImportSummary((outcome,), dry_run=dry_run, notes=writer.books.told())
+    pipeline = ImportPipeline(destination, dry_run)
+    summary = pipeline.import_file(ResultsFile(source, data, FileContext(stated or Sidecar())))
+    return ImportSummary.of([summary], pipeline.commit_sources.notes(), dry_run=dry_run)
 
 
-def mapping_of(format: str) -> tuple[str, str]:  # noqa: A002 - the word of the command line
-    """Return the name of a format and the text of a mapping, one of them "": ``format`` names either.
-
-    Raises:
-        InputError: the mapping cannot be read.
-    """
-    if not format.lower().endswith(".toml"):
-        return format, ""
-    try:
-        return "", read_file(Path(format), 1).decode()
-    except UnicodeDecodeError as error:
-        raise InputError("the mapping is not UTF-8", where=format, remedy="Save it as UTF-8.") from error
-
-
-def reader(megabytes: int) -> Callable[[str], bytes | None]:
-    """Return what reads files beside results; one that stands beside many is read once."""
-
-    @lru_cache(maxsize=8)
-    def read(name: str) -> bytes | None:
-        try:
-            data = read_file(Path(name), megabytes)
-        except InputError:
-            return None
-        return data if len(data) <= megabytes * 1_000_000 else None
-
-    return read
-
-
-def _listed(paths: Iterable[Path | str]) -> tuple[dict[Path, bool], list[FileSummary], list[str]]:
-    """Return the files to read, and whether each was found in a folder; what cannot be read; what is left alone."""
+def _list_files(paths: Iterable[Path | str]) -> _Listing:
+    """Return the files among ``paths`` and in the folders among them."""
     files: dict[Path, bool] = {}
-    outcomes: list[FileSummary] = []
+    unreadable: list[FileSummary] = []
     ignored: list[str] = []
-    for given in paths:
-        path = Path(given)
+    for path in map(Path, paths):
         if not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir() raises where a directory may not be entered
             files[path] = False
             continue
-        found, failures, others = _walk(path)
-        for one in found:
-            files.setdefault(one, True)
-        outcomes += failures
-        ignored += others
-    return files, outcomes, ignored
+        folder = _list_folder(path)
+        files |= {found: True for found in folder.files if found not in files}
+        unreadable += folder.unreadable
+        ignored += folder.ignored
+    return _Listing(files, tuple(unreadable), tuple(ignored))
 
 
-def _walk(folder: Path) -> tuple[list[Path], list[FileSummary], list[str]]:
-    found: list[Path] = []
-    failures: list[FileSummary] = []
+def _list_folder(top: Path) -> _Listing:
+    """Return the files below a folder, in the order of their names."""
+    files: dict[Path, bool] = {}
+    unreadable: list[FileSummary] = []
     ignored: list[str] = []
 
     def fail(error: OSError) -> None:
-        failures.append(_unreadable(str(error.filename), _cannot_read(Path(str(error.filename)), error)))
+        path = Path(str(error.filename))
+        unreadable.append(unreadable_file(str(path), cannot_read(path, error)))
 
-    for directory, folders, names in os.walk(folder, onerror=fail):
+    for directory, folders, names in os.walk(top, onerror=fail):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             path = Path(directory, name)
             if name.startswith(".") or is_sidecar(path):
                 continue
-            if takes_name(name):
-                found.append(path)
+            if may_hold_results(name):
+                files[path] = True
             else:
                 ignored.append(str(path))
-    return found, failures, ignored
+    return _Listing(files, tuple(unreadable), tuple(ignored))
 
 
-def read_file(path: Path, megabytes: int) -> bytes:
-    """Return the bytes of a file, one more than ``megabytes`` allow at most.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    try:
-        if path.exists() and not path.is_file():
-            raise InputError(
-                "this is neither a file nor a folder", where=str(path), remedy="Name a file with results, or a folder."
-            )
-        with path.open("rb") as file:
-            return file.read(megabytes * 1_000_000 + 1)
-    except OSError as error:
-        raise _cannot_read(path, error) from error
-
-
-def written_at(path: Path) -> datetime | None:
-    """Return when the file was written, None where it cannot be found out."""
-    try:
-        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    except (OSError, ValueError, OverflowError):
-        return None
-
-
-def _cannot_read(path: Path, error: OSError) -> InputError:
-    if isinstance(error, FileNotFoundError):
-        return InputError("there is no such file or folder", where=str(path), remedy="Correct the name.")
-    if isinstance(error, PermissionError):
-        return InputError("you may not read it", where=str(path), remedy="Give yourself the right to read it.")
-    return InputError(f"it cannot be read: {error.strerror}", where=str(path), remedy="Copy it elsewhere, then retry.")
-
-
-def _renamed(outcome: FileSummary, source: str, name: str) -> FileSummary:
-    """Name a file as it was named to us, not by the absolute path that the ledger keeps."""
+def _named_as_given(summary: FileSummary, source: str, name: str) -> FileSummary:
+    """Name a file as the caller named it, not by the absolute path that the ledger keeps."""
     problems = tuple(
         replace(problem, where=name + problem.where.removeprefix(source))
         if problem.where.startswith(source)
         else problem
-        for problem in outcome.problems
+        for problem in summary.problems
     )
-    return replace(outcome, source=name, problems=problems)
-
-
-def _unreadable(source: str, error: InputError) -> FileSummary:
-    return FileSummary(source, ImportState.UNREADABLE, problems=(Problem(error.message, error.where, error.remedy),))
+    return replace(summary, source=name, problems=problems)

@@ -1,4 +1,4 @@
-"""Tell runs apart: which execution a run is, and whether its content is what we know already."""
+"""Identify files and runs: which execution a run is, and whether its content is stored already."""
 
 from __future__ import annotations
 
@@ -6,34 +6,65 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 
+from knickpoint.ingest.context.file_context import STATED_KEY
+from knickpoint.ingest.results_file import ResultsFile
+from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.report import RunReport
 
-__all__ = ["digest_file", "digest_run", "run_identity"]
+__all__ = ["digest_bytes", "digest_run", "file_digests", "run_identity"]
 
 
-def digest_file(data: bytes, context: Mapping[str, object]) -> str:
-    """Return the digest of a file's bytes and of what was said beside it: commit, branch, params."""
-    told = json.dumps(context, sort_keys=True, default=str, separators=(",", ":"))
-    return hashlib.blake2b(
-        data, digest_size=20, key=hashlib.blake2b(told.encode(), digest_size=32).digest()
-    ).hexdigest()
+def digest_bytes(data: bytes, context: Mapping[str, object]) -> str:
+    """Return the digest of a file's bytes and of what is stated beside it: commit, branch, params."""
+    key = json.dumps(context, sort_keys=True, default=str, separators=(",", ":"))
+    return hashlib.blake2b(data, digest_size=20, key=hashlib.blake2b(key.encode(), digest_size=32).digest()).hexdigest()
+
+
+def file_digests(file: ResultsFile, settings: IngestSettings) -> tuple[str, ...]:
+    """Return the digests by which the content of ``file`` may be known, one or two.
+
+    The first covers the file and what is stated beside it. The second is for results that name no commit: it adds what
+    takes the place of the commit, which is the CI, or else HEAD. With HEAD, the time when the file was written belongs
+    to it, as equal results may have been measured at another commit. The naming rules belong to both: under other rules
+    the file is read again.
+    """
+    options = file.context.as_options()
+    stated: dict[str, object] = {STATED_KEY: options[STATED_KEY]}
+    rules = [list(settings.drop_params), [[dict(each.old), dict(each.new)] for each in settings.renames]]
+    if any(rules):
+        stated["rules"] = rules
+    if options["fallback"]:
+        return _digest(file, stated), _digest(file, stated | options)
+    if file.written:
+        return _digest(file, stated), _digest(file, stated | {"written": file.written})
+    return (_digest(file, stated),)
+
+
+def _digest(file: ResultsFile, context: Mapping[str, object]) -> str:
+    """Return the digest of the bytes, the mapping and the companions of ``file``, with ``context``."""
+    beside = dict(context)
+    if file.context.mapping:
+        beside["mapping"] = file.context.mapping
+    if file.companions:
+        beside["companions"] = {name: digest_bytes(data, {}) for name, data in file.companions.items()}
+    return digest_bytes(file.data, beside)
 
 
 def digest_run(run: RunReport) -> str:
-    """Return the digest of everything that a run says, its commit and its branch aside."""
+    """Return the digest of all that a run reports, except for its commit and its branch."""
     table = run.results
     digest = hashlib.blake2b(digest_size=20)
     for column in (table.samples, table.offsets, table.unit_codes, table.better_codes, table.outcome_codes):
         digest.update(column.tobytes())
     facts = (table.keys, table.units, table.messages, table.summaries, table.links)
     about = (run.identity, run.time, run.environment, run.links, run.revisions)
-    told = json.dumps(
+    text = json.dumps(
         [dict(fact) if isinstance(fact, Mapping) else fact for fact in (*facts, *about)],
         sort_keys=True,
         default=str,
         separators=(",", ":"),
     )
-    digest.update(told.encode())
+    digest.update(text.encode())
     return digest.hexdigest()
 
 
@@ -48,12 +79,17 @@ def run_identity(
 ) -> str:
     """Return the text that names the execution ``run`` within its repository.
 
-    It is the id that the file gives; else, inside a history file, the entry with the names of its results,
-    for two files may tell different benchmarks of one entry; else the execution that CI or sidecar names,
-    with the file's name; else the source with the commit and, where the file tells it, the time of the run:
-    the next commit's file of the same name is another run, and so is a second execution. ``params`` that
-    were added from outside always belong to it: the same file may come from two machines. ``keys`` are the
-    names as the file has them, so that a rule about names makes no other run of it.
+    The first of these that is there decides:
+
+    1. the id that the file gives to the run;
+    2. in a history file, the entry with the names of its results, as two files may hold different benchmarks of one
+       entry;
+    3. the execution that the CI or a sidecar names, with the name of the file;
+    4. the source with the commit and, where the file has it, the time of the run: the file of the same name at the next
+       commit is another run, and so is a second execution.
+
+    ``params`` that are added to all results always belong to the identity: the same file may come from two machines.
+    ``keys`` are the names as the file has them, so that a naming rule does not make another run of it.
     """
     if run.identity:
         parts = ["id", run.identity, run.entry]

@@ -1,17 +1,17 @@
-"""What became of the files of an import, as counts and as lines ready to print."""
+"""Summaries of imports: what became of each file, as counts and as lines to print."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
+from knickpoint.model.errors import KnickpointError
 from knickpoint.model.report import Problem
 
-__all__ = ["FileSummary", "ImportState", "ImportSummary", "remark_on_directions"]
-
+__all__ = ["FileSummary", "ImportState", "ImportSummary", "remark_on_directions", "unreadable_file"]
 
 _MOST_UNITS: Final = 5
 """Units that a remark names."""
@@ -31,10 +31,26 @@ class ImportState(Enum):
 class FileSummary:
     """What became of one file.
 
-    ``new``, ``same``, ``corrected`` and ``rerun`` count its runs; ``waiting`` those whose commits nobody
-    knows yet, which are ``unknown``. ``failed`` and ``skipped`` count results without a value. ``changes`` say
-    what a correction changed. ``problems`` are the reasons of a refusal, or warnings. ``without_direction`` counts the
-    new traces of which it is unknown what is better, by unit.
+    Attributes:
+        source: the path or URL that names the file.
+        state: what became of it as a whole.
+        repository: the repository that its runs belong to.
+        format: the format that it was read as.
+        new: runs that were stored for the first time.
+        same: runs that were stored already.
+        corrected: runs that replace what they reported before.
+        rerun: runs that join the points of other runs.
+        waiting: runs whose commits the repository does not have yet.
+        commits: commits with new or changed points.
+        new_traces: traces that did not exist before.
+        points: points that were written.
+        failed: results without a value because the benchmark failed.
+        skipped: results without a value because the benchmark was skipped.
+        unknown: the commits that runs wait for.
+        changes: lines that name the values that corrections changed.
+        problems: the reasons of a refusal, or warnings.
+        without_direction: unit → new traces for which it is unknown which way is better.
+        notes: lines about the import as a whole, which its summary shows once.
     """
 
     source: str
@@ -55,33 +71,45 @@ class FileSummary:
     changes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     without_direction: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        """Return one line that says it all, then one for each change and each problem."""
-        lines = [f"{self.source}: {self._summary()}"]
+        """Return a line for the file as a whole, then one for each change and each problem."""
+        lines = [f"{self.source}: {self._headline()}"]
         lines += [f"  changed: {change}" for change in self.changes]
-        told = self.problems[1:] if self.state in {ImportState.REFUSED, ImportState.UNREADABLE} else self.problems
-        return lines + [f"  {_problem(problem, self.source)}" for problem in told]
+        further = self.problems[1:] if self._is_out else self.problems
+        return lines + [f"  {_problem(problem, self.source)}" for problem in further]
 
-    def _summary(self) -> str:
-        if self.state in {ImportState.REFUSED, ImportState.UNREADABLE}:
+    @property
+    def _is_out(self) -> bool:
+        return self.state in {ImportState.REFUSED, ImportState.UNREADABLE}
+
+    def _headline(self) -> str:
+        if self._is_out:
             reason = _problem(self.problems[0], self.source) if self.problems else "no reason was given"
             return f"{'refused' if self.state is ImportState.REFUSED else 'not read'}: {reason}"
-        parts = []
-        if self.new:
-            parts.append(
-                f"{_count(self.new, 'run')} of {_count(self.commits, 'commit')} imported into {self.repository}"
-                f" ({_count(self.points, 'point')}, {_count(self.new_traces, 'new trace')})"
-            )
-        if self.failed or self.skipped:
-            told = [
-                f"{count:,} {what}" for count, what in ((self.failed, "failed"), (self.skipped, "skipped")) if count
-            ]
-            parts.append(f"{' and '.join(told)} without a value")
-        if self.rerun:
-            parts.append(f"{_count(self.rerun, 're-run')} joined")
-        if self.corrected:
-            parts.append(f"{_count(self.corrected, 'run')} corrected")
+        parts = self._parts()
+        if parts:
+            return "; ".join(parts)
+        if self.same:
+            return f"nothing new, {'its run is' if self.same == 1 else f'all {self.same} runs are'} in already"
+        return "nothing new, the same content is in already"
+
+    def _parts(self) -> list[str]:
+        """Return what became of the runs and results of a file, empty where nothing is new."""
+        without_value = " and ".join(
+            f"{count:,} {what}" for count, what in ((self.failed, "failed"), (self.skipped, "skipped")) if count
+        )
+        parts = [
+            f"{_count(self.new, 'run')} of {_count(self.commits, 'commit')} imported into {self.repository}"
+            f" ({_count(self.points, 'point')}, {_count(self.new_traces, 'new trace')})"
+            if self.new
+            else "",
+            f"{without_value} without a value" if without_value else "",
+            f"{_count(self.rerun, 're-run')} joined" if self.rerun else "",
+            f"{_count(self.corrected, 'run')} corrected" if self.corrected else "",
+        ]
+        parts = [part for part in parts if part]
         if self.same and parts:
             parts.append(f"{_count(self.same, 'run')} in already")
         if self.waiting:
@@ -90,16 +118,18 @@ class FileSummary:
                 f"{_count(self.waiting, 'run')} kept waiting: {self.repository} has no commit {shown};"
                 " they come in once it does"
             )
-        return "; ".join(parts) or (
-            f"nothing new, {'its run is' if self.same == 1 else f'all {self.same} runs are'} in already"
-            if self.same
-            else "nothing new, the same content is in already"
-        )
+        return parts
+
+
+def unreadable_file(source: str, error: KnickpointError) -> FileSummary:
+    """Return the summary of a file that cannot be read, because of ``error``."""
+    problem = Problem(error.message, error.where, error.remedy)
+    return FileSummary(source, ImportState.UNREADABLE, problems=(problem,))
 
 
 def _problem(problem: Problem, source: str) -> str:
-    place = problem.where.removeprefix(source).lstrip(",: ")
-    text = f"{place}: {problem.message}" if place else problem.message
+    where = problem.where.removeprefix(source).lstrip(",: ")
+    text = f"{where}: {problem.message}" if where else problem.message
     return f"{text.rstrip('.')}. {problem.remedy}" if problem.remedy else text
 
 
@@ -108,9 +138,9 @@ def _count(number: int, noun: str) -> str:
 
 
 def remark_on_directions(units: Mapping[str, int], which: str = "") -> str:
-    """Return a line about traces without a direction, counted by unit, and what to do.
+    """Return a line that counts the traces without a direction by unit, and says what to do.
 
-    The units stand by falling count, then by name; ``which`` goes before "traces".
+    The unit with the most traces comes first, units of equal counts by name; ``which`` goes before "traces".
     """
     ordered = sorted(units.items(), key=lambda pair: (-pair[1], pair[0]))
     named = [f"{count:,} in {unit}" if unit else f"{count:,} without a unit" for unit, count in ordered[:_MOST_UNITS]]
@@ -128,8 +158,12 @@ def remark_on_directions(units: Mapping[str, int], which: str = "") -> str:
 class ImportSummary:
     """What became of every file, in the order of the import.
 
-    ``ignored`` names the files that were found in folders and left alone: no format fits them. ``notes`` tell which
-    lines a rebase or a force-push changed, ``unread`` why repositories or places could not be read.
+    Attributes:
+        files: one summary a file.
+        ignored: the files that were found in folders and left alone, because no format fits them.
+        dry_run: whether everything was undone.
+        notes: lines about the import as a whole, such as which lines of commits a force-push changed.
+        unread: why repositories or file sources could not be read.
     """
 
     files: tuple[FileSummary, ...] = ()
@@ -138,41 +172,56 @@ class ImportSummary:
     notes: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        files: Sequence[FileSummary | None],
+        notes: Sequence[str] = (),
+        *,
+        ignored: Sequence[str] = (),
+        dry_run: bool = False,
+        unread: Sequence[str] = (),
+    ) -> ImportSummary:
+        """Return the summary of ``files``, without those that no format claims (None); their notes precede ``notes``."""
+        claimed = tuple(file for file in files if file is not None)
+        all_notes = dict.fromkeys(note for file in claimed for note in file.notes)
+        return cls(claimed, tuple(ignored), dry_run, (*all_notes, *notes), tuple(unread))
+
     @property
     def failed(self) -> bool:
         """Whether anything was refused, could not be read, or waits."""
         good = {ImportState.IMPORTED, ImportState.UNCHANGED}
-        return bool(self.unread) or any(outcome.state not in good for outcome in self.files)
+        return bool(self.unread) or any(file.state not in good for file in self.files)
 
     @property
     def changed(self) -> bool:
         """Whether the store has more or other points than before."""
-        return any(outcome.new or outcome.corrected or outcome.rerun for outcome in self.files)
+        return any(file.new or file.corrected or file.rerun for file in self.files)
 
     def count(self, state: ImportState) -> int:
         """Count the files in ``state``."""
-        return sum(outcome.state is state for outcome in self.files)
+        return sum(file.state is state for file in self.files)
 
     @property
     def points(self) -> int:
         """The number of points that were written."""
-        return sum(outcome.points for outcome in self.files)
+        return sum(file.points for file in self.files)
 
     @property
     def new_traces(self) -> int:
         """The number of traces that were new."""
-        return sum(outcome.new_traces for outcome in self.files)
+        return sum(file.new_traces for file in self.files)
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """Lines for people about the import as a whole."""
         units: Counter[str] = Counter()
-        for outcome in self.files:
-            units.update(outcome.without_direction)
+        for file in self.files:
+            units.update(file.without_direction)
         return (*self.notes, *((remark_on_directions(units, "new "),) if units else ()), *self.unread)
 
     def followed_by(self, other: ImportSummary) -> ImportSummary:
-        """Return what became of the files of this import and, after them, of those of ``other``."""
+        """Return the summary of this import and of ``other``, which came after it."""
         return replace(
             self,
             files=self.files + other.files,
@@ -182,12 +231,12 @@ class ImportSummary:
         )
 
     def lines(self) -> list[str]:
-        """Return what to print: the lines of every file, and a total where there are several."""
-        lines = [line for outcome in self.files for line in outcome.lines()] + [*self.remarks]
+        """Return what to print: the lines of each file, and a total where there are several."""
+        lines = [line for file in self.files for line in file.lines()] + [*self.remarks]
         if len(self.files) != 1:
             counts = {state.value: self.count(state) for state in ImportState if self.count(state)}
-            told = ", ".join(f"{count:,} {state}" for state, count in counts.items()) or "no results files found"
-            lines.append(f"{_count(len(self.files), 'file')}: {told}" if self.files else told)
+            total = ", ".join(f"{count:,} {state}" for state, count in counts.items()) or "no results files found"
+            lines.append(f"{_count(len(self.files), 'file')}: {total}" if self.files else total)
         if self.ignored:
             lines.append(f"{_count(len(self.ignored), 'file')} of other kinds left alone")
         if self.dry_run:

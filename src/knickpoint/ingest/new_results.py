@@ -1,4 +1,4 @@
-"""Read results as an import would, and write nothing: for judging them before, or instead of, keeping them."""
+"""Read new results as an import would, without storing them, for ``knick check``."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from knickpoint.ingest.context.ci import read_ci
 from knickpoint.ingest.context.companions import companions_of
 from knickpoint.ingest.context.file_context import FileContext
 from knickpoint.ingest.context.sidecar import Sidecar, sidecar_of
-from knickpoint.ingest.file_import import mapping_of, read_file, reader
+from knickpoint.ingest.local_files import read_file, read_format_option, reader_of_neighbours
 from knickpoint.ingest.naming_rules import NamingRules
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import Destination
+from knickpoint.ingest.stages.read import ReadResults, read_results
 from knickpoint.model.errors import FormatError
-from knickpoint.model.report import Problem, RunReport, Severity
+from knickpoint.model.report import Problem, RunReport
 
 __all__ = ["NewResults", "read_new_results"]
 
 
 @dataclass(frozen=True, slots=True)
 class NewResults:
-    """The runs of some files, all of one repository, named as an import would name them.
+    """The runs of some files, all of one repository, under the names that an import would give them.
 
     ``files`` has the file of each run.
     """
@@ -42,46 +43,62 @@ def read_new_results(
     repository: str = "",
     params: Mapping[str, str] | None = None,
 ) -> NewResults:
-    """Read results files with the naming rules of ``destination``; runs need not say their commit.
+    """Read results files with the naming rules of ``destination``; runs need not name their commit.
 
-    What a run leaves open of commit and branch is taken from sidecars, then from the variables of the CI. A run of which
-    nothing says the commit has none.
+    What a run leaves open of commit and branch comes from sidecars, then from the variables of the CI. A run whose commit
+    nothing names has the revision "".
 
     ``format`` names a format, or the path of a mapping (``….toml``).
 
     Raises:
         InputError: a file cannot be read, or the files belong to several repositories.
     """
-    name, mapping = mapping_of(format)
-    books = CommitSources(destination)
-    settings = destination.ingest
+    name, mapping = read_format_option(format)
+    commit_sources = CommitSources(destination)
+    options = Sidecar(repository=repository, format=name, params=dict(params or {}))
     ci = read_ci()
-    runs: list[RunReport] = []
-    files: list[Path] = []
+    runs: list[tuple[Path, RunReport]] = []
     warnings: list[Problem] = []
-    names: dict[str, None] = {}
+    repositories: dict[str, None] = {}
     for path in map(Path, paths):
-        told = Sidecar(repository=repository, format=name, params=dict(params or {})).over(sidecar_of(path))
-        data = read_file(path, settings.largest_megabytes)
-        companions = companions_of(str(path), reader(settings.largest_megabytes))
-        context = FileContext.of(told, ci, mapping)
-        read = ResultsFile(str(path), data, context, companions).read(settings.largest_megabytes)
-        assert read is not None
-        report, problems = read
-        refused = next((problem for problem in problems if problem.severity is Severity.ERROR), None)
-        if refused is not None:
-            raise FormatError(refused.message, where=f"{path}: {refused.where}", remedy=refused.remedy)
-        warnings += problems
-        names[books.name(told.repository, report.repository)] = None
-        naming = NamingRules(told.params, settings.drop_params, settings.refuse_params, settings.renames)
-        for completed in context.complete(report, lambda _run: ""):
-            table, _notes = naming.apply(completed.run.results, where=str(path))
-            runs.append(replace(completed.run, results=table))
-            files.append(path)
-    if len(names) > 1:
+        context = FileContext.of(options.over(sidecar_of(path)), ci, mapping)
+        read = _read(path, context, destination.ingest.largest_megabytes)
+        warnings += read.warnings
+        stated = context.stated.repository
+        repositories[commit_sources.repository_name(stated, read.report.repository)] = None
+        runs += [(path, run) for run in _renamed_runs(read, destination)]
+    if len(repositories) > 1:
         raise FormatError(
-            f"the results belong to several repositories: {', '.join(names)}",
+            f"the results belong to several repositories: {', '.join(repositories)}",
             where=str(paths[0]),
             remedy="Name one with --repository, or judge them one by one.",
         )
-    return NewResults(next(iter(names), ""), tuple(runs), tuple(files), tuple(warnings))
+    return NewResults(
+        next(iter(repositories), ""),
+        tuple(run for _, run in runs),
+        tuple(path for path, _ in runs),
+        tuple(warnings),
+    )
+
+
+def _read(path: Path, context: FileContext, megabytes: int) -> ReadResults:
+    """Return what the file at ``path`` states; the first error in it is raised as ``FormatError``."""
+    data = read_file(path, megabytes)
+    companions = companions_of(str(path), reader_of_neighbours(megabytes))
+    read = read_results(ResultsFile(str(path), data, context, companions), megabytes)
+    assert read is not None  # only a file that was found in a folder may be unclaimed
+    if read.errors:
+        error = read.errors[0]
+        raise FormatError(error.message, where=f"{path}: {error.where}", remedy=error.remedy)
+    return read
+
+
+def _renamed_runs(read: ReadResults, destination: Destination) -> list[RunReport]:
+    """Return the completed runs of a file, with their params named as an import names them."""
+    context, settings = read.file.context, destination.ingest
+    rules = NamingRules(context.stated.params, settings.drop_params, settings.refuse_params, settings.renames)
+    renamed = []
+    for completed in context.complete(read.report):
+        table, _ = rules.apply(completed.run.results, where=read.file.source)
+        renamed.append(replace(completed.run, results=table))
+    return renamed

@@ -1,112 +1,72 @@
-"""Show what waits and what was refused, and try both again."""
+"""Try again the files that wait for their commits, and those in quarantine."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
-from knickpoint.ingest.commit_sources.git import GitCommits
+from knickpoint.ingest.bucket_events import BUCKET_EVENT, import_bucket_event, quarantine_bucket_event
 from knickpoint.ingest.commit_sources.selection import CommitSources
-from knickpoint.ingest.file_import import mapping_of
+from knickpoint.ingest.held_files import quarantine_waiting, unknown_revisions
 from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary
-from knickpoint.ingest.pipeline import Writer, give_up
+from knickpoint.ingest.local_files import read_format_option
+from knickpoint.ingest.pipeline import ImportPipeline
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import Destination
-from knickpoint.ingest.watched_source import BUCKET_EVENT, import_bucket_event, quarantine_bucket_event
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.report import Problem
-from knickpoint.store import FileEntry, FileState, Quarantined, Waiting
+from knickpoint.store import Quarantined, Waiting
 
-__all__ = ["IngestStatus", "RefusedFile", "WaitingFile", "ingest_status", "retry_refused", "retry_waiting"]
+__all__ = ["retry_refused", "retry_waiting"]
 
-
-@dataclass(frozen=True, slots=True)
-class WaitingFile:
-    """A file with results of commits that its repository does not have; ``unknown`` are those."""
-
-    id: int
-    source: str
-    repository: str
-    unknown: tuple[str, ...]
-    since: datetime
+Item = TypeVar("Item")
+Progress = Callable[[int, int], None]
+"""Is called with the number of files that are done, and the number of all files."""
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedFile:
-    """A file in quarantine."""
+class _Known:
+    """Repository id → the revisions that it has by now, and repository name → why it cannot be read."""
 
-    id: int
-    source: str
-    problems: tuple[Problem, ...]
-    attempts: int
-    since: datetime
+    revisions: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    failures: Mapping[str, HistoryError] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class IngestStatus:
-    """What came in, what waits, and what was refused. ``recent`` are the newest files first."""
+def retry_waiting(destination: Destination, *, fetch: bool = True, progress: Progress | None = None) -> ImportSummary:
+    """Bring repositories up to date, and import the files whose commits are known by now.
 
-    counts: dict[str, int]
-    waiting: tuple[WaitingFile, ...]
-    refused: tuple[RefusedFile, ...]
-    recent: tuple[FileEntry, ...]
-
-
-def ingest_status(destination: Destination, *, recent: int = 20) -> IngestStatus:
-    """Return what became of all files so far."""
-    ledger = destination.store.ledger
-    names = {repository.id: repository.name for repository in destination.store.commits.repositories()}
-    waiting = tuple(
-        WaitingFile(held.id, held.source, names.get(held.repository_id, "?"), _unknown(held), held.created)
-        for held in ledger.waiting(payloads=False)
-    )
-    refused = tuple(
-        RefusedFile(one.id, one.source, one.problems, one.attempts, one.changed)
-        for one in ledger.quarantined(payloads=False)
-    )
-    counts = ledger.counts()
-    return IngestStatus(
-        {state.value: counts.get(state, 0) for state in FileState},
-        waiting,
-        refused,
-        tuple(ledger.files(limit=recent)),
-    )
-
-
-def retry_waiting(
-    destination: Destination, *, fetch: bool = True, progress: Callable[[int, int], None] | None = None
-) -> ImportSummary:
-    """Bring repositories up to date and take in what waited for commits that are known now.
-
-    What has waited for longer than ``waiting_days`` goes into quarantine. A repository that cannot be read is
-    ``unread``; the others are not kept waiting for it.
+    A file that has waited for longer than ``waiting_days`` goes into quarantine. A repository that cannot be read is
+    ``unread`` in the summary, and does not hold up the others.
     """
-    books = CommitSources(destination)
-    broken = books.sync(fetch=fetch)
-    ledger = destination.store.ledger
+    pipeline, ledger = ImportPipeline(destination), destination.store.ledger
+    # Which of the commits that files wait for are there now?
+    failures: dict[str, HistoryError] = pipeline.commit_sources.sync(fetch=fetch)
     names = {repository.id: repository.name for repository in destination.store.commits.repositories()}
-    held = ledger.waiting(payloads=False)
-    asked = [one for one in held if names.get(one.repository_id) not in broken]
-    known, silent = _known_revisions(books, names, asked)
-    broken |= silent
-    ready = [one for one in held if not known.get(one.repository_id, set()).isdisjoint(_unknown(one))]
-    writer = Writer(destination, books)
-    outcomes: list[FileSummary] = []
-    for done, one in enumerate(ready):
-        if progress is not None:
-            progress(done, len(ready))
-        outcomes += [
-            writer.take(ResultsFile.kept(entry.source, entry.payload, entry.options))
-            for entry in ledger.waiting(number=one.id)
-        ]
+    waiting = ledger.waiting(payloads=False)
+    readable = [held for held in waiting if names.get(held.repository_id) not in failures]
+    known = _find_known(pipeline.commit_sources, names, readable)
+    failures |= known.failures
+    # Import the files with at least one of them.
+    ready = [
+        held
+        for held in waiting
+        if not known.revisions.get(held.repository_id, frozenset()).isdisjoint(unknown_revisions(held))
+    ]
+    summaries = [
+        pipeline.import_file(ResultsFile.kept(entry.source, entry.payload, entry.options))
+        for held in _with_progress(ready, progress)
+        for entry in ledger.waiting(number=held.id)
+    ]
+    # Give up on those that have waited for too long.
     oldest = datetime.now(UTC) - timedelta(days=destination.ingest.waiting_days)
-    for one in ledger.waiting(payloads=False):
-        if one.created < oldest:
-            give_up(destination.store, one.id, f"for {destination.ingest.waiting_days:g} days")
-    unread = tuple(f"repository {name}: {error}" for name, error in sorted(broken.items()))
-    return ImportSummary(tuple(outcomes), notes=books.told(), unread=unread)
+    for held in ledger.waiting(payloads=False):
+        if held.created < oldest:
+            quarantine_waiting(destination.store, held.id, f"for {destination.ingest.waiting_days:g} days")
+    unread = [f"repository {name}: {error}" for name, error in sorted(failures.items())]
+    return ImportSummary.of(summaries, pipeline.commit_sources.notes(), unread=unread)
 
 
 def retry_refused(
@@ -115,75 +75,79 @@ def retry_refused(
     *,
     format: str = "",  # noqa: A002 - the word of the command line
     revision: str = "",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> ImportSummary:
-    """Try files in quarantine again, as they came, under the configuration of today.
+    """Import files in quarantine again, as they arrived, under the configuration of today.
 
     Args:
         destination: an instance.
-        numbers: the files' numbers, all files without any.
+        numbers: the files' numbers, none for all files.
         format: name of the format, or path of a mapping, where it was not recognised.
-        revision: the commit, where the results do not say it: hash, number, or a branch or tag of the git repository.
-        progress: is told (done, total).
+        revision: the commit, where the results do not state it: hash, number, or a branch or tag of the git repository.
+        progress: is called with (done, total).
 
     Raises:
         InputError: there is no such file in quarantine.
     """
     ledger = destination.store.ledger
-    known = [one.id for one in ledger.quarantined(payloads=False)]
+    known = [held.id for held in ledger.quarantined(payloads=False)]
     missing = sorted(set(numbers) - set(known))
     if missing:
         raise InputError(
             f"there is no file {missing[0]} in quarantine", remedy="List them with knick ingest quarantine."
         )
     chosen = [number for number in known if not numbers or number in numbers]
-    name, mapping = mapping_of(format)
-    writer = Writer(destination, CommitSources(destination))
-    outcomes: list[FileSummary] = []
-    for done, number in enumerate(chosen):
-        if progress is not None:
-            progress(done, len(chosen))
+    name, mapping = read_format_option(format)
+    pipeline = ImportPipeline(destination)
+    summaries: list[FileSummary | None] = []
+    for number in _with_progress(chosen, progress):
         for entry in ledger.quarantined(number):
             if entry.options.get(BUCKET_EVENT):
-                outcomes += _announced_again(destination, entry)
+                summaries += _retry_bucket_event(destination, entry)
                 continue
-            arrival = ResultsFile.kept(entry.source, entry.payload, entry.options)
-            context = arrival.context.with_told(format=name, commit=revision, mapping=mapping)
-            outcomes.append(writer.take(replace(arrival, context=context, references=bool(revision))))
-    return ImportSummary(tuple(outcomes))
+            file = ResultsFile.kept(entry.source, entry.payload, entry.options)
+            context = file.context.with_stated(format=name, commit=revision, mapping=mapping)
+            summaries.append(pipeline.import_file(replace(file, context=context, references=bool(revision))))
+    return ImportSummary.of(summaries)
 
 
-def _announced_again(destination: Destination, entry: Quarantined) -> Sequence[FileSummary]:
-    """Take in the files of an event that could not be used before; it leaves the quarantine when that works."""
+def _retry_bucket_event(destination: Destination, entry: Quarantined) -> Sequence[FileSummary]:
+    """Import the files of an event that was refused; it leaves the quarantine when all of them can be read."""
     body = zlib.decompress(entry.payload)
     try:
-        outcomes = import_bucket_event(destination, body).files
+        summaries = import_bucket_event(destination, body).files
     except InputError as error:
         problem = Problem(error.message, error.where, error.remedy)
         return [quarantine_bucket_event(destination, body, entry.source, problem)]
-    if all(outcome.state is not ImportState.UNREADABLE for outcome in outcomes):
+    if all(summary.state is not ImportState.UNREADABLE for summary in summaries):
         destination.store.ledger.discharge(entry.id)
-    return outcomes
+    return summaries
 
 
-def _unknown(held: Waiting) -> tuple[str, ...]:
-    unknown = held.options.get("unknown")
-    return tuple(str(revision) for revision in unknown) if isinstance(unknown, list) else (held.revision,)
+def _find_known(commit_sources: CommitSources, names: Mapping[int, str], waiting: Sequence[Waiting]) -> _Known:
+    """Return which of the commits that files wait for each repository has now.
 
-
-def _known_revisions(
-    books: CommitSources, names: dict[int, str], held: Sequence[Waiting]
-) -> tuple[dict[int, set[str]], dict[str, HistoryError]]:
-    """Return repository → the revisions among those waited for that it knows now, and why others cannot be asked."""
+    A file of a repository that is gone is ready: the import finds out where it belongs.
+    """
     wanted: dict[int, set[str]] = {}
-    for one in held:
-        wanted.setdefault(one.repository_id, set()).update(_unknown(one))
-    known: dict[int, set[str]] = {}
-    broken: dict[str, HistoryError] = {}
-    for number, revisions in wanted.items():
+    for held in waiting:
+        wanted.setdefault(held.repository_id, set()).update(unknown_revisions(held))
+    revisions: dict[int, frozenset[str]] = {}
+    failures: dict[str, HistoryError] = {}
+    for number, unknown in wanted.items():
+        if number not in names:
+            revisions[number] = frozenset(unknown)
+            continue
         try:
-            book = books.book(names[number]) if number in names else None
-            known[number] = set(book.locate(revisions)) if isinstance(book, GitCommits) else revisions
+            revisions[number] = commit_sources.open(names[number]).locate(unknown)
         except HistoryError as error:
-            broken[names[number]] = error
-    return known, broken
+            failures[names[number]] = error
+    return _Known(revisions, failures)
+
+
+def _with_progress(items: Sequence[Item], progress: Progress | None) -> Iterable[Item]:
+    """Yield ``items``, and report each before it is worked on."""
+    for done, item in enumerate(items):
+        if progress is not None:
+            progress(done, len(items))
+        yield item

@@ -143,7 +143,7 @@ def _in_common(instance: Instance, repository: Repository, missing: list[Missing
 
 def _newer(instance: Instance, repository: Repository) -> list[datetime]:
     """Return the times of commits that git has and the store does not have yet, where no fetch is needed."""
-    from knickpoint.ingest.commit_sources.git import commits_after
+    from knickpoint.ingest.commit_sources.git_repository import commits_after
     from knickpoint.model.errors import HistoryError
 
     line = instance.store.commits.line(repository)

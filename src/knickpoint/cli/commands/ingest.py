@@ -44,7 +44,7 @@ def command() -> None:
 @format_option
 def status(instance: str | None, output: OutputFormat) -> None:
     """List what waits for its commit, and the newest files with what became of them."""
-    from knickpoint.ingest.retries import ingest_status
+    from knickpoint.ingest.held_files import ingest_status
 
     with open_chosen_instance(instance) as opened:
         found = ingest_status(opened)
@@ -79,7 +79,7 @@ def status(instance: str | None, output: OutputFormat) -> None:
 @format_option
 def quarantine(instance: str | None, output: OutputFormat) -> None:
     """List the files that were refused, and why."""
-    from knickpoint.ingest.retries import ingest_status
+    from knickpoint.ingest.held_files import ingest_status
 
     with open_chosen_instance(instance) as opened:
         found = ingest_status(opened, recent=0)

@@ -29,7 +29,7 @@ def _repository_of(top: Path, place: Path) -> dict[str, str]:
     inside the work tree, which moves along with it.
     """
     from knickpoint.history import Git, is_url, remote_address
-    from knickpoint.ingest.commit_sources.selection import repository_name
+    from knickpoint.ingest.commit_sources.repository_names import repository_name
 
     remote = remote_address(Git(top))
     name = repository_name(remote) if is_url(remote) and not remote.startswith("file:") else top.name

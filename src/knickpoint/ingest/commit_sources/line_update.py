@@ -1,4 +1,4 @@
-"""Write the line of a branch: commits that were rewritten are recognised, and what stands elsewhere now is announced."""
+"""Write a line of commits: find rewritten commits again, move what refers to them, and announce what changed place."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def write_line(
     merge_base: int = -1,
     author_times: AuthorTimes | None = None,
 ) -> str:
-    """Set the order of ``line``, which is as it was before, to ``slots``, all in one transaction.
+    """Set the order of ``line`` to ``slots``, all in one transaction.
 
-    Where commits left it and others came (a rebase, an inserted commit, a force-push), those that are the same
-    are recognised, and findings and the history boundary move along. Traces with results at commits that left,
-    came, or changed places are announced at once. Returns a line for people where history was rewritten, "" otherwise.
+    Where commits left the line and others came (a rebase, an inserted commit, a force-push), those that are the same are
+    matched, and findings and the history boundary move along. Traces with results at commits that left, came or changed
+    places are announced at once.
 
     Args:
         store: where the line is kept.
@@ -40,42 +40,51 @@ def write_line(
         slots: its commits now, oldest first.
         base: the line that it leaves, "" for none.
         merge_base: the last position that it shares with ``base``.
-        author_times: tells author dates; None where commits are never rewritten.
+        author_times: returns author dates; None where commits are never rewritten.
+
+    Returns:
+        A text for people where history was rewritten, "" otherwise.
     """
-    told = ""
+    note = ""
     with store.transaction():
         store.commits.set_line(repository, line.name, slots, base=base, merge_base=merge_base)
+        # What left the line, and what joined it, each in the order of the line.
         changed = changed_order(line.slots, slots)
-        gone, fresh = changed.difference(slots), changed.difference(line.slots)
-        left, joined = ([slot for slot in line.slots if slot in gone], [slot for slot in slots if slot in fresh])
+        gone, new = changed.difference(slots), changed.difference(line.slots)
+        left, joined = [slot for slot in line.slots if slot in gone], [slot for slot in slots if slot in new]
+        # Commits that left under one hash and came back under another.
         successors: dict[int, int] = {}
         if left and joined and author_times is not None:
             successors = _successors(store, repository, left, joined, author_times)
             store.rewrites.record(repository, line.name, successors, joined=joined)
-            told = (
+            note = (
                 f"history of {repository.name}, branch {line.name}, was rewritten: {_commits(len(left))} left it,"
                 f" {len(successors):,} of them recognised under new hashes; findings there moved along"
             )
+        # The history boundary follows its commits, and alerts run again over what changed place.
         if left:
             store.boundaries.follow(repository, line, slots, successors)
         if changed:
             store.boundaries.mark(repository)
             store.rewrites.announce(repository, changed)
-    return told
+    return note
 
 
 def _successors(
     store: Store, repository: Repository, left: Sequence[int], joined: Sequence[int], author_times: AuthorTimes
 ) -> dict[int, int]:
+    """Return slot → slot for the commits that ``left`` a line and ``joined`` it again with another hash."""
     commits = store.commits.get(repository, [*left, *joined])
-    times = author_times([one.commit.hash for one in commits])
+    times = author_times([slotted.commit.hash for slotted in commits])
     old, new = commits[: len(left)], commits[len(left) :]
-    pairs = match_rewritten([_authorship(one, times) for one in old], [_authorship(one, times) for one in new])
+    pairs = match_rewritten(
+        [_authorship(slotted, times) for slotted in old], [_authorship(slotted, times) for slotted in new]
+    )
     return {old[before].slot: new[after].slot for before, after in pairs.items()}
 
 
-def _authorship(one: SlottedCommit, times: dict[str, int]) -> Authorship:
-    commit = one.commit
+def _authorship(slotted: SlottedCommit, times: dict[str, int]) -> Authorship:
+    commit = slotted.commit
     return Authorship(commit.author, commit.email, commit.subject, times.get(commit.hash))
 
 

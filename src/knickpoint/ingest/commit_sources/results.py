@@ -1,157 +1,168 @@
-"""Keep the commits of a repository that nobody gave us, as results files tell them."""
+"""The commits of a repository without git: results files say which exist, and in which order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from knickpoint.history import OrderKey, merge_orders, order_key
-from knickpoint.ingest.commit_sources.line_update import write_line
-from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
+from knickpoint.ingest.commit_sources.protocol import LITERAL_NAME, CommitSlots
+from knickpoint.ingest.commit_sources.result_lines import AddedCommits, ResultLines
+from knickpoint.ingest.context.file_context import CompletedRun
+from knickpoint.ingest.settings import CommitOrder
+from knickpoint.model.commit import NO_TIME, Commit, Repository, SlottedCommit
+from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.report import Problem, Severity
+from knickpoint.model.revision import is_hash_or_number, is_placeholder
 
 if TYPE_CHECKING:
     from knickpoint.store import Store
 
 __all__ = ["ResultCommits"]
 
-_DEFAULT: Final = "main"
-_UNTIMED: Final = (1, 0.0)
-"""How the key begins of a commit without a time, which leaves open where its branch begins."""
-_USUAL: Final = frozenset({"", "HEAD", "main", "master", "trunk"})
+_CONTRADICTION = Problem(
+    "this file and earlier ones state different orders of the same commits; there, time decides",
+    remedy="Name the git repository in knickpoint.toml to have its order.",
+    severity=Severity.WARNING,
+)
 
 
 @dataclass
 class ResultCommits:
-    """The commits of a repository without git, in an order that does not depend on the order of arrival.
+    """A commit source that knows what results files state, for the repository called ``name``.
 
-    A file that tells several commits tells their order; every such fact is kept. The line is the one order
-    that keeps all facts, and where they leave it open, goes by time and then by hash (by number where the
-    commits are numbers). Facts that contradict each other are set aside for the commits concerned.
+    ``branch`` is the name of its default line, "" to take that of the first results.
     """
 
     store: Store
-    repository: Repository
+    name: str
     branch: str = ""
 
-    @classmethod
-    def open(cls, store: Store, name: str, branch: str = "") -> ResultCommits:
-        """Open the repository ``name``; ``branch`` is what its default line is called, "" to see."""
-        return cls(store, store.commits.add_repository(name), branch)
+    @cached_property
+    def repository(self) -> Repository:
+        """The repository, which is added to the store when it is first asked for."""
+        return self.store.commits.add_repository(self.name)
 
-    def find(self, revision: str) -> SlottedCommit | None:
+    @property
+    def checkout(self) -> None:
+        """None: there is no work tree."""
+        return
+
+    def sync(self, *, fetch: bool = False) -> None:
+        """Do nothing: the store has all that results stated so far."""
+
+    def notes(self) -> tuple[str, ...]:
+        """Return nothing: without git, no history is rewritten."""
+        return ()
+
+    def resolve_name(self, name: str, *, references: bool) -> str:  # noqa: ARG002 - there are no branches and tags
+        """Return the revision that ``name``, stated beside results, stands for.
+
+        That is a hash, a number, a name that the repository has already, or what follows ``name:``.
+
+        Raises:
+            InputError: it is a placeholder, or may be a branch or a tag.
+        """
+        literal = name.removeprefix(LITERAL_NAME).strip()
+        if literal != name and not is_placeholder(literal):
+            return literal
+        if is_hash_or_number(name):
+            return name
+        # The repository is looked up, not added: the file may still be refused.
+        stored = {repository.name: repository for repository in self.store.commits.repositories()}.get(self.name)
+        if stored is not None and not is_placeholder(name):
+            found = self.store.commits.find(stored, name)
+            if found is not None and found.commit.hash == name:
+                return name
+        raise InputError(
+            f"{name!r} names no commit without a git repository that could look it up",
+            where=f"commit {name!r}",
+            remedy="Give the commit's hash or number, or name the git repository in knickpoint.toml"
+            + ("." if is_placeholder(literal) else f"; write {LITERAL_NAME}{literal} if commits are called so here."),
+        )
+
+    def locate(self, revisions: Iterable[str]) -> frozenset[str]:
+        """Return all ``revisions``: without git, a commit exists as soon as results name it."""
+        return frozenset(revisions)
+
+    def slots(self, runs: Sequence[CompletedRun], described: Sequence[Commit], order: CommitOrder) -> CommitSlots:
+        """Add the commits of a file to the store and return their slots.
+
+        Raises:
+            HistoryError: neither the file nor an earlier one says where a commit belongs in the order of commits.
+        """
+        by_hash = {commit.hash: commit for commit in described}
+        branches: dict[str, list[CompletedRun]] = {}
+        for completed in runs:
+            branches.setdefault(completed.run.branch, []).append(completed)
+        added = [self._add_branch(branch, members, by_hash, order) for branch, members in branches.items()]
+        slots = {revision: slot for branch in added for revision, slot in branch.slots.items()}
+        return CommitSlots(slots, (_CONTRADICTION,) if any(branch.contradicts for branch in added) else ())
+
+    def _add_branch(
+        self, branch: str, runs: Sequence[CompletedRun], described: Mapping[str, Commit], order: CommitOrder
+    ) -> AddedCommits:
+        """Add the commits of the runs of one branch; return revision → slot."""
+        # What is known of each commit: the file describes it, or an earlier file did, or the run gives its time.
+        slots: dict[str, int] = {}
+        commits: dict[str, Commit] = {}
+        for completed in runs:
+            revision = completed.run.revision
+            known = None if revision in described else self._find(revision)
+            if known is not None:
+                slots[revision] = known.slot
+                commit = _timed(known.commit, completed)
+            else:
+                commit = described.get(revision) or _bare_commit(completed)
+            commits[commit.hash] = _earlier(commits.get(commit.hash, commit), commit)
+        # New commits go to the end if that is asked for; else each needs a time or a number.
+        lines = ResultLines(self.store, self.repository, self.branch)
+        if order is CommitOrder.GIVEN:
+            new = [commit for commit in commits.values() if self._find(commit.hash) is None]
+            lines.add(new, ordered=True, at_end=True, branch=branch)
+        else:
+            self._refuse_unplaced(commits.values())
+        # Commits that the file describes come in its order; the others have no order but their times.
+        ordered = [commit for name, commit in described.items() if name in commits]
+        rest = [commit for name, commit in commits.items() if name not in described]
+        first = lines.add(ordered, ordered=order is CommitOrder.TIME, branch=branch)
+        second = lines.add(rest, branch=branch)
+        added = {**first.slots, **second.slots}
+        named = (completed.run.revision for completed in runs)
+        return AddedCommits(slots | {name: added[name] for name in named if name in added}, first.contradicts)
+
+    def _refuse_unplaced(self, commits: Iterable[Commit]) -> None:
+        """Raise ``HistoryError`` where a new commit has neither a time nor a number."""
+        for commit in commits:
+            if not (commit.has_time or commit.is_number) and self._find(commit.hash) is None:
+                raise HistoryError(
+                    f"nothing says when commit {commit.hash[:12]} was made or measured, and so where it stands among"
+                    " others",
+                    remedy="Name the git repository in knickpoint.toml; or give the time, with --time or in a sidecar; or"
+                    " import with --order given, oldest first.",
+                )
+
+    def _find(self, revision: str) -> SlottedCommit | None:
         """Return the commit of ``revision`` where it is known. Raises ``HistoryError`` where several fit."""
         return self.store.commits.find(self.repository, revision)
 
-    def learn(
-        self, commits: Sequence[Commit], *, ordered: bool = False, at_end: bool = False, branch: str = ""
-    ) -> tuple[dict[str, int], bool]:
-        """Take ``commits`` in and put them onto the line of ``branch``; ``ordered`` ones come oldest first.
 
-        Those that come ``at_end`` are new, and stand behind the last commit of the line whatever their times.
-
-        Returns:
-            Hash → slot, and whether what this file tells contradicts what others told about the order.
-        """
-        if not commits:
-            return {}, False
-        latest = self.store.commits.latest(self.repository)
-        moved = self.store.commits.retimed(self.repository, commits)
-        slots = self.store.commits.add(self.repository, commits)
-        default = self._default(branch)
-        order = list(dict.fromkeys([*(self._end(branch, default) if at_end else ()), *slots.values()]))
-        pairs = list(pairwise(order)) if ordered else []
-        new_pairs = self.store.commits.add_order(self.repository, pairs)
-        if branch in _USUAL or branch == default:
-            return slots, self._extend_default(default, commits, slots, new_pairs, latest, moved=moved)
-        if moved:
-            self._sort_default(default, ())
-        return slots, self._extend_branch(branch, default, order)
-
-    def _end(self, branch: str, default: str) -> tuple[int, ...]:
-        """Return the last slot of the line of ``branch``, else of the default line; () where both are empty."""
-        line = () if branch in _USUAL else self._line(branch).slots
-        return (line or self._line(default).slots)[-1:]
-
-    def _default(self, branch: str) -> str:
-        if self.branch:
-            return self.branch
-        lines = self.store.commits.lines(self.repository)
-        if lines:
-            return lines[0]
-        return _DEFAULT if branch in _USUAL else branch
-
-    def _extend_default(
-        self,
-        name: str,
-        commits: Sequence[Commit],
-        slots: dict[str, int],
-        new_pairs: Sequence[tuple[int, int]],
-        latest: SlottedCommit | None,
-        *,
-        moved: bool,
-    ) -> bool:
-        known = self.store.commits.on_line(self.repository, name, list(slots.values()))
-        new = {slots[commit.hash]: order_key(commit) for commit in commits if slots[commit.hash] not in known}
-        if not (new or new_pairs or moved):
-            return False
-        if not moved and _all_later(new.values(), latest) and all(after in new for _, after in new_pairs):
-            order, knot = merge_orders(new, [pair for pair in new_pairs if pair[0] in new])
-            self.store.commits.append_line(self.repository, name, order)
-            self.store.rewrites.announce(self.repository, order)
-            return bool(knot)
-        return self._sort_default(name, new)
-
-    def _sort_default(self, name: str, new: Iterable[int]) -> bool:
-        """Put ``new`` slots onto the default line at their places, and branches that left it before to theirs."""
-        names = self._names()
-        known = self._line(name)
-        line = known.slots
-        order, knot = self._ordered({*line, *new})
-        if tuple(order) == line:
-            return bool(knot)
-        write_line(self.store, self.repository, known, order)
-        first = next(
-            (place for place, pair in enumerate(zip(order, line, strict=False)) if pair[0] != pair[1]), len(line)
-        )
-        for other in names:
-            if other != name and first <= self.store.commits.line(self.repository, other).merge_base + 1:
-                self._extend_branch(other, name, ())
-        return bool(knot)
-
-    def _extend_branch(self, name: str, default: str, slots: Iterable[int]) -> bool:
-        base, old = self._line(default).slots, self._line(name)
-        before = set(old.slots[old.merge_base + 1 :])
-        own = (before | set(slots)) - set(base)
-        order, knot = self._ordered(own)
-        keys = self._keys({*own, *base})
-        timed = [keys[slot] for slot in own if keys[slot][:2] != _UNTIMED]
-        first = min(timed, default=None)
-        fork = max((place for place, slot in enumerate(base) if first is None or keys[slot] < first), default=-1)
-        slots = (*base[: fork + 1], *order)
-        write_line(self.store, self.repository, old, slots, base=default if default != name else "", merge_base=fork)
-        return bool(knot)
-
-    def _names(self) -> tuple[str, ...]:
-        return self.store.commits.lines(self.repository)
-
-    def _line(self, name: str) -> Line:
-        known = name in self._names()
-        return self.store.commits.line(self.repository, name) if known else Line(self.repository, name, ())
-
-    def _keys(self, slots: Iterable[int]) -> dict[int, OrderKey]:
-        return {one.slot: order_key(one.commit) for one in self.store.commits.get(self.repository, sorted(slots))}
-
-    def _ordered(self, slots: set[int]) -> tuple[list[int], list[int]]:
-        pairs = [pair for pair in self.store.commits.order(self.repository) if slots.issuperset(pair)]
-        return merge_orders(self._keys(slots), pairs)
+def _timed(commit: Commit, completed: CompletedRun) -> Commit:
+    """Return a commit that no file described with the time of its earliest run."""
+    if not commit.is_bare or completed.run.time is None:
+        return commit
+    return _earlier(commit, replace(commit, time=completed.run.time))
 
 
-def _all_later(keys: Iterable[OrderKey], latest: SlottedCommit | None) -> bool:
-    """Tell whether commits of ``keys`` come after all others; numbers, which time does not order, are not judged."""
-    if latest is None:
-        return True
-    last = order_key(latest.commit)
-    first = min(keys, default=None)
-    return first is not None and last[0] == 1 and first > last
+def _earlier(first: Commit, second: Commit) -> Commit:
+    """Return that of two descriptions of a commit which has the earlier time; a known time counts before an unknown."""
+    return min(first, second, key=lambda commit: (not commit.has_time, commit.time))
+
+
+def _bare_commit(completed: CompletedRun) -> Commit:
+    """Return a commit of which only the name is known; the time of the run takes the place of its own."""
+    run = completed.run
+    if not run.revision.isprintable() or len(run.revision) > 200:
+        raise HistoryError(f"{run.revision[:40]!r} cannot be a commit", remedy="Name it by its hash or number.")
+    return Commit(run.revision, "", "", run.time or NO_TIME, "")

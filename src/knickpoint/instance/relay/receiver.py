@@ -15,7 +15,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.ingest import FileSummary, ImportState, ImportSummary, import_bucket_event
-from knickpoint.ingest.watched_source import bucket_event_urls, quarantine_bucket_event
+from knickpoint.ingest.bucket_events import bucket_event_urls, quarantine_bucket_event
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.relay.subjects import Subjects
 from knickpoint.model.errors import InputError, KnickpointError

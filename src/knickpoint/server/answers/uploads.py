@@ -5,10 +5,10 @@ from __future__ import annotations
 import hmac
 from typing import Final
 
+from knickpoint.ingest.bucket_events import import_bucket_event
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
 from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary
-from knickpoint.ingest.watched_source import import_bucket_event
 from knickpoint.instance import Instance
 from knickpoint.model.errors import InputError
 from knickpoint.server.errors import NotAllowedError
@@ -52,7 +52,7 @@ def import_upload(instance: Instance, data: bytes, source: str, sidecar: Sidecar
     Raises:
         InputError: the file cannot be used; nothing of it was imported.
     """
-    summary = import_data(instance, data, source=source, told=sidecar, dry_run=dry_run)
+    summary = import_data(instance, data, source=source, stated=sidecar, dry_run=dry_run)
     outcome = summary.files[0]
     if outcome.state in {ImportState.REFUSED, ImportState.UNREADABLE}:
         first = outcome.problems[0] if outcome.problems else None

@@ -1,0 +1,160 @@
+"""Read the events by which buckets announce new files, and import those files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import unquote_plus
+
+from knickpoint.ingest.file_sources.file_names import may_hold_results
+from knickpoint.ingest.file_sources.retrieval import open_file_source, retrieve_file
+from knickpoint.ingest.held_files import quarantine_file
+from knickpoint.ingest.identity import digest_bytes
+from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary, unreadable_file
+from knickpoint.ingest.pipeline import ImportPipeline
+from knickpoint.ingest.settings import Destination, SourceSettings
+from knickpoint.ingest.sns_subscription import confirm_subscription
+from knickpoint.model.errors import HistoryError, InputError, ServiceError
+from knickpoint.model.report import Problem
+
+__all__ = ["BUCKET_EVENT", "bucket_event_urls", "import_bucket_event", "quarantine_bucket_event"]
+
+BUCKET_EVENT: Final = "announcement"
+"""The option that marks an event in quarantine; what has no such option is a results file. Stores have this spelling."""
+
+
+def import_bucket_event(destination: Destination, body: bytes) -> ImportSummary:
+    """Import the files that the event of a bucket announces; a second delivery changes nothing.
+
+    Known are the events of S3 and compatible stores, those of Google Cloud Storage (Pub/Sub push, or CloudEvents), and
+    ``{"url": "…"}``. Only files of configured sources are imported, each by itself: when this raises because of some of
+    them, the others are in. The subscription of an SNS topic is confirmed.
+
+    Raises:
+        InputError: the event cannot be read, or announces a file of no source.
+        ServiceError: a file cannot be fetched, or a repository cannot be read; deliver the event again.
+    """
+    event = _parse(body)
+    confirmation = confirm_subscription(event)
+    if confirmation is not None:
+        return ImportSummary(notes=(confirmation,))
+    summaries: list[FileSummary | None] = []
+    failures: list[InputError | ServiceError] = []
+    pipeline = ImportPipeline(destination)
+    for url in _urls(event):
+        try:
+            settings, name = _source_of(destination, url)
+            if may_hold_results(name, settings.pattern):
+                summaries.append(_import(pipeline, settings, name))
+        except (InputError, ServiceError) as error:
+            failures.append(error)
+        except HistoryError as error:
+            failures.append(ServiceError(error.message, where=error.where, remedy=error.remedy))
+    if failures:
+        # One that may pass comes first, so that the sender delivers the event again.
+        raise min(failures, key=lambda error: isinstance(error, InputError))
+    return ImportSummary.of(summaries, pipeline.commit_sources.notes())
+
+
+def quarantine_bucket_event(destination: Destination, body: bytes, source: str, problem: Problem) -> FileSummary:
+    """Put an event into quarantine; to try it again is to call :func:`import_bucket_event` again."""
+    digest = digest_bytes(body, {})
+    quarantine_file(destination, source, digest, body, [problem], options={BUCKET_EVENT: True})
+    return FileSummary(source, ImportState.REFUSED, problems=(problem,))
+
+
+def bucket_event_urls(body: bytes) -> list[str]:
+    """Return the URLs of the files that an event announces; events about other things announce none.
+
+    Raises:
+        InputError: the body is no event of a known kind.
+    """
+    return _urls(_parse(body))
+
+
+def _import(pipeline: ImportPipeline, settings: SourceSettings, name: str) -> FileSummary | None:
+    """Import one file of a source; None where it is gone again, or where no format claims it."""
+    source = open_file_source(settings, pipeline.destination.directory)
+    try:
+        file = retrieve_file(source, name, settings, megabytes=pipeline.destination.ingest.largest_megabytes)
+    except InputError as error:
+        return unreadable_file(source.address(name), error)
+    return pipeline.import_file(file) if file is not None else None
+
+
+def _source_of(destination: Destination, url: str) -> tuple[SourceSettings, str]:
+    """Return the source that a URL belongs to, and the name of the file within it."""
+    plain = url.replace("gcs://", "gs://")
+    for settings in destination.ingest.sources.values():
+        root = settings.location.replace("gcs://", "gs://").rstrip("/") + "/"
+        if "://" in root and plain.startswith(root) and ".." not in plain.split("/"):
+            return settings, plain.removeprefix(root)
+    raise InputError(
+        "the file belongs to no source of this instance",
+        where=url,
+        remedy="Add its bucket to [ingest.sources] in knickpoint.toml.",
+    )
+
+
+def _parse(body: bytes) -> Mapping[str, Any]:
+    try:
+        event = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"the event is not JSON: {error}", remedy="Send the notification as its bucket made it."
+        ) from error
+    if not isinstance(event, dict):
+        raise _unknown_event()
+    return event
+
+
+def _urls(event: Mapping[str, Any], *, wrapped: bool = False) -> list[str]:
+    """Return the URLs that an event announces; a message of SNS wraps the event of S3."""
+    if event.get("Event") == "s3:TestEvent":
+        return []
+    if isinstance(event.get("Message"), str) and not wrapped:
+        return _urls(_parse(event["Message"].encode(errors="replace")), wrapped=True)
+    for read in (_from_s3, _from_google, _plain):
+        urls = read(event)
+        if urls is not None:
+            return urls
+    raise _unknown_event()
+
+
+def _unknown_event() -> InputError:
+    return InputError(
+        "this is no event of a known kind",
+        remedy='Send notifications of S3 or Google Cloud Storage, or {"url": "…"}.',
+    )
+
+
+def _from_s3(event: Mapping[str, Any]) -> list[str] | None:
+    records = event.get("Records")
+    if not isinstance(records, list):
+        return None
+    try:
+        return [
+            f"s3://{record['s3']['bucket']['name']}/{unquote_plus(record['s3']['object']['key'])}"
+            for record in records
+            if "ObjectCreated" in str(record.get("eventName", ""))
+        ]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"a record of the event lacks {error}", remedy="Send it as the bucket made it.") from error
+
+
+def _from_google(event: Mapping[str, Any]) -> list[str] | None:
+    message = event.get("message")
+    facts: Any = message.get("attributes") if isinstance(message, dict) else event.get("data")
+    if isinstance(facts, dict) and {"bucketId", "objectId"} <= facts.keys():
+        arrived = facts.get("eventType") == "OBJECT_FINALIZE"
+        return [f"gs://{facts['bucketId']}/{facts['objectId']}"] if arrived else []
+    if isinstance(facts, dict) and {"bucket", "name"} <= facts.keys():
+        arrived = str(event.get("type", "")).endswith("object.v1.finalized")
+        return [f"gs://{facts['bucket']}/{facts['name']}"] if arrived else []
+    return None
+
+
+def _plain(event: Mapping[str, Any]) -> list[str] | None:
+    url = event.get("url")
+    return [url] if isinstance(url, str) else None

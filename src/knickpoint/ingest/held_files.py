@@ -1,0 +1,161 @@
+"""Hold files that are not stored: those that wait for their commits, and those in quarantine."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from knickpoint.ingest.results_file import ResultsFile
+from knickpoint.ingest.settings import Destination
+from knickpoint.model.commit import Repository
+from knickpoint.model.report import Problem
+from knickpoint.store import FileEntry, FileState, Store, Waiting
+
+__all__ = [
+    "IngestStatus",
+    "RefusedFile",
+    "WaitingFile",
+    "hold_until_known",
+    "ingest_status",
+    "quarantine_file",
+    "quarantine_waiting",
+    "release_former",
+    "unknown_revisions",
+]
+
+_UNKNOWN_KEY: Final = "unknown"
+"""The key of the commits that a waiting file waits for, among the options that the store keeps with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingFile:
+    """A file with results of commits that its repository does not have; ``unknown`` are those."""
+
+    id: int
+    source: str
+    repository: str
+    unknown: tuple[str, ...]
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedFile:
+    """A file in quarantine."""
+
+    id: int
+    source: str
+    problems: tuple[Problem, ...]
+    attempts: int
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class IngestStatus:
+    """How many files are in each state, which wait, and which are in quarantine; ``recent`` has the newest files first."""
+
+    counts: dict[str, int]
+    waiting: tuple[WaitingFile, ...]
+    refused: tuple[RefusedFile, ...]
+    recent: tuple[FileEntry, ...]
+
+
+def ingest_status(destination: Destination, *, recent: int = 20) -> IngestStatus:
+    """Return the state of all files so far."""
+    ledger = destination.store.ledger
+    names = {repository.id: repository.name for repository in destination.store.commits.repositories()}
+    waiting = tuple(
+        WaitingFile(held.id, held.source, names.get(held.repository_id, "?"), unknown_revisions(held), held.created)
+        for held in ledger.waiting(payloads=False)
+    )
+    refused = tuple(
+        RefusedFile(held.id, held.source, held.problems, held.attempts, held.changed)
+        for held in ledger.quarantined(payloads=False)
+    )
+    counts = ledger.counts()
+    return IngestStatus(
+        {state.value: counts.get(state, 0) for state in FileState},
+        waiting,
+        refused,
+        tuple(ledger.files(limit=recent)),
+    )
+
+
+def unknown_revisions(held: Waiting) -> tuple[str, ...]:
+    """Return the commits that a file waits for."""
+    unknown = held.options.get(_UNKNOWN_KEY)
+    return tuple(str(revision) for revision in unknown) if isinstance(unknown, list) else (held.revision,)
+
+
+def hold_until_known(
+    destination: Destination,
+    repository: Repository,
+    file: ResultsFile,
+    unknown: Sequence[str],
+    *,
+    format: str,  # noqa: A002 - as everywhere in this room
+    content_hash: str,
+) -> None:
+    """Keep ``file`` until ``repository`` has the ``unknown`` commits; the oldest file makes room for it."""
+    ledger = destination.store.ledger
+    ledger.wait(
+        repository,
+        unknown[0],
+        zlib.compress(file.data, 1),
+        identity=file.source,
+        source=file.source,
+        content_hash=content_hash,
+        options={**file.as_options(format), _UNKNOWN_KEY: list(unknown)},
+    )
+    for held in ledger.waiting(payloads=False)[: -destination.ingest.waiting_files or None]:
+        quarantine_waiting(destination.store, held.id, "and too many files wait")
+
+
+def release_former(store: Store, repository: Repository, source: str) -> None:
+    """Take what was held of ``source`` out of the waiting files and the quarantine: it arrived again."""
+    latest = store.ledger.latest(source)
+    if latest is not None and latest.state is FileState.WAITING:
+        for held in store.ledger.waiting(repository, payloads=False):
+            if held.source == source:
+                store.ledger.release(held.id)
+    if latest is not None and latest.state is FileState.QUARANTINED:
+        for refused in store.ledger.quarantined(payloads=False):
+            if refused.source == source:
+                store.ledger.discharge(refused.id)
+
+
+def quarantine_file(
+    destination: Destination,
+    source: str,
+    digest: str,
+    data: bytes,
+    problems: Sequence[Problem],
+    *,
+    options: Mapping[str, object],
+) -> None:
+    """Put a refused file into quarantine; the oldest one makes room for it."""
+    ledger = destination.store.ledger
+    with destination.store.transaction():
+        ledger.quarantine(source, digest, zlib.compress(data, 1), problems, options=options)
+        for oldest in ledger.quarantined(payloads=False)[: -destination.ingest.quarantine_files or None]:
+            ledger.discharge(oldest.id)
+        detail = problems[0].message if problems else ""
+        ledger.record(source, digest, FileState.QUARANTINED, detail=detail, size=len(data))
+
+
+def quarantine_waiting(store: Store, number: int, reason: str) -> None:
+    """Move a waiting file into quarantine; the problem names its commit and the ``reason``."""
+    with store.transaction():
+        for held in store.ledger.waiting(number=number):
+            problem = Problem(
+                f"no repository has its commit {held.revision[:12]} {reason}",
+                where=held.source,
+                remedy="Fetch the commit, then try again with knick ingest retry.",
+            )
+            store.ledger.quarantine(held.source, held.content_hash, held.payload, [problem], options=held.options)
+            store.ledger.record(
+                held.source, held.content_hash, FileState.QUARANTINED, detail=problem.message, size=len(held.payload)
+            )
+            store.ledger.release(held.id)

@@ -1,0 +1,74 @@
+"""Read files of this machine: results, what stands beside them, and mappings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+
+from knickpoint.model.errors import InputError
+
+__all__ = ["cannot_read", "read_file", "read_format_option", "reader_of_neighbours", "written_at"]
+
+
+def read_file(path: Path, megabytes: int) -> bytes:
+    """Return the bytes of a file, at most one more than ``megabytes`` allow.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise InputError(
+                "this is neither a file nor a folder", where=str(path), remedy="Name a file with results, or a folder."
+            )
+        with path.open("rb") as file:
+            return file.read(megabytes * 1_000_000 + 1)
+    except OSError as error:
+        raise cannot_read(path, error) from error
+
+
+def cannot_read(path: Path, error: OSError) -> InputError:
+    """Return the error that says why a file or folder cannot be read."""
+    if isinstance(error, FileNotFoundError):
+        return InputError("there is no such file or folder", where=str(path), remedy="Correct the name.")
+    if isinstance(error, PermissionError):
+        return InputError("you may not read it", where=str(path), remedy="Give yourself the right to read it.")
+    return InputError(f"it cannot be read: {error.strerror}", where=str(path), remedy="Copy it elsewhere, then retry.")
+
+
+def reader_of_neighbours(megabytes: int) -> Callable[[str], bytes | None]:
+    """Return a function that reads the files beside results; a file beside many results is read once."""
+
+    @lru_cache(maxsize=8)
+    def read(name: str) -> bytes | None:
+        try:
+            data = read_file(Path(name), megabytes)
+        except InputError:
+            return None
+        return data if len(data) <= megabytes * 1_000_000 else None
+
+    return read
+
+
+def read_format_option(format: str) -> tuple[str, str]:  # noqa: A002 - the word of the command line
+    """Return the name of a format and the text of a mapping, one of them "": ``format`` is a name or a path.
+
+    Raises:
+        InputError: the mapping cannot be read.
+    """
+    if not format.lower().endswith(".toml"):
+        return format, ""
+    try:
+        return "", read_file(Path(format), 1).decode()
+    except UnicodeDecodeError as error:
+        raise InputError("the mapping is not UTF-8", where=format, remedy="Save it as UTF-8.") from error
+
+
+def written_at(path: Path) -> datetime | None:
+    """Return when the file was written, None where that is unknown."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except (OSError, ValueError, OverflowError):
+        return None

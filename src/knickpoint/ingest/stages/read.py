@@ -1,0 +1,57 @@
+"""Stage 1: read what a results file states, in whichever format it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from knickpoint.formats import read_found, read_mapped, read_report
+from knickpoint.formats.format import Parsed
+from knickpoint.ingest.results_file import ResultsFile
+from knickpoint.model.errors import FormatError
+from knickpoint.model.report import Problem, Report, Severity
+
+__all__ = ["ReadResults", "read_results"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResults:
+    """What a results file states, before anything is known about the repository of its runs.
+
+    ``errors`` refuse the whole file; ``warnings`` let it in.
+    """
+
+    file: ResultsFile
+    report: Report
+    errors: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+
+
+def read_results(file: ResultsFile, largest_megabytes: int) -> ReadResults | None:
+    """Return what ``file`` states, None where it was found in a folder or bucket and no format claims it.
+
+    Raises:
+        FormatError: the file is larger than ``largest_megabytes``, or cannot be read.
+    """
+    if len(file.data) > largest_megabytes * 1_000_000:
+        raise FormatError(
+            f"the file has more than {largest_megabytes} MB",
+            where=file.source,
+            remedy="Split it, or raise largest_megabytes in knickpoint.toml.",
+        )
+    parsed = _parse(file)
+    if parsed is None:
+        return None
+    report, problems = parsed
+    errors = tuple(problem for problem in problems if problem.severity is Severity.ERROR)
+    warnings = tuple(problem for problem in problems if problem.severity is not Severity.ERROR)
+    return ReadResults(file, report, errors, warnings)
+
+
+def _parse(file: ResultsFile) -> Parsed | None:
+    """Parse ``file`` by its mapping, by the format stated for it, or by the format that recognises it."""
+    if file.context.mapping:
+        return read_mapped(file.data, file.context.mapping.encode(), name=file.source)
+    stated = file.context.stated.format
+    if file.found and not stated:
+        return read_found(file.data, name=file.source, companions=file.companions)
+    return read_report(file.data, name=file.source, format=stated, companions=file.companions)

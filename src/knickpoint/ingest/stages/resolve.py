@@ -1,0 +1,205 @@
+"""Stage 2: resolve what the runs of a file refer to: commits and their slots, params, identities.
+
+It has two steps. :func:`name_runs` finds the commit that each run belongs to and applies the naming rules; it may ask git,
+and so takes place before the transaction. :func:`resolve_runs` finds slots and identities; it may add commits to the
+store, and so takes place inside the transaction that writes the runs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from knickpoint.ingest.commit_sources.head_commit import head_commit
+from knickpoint.ingest.commit_sources.protocol import CommitSource
+from knickpoint.ingest.context.file_context import CompletedRun
+from knickpoint.ingest.identity import digest_run, file_digests, run_identity
+from knickpoint.ingest.naming_rules import NamingRules, volatile_params
+from knickpoint.ingest.results_file import ResultsFile
+from knickpoint.ingest.settings import CommitOrder, IngestSettings
+from knickpoint.ingest.stages.read import ReadResults
+from knickpoint.ingest.unmeasured import keys_without_trace, take_apart
+from knickpoint.model.commit import Repository
+from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.report import Problem, RunReport, Severity
+from knickpoint.store import Store
+
+__all__ = ["NamedRuns", "ResolvedRun", "ResolvedRuns", "name_runs", "resolve_commit_name", "resolve_runs"]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRuns:
+    """The runs of a file, each with the name of its commit and the trace keys that are stored.
+
+    ``content_hash`` is the digest by which the file is known once it is stored.
+    """
+
+    read: ReadResults
+    runs: tuple[CompletedRun, ...]
+    content_hash: str
+    warnings: tuple[Problem, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedRun:
+    """A run that can be written.
+
+    ``report`` has the results that make traces, and apart from them those without a value that would make empty ones.
+    ``identity`` names the execution within its repository, ``content_hash`` is the digest of what it reports.
+    """
+
+    slot: int
+    report: RunReport
+    identity: str
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedRuns:
+    """The runs of a file, related to the commits of a repository.
+
+    ``reports`` are all runs, ``runs`` those whose commit the repository has; ``unknown`` are the commits of the others.
+    """
+
+    read: ReadResults
+    repository: Repository
+    reports: tuple[RunReport, ...]
+    runs: tuple[ResolvedRun, ...]
+    unknown: tuple[str, ...]
+    content_hash: str
+    warnings: tuple[Problem, ...]
+    notes: tuple[str, ...]
+
+
+def resolve_commit_name(read: ReadResults, source: CommitSource) -> ReadResults:
+    """Return ``read`` with the commit name that is stated beside the file replaced by what it stands for.
+
+    Raises:
+        InputError: it names no commit, or several.
+    """
+    file = read.file
+    name = file.context.stated.commit
+    if not name:
+        return read
+    try:
+        commit = source.resolve_name(name, references=file.references)
+    except HistoryError as error:
+        raise InputError(error.message, where=error.where, remedy=error.remedy) from error
+    return replace(read, file=replace(file, context=file.context.with_stated(commit=commit)))
+
+
+def name_runs(read: ReadResults, source: CommitSource, settings: IngestSettings) -> NamedRuns:
+    """Return the runs of ``read`` with their commits and params named.
+
+    Raises:
+        InputError: nothing says the commit of a run, a param is refused, or one commit is stated for several.
+    """
+    file = read.file
+    # What is known beside the file completes its runs; HEAD is the commit of those that still have none.
+    completed = file.context.complete(read.report)
+    nameless = [each.run for each in completed if not each.run.revision]
+    checkout = source.checkout if nameless and file.written else None
+    heads = [head_commit(run, checkout, file.source, file.written) for run in nameless]
+    head = heads[0] if heads else ""
+    notes = (f"results without a commit: HEAD {head[:12]} of {source.repository.name}",) if heads else ()
+    # The rules of the configuration rename params.
+    stated = file.context.stated.params
+    rules = NamingRules(stated, settings.drop_params, settings.refuse_params, settings.renames)
+    tables = [rules.apply(each.run.results, where=file.source) for each in completed]
+    warnings = dict.fromkeys(problem for _, problems in tables for problem in problems)
+    suspects = volatile_params(tables[0][0]) if tables else ()
+    warnings |= dict.fromkeys(_volatile_warning(name, file.source) for name in suspects)
+    runs = tuple(
+        replace(each, run=replace(each.run, results=table, revision=each.run.revision or head))
+        for each, (table, _) in zip(completed, tables, strict=True)
+    )
+    # The digest covers what takes the place of the commit, where neither the file nor a person names one.
+    digests = file_digests(file, settings)
+    lacks_commit = not file.context.stated.commit and any(not run.revision for run in read.report.runs)
+    content_hash = digests[-1] if lacks_commit else digests[0]
+    return NamedRuns(read, runs, content_hash, (*read.warnings, *warnings), notes)
+
+
+def resolve_runs(named: NamedRuns, source: CommitSource, store: Store, order: CommitOrder) -> ResolvedRuns:
+    """Return the runs of a file with their slots and identities; commits may join the store.
+
+    Raises:
+        HistoryError: the place of a commit is unknown, or a prefix or a number fits several commits.
+    """
+    read, runs, repository = named.read, named.runs, source.repository
+    # Slots: a run whose commit the repository does not have yet waits for it.
+    commits = source.slots(runs, read.report.commits, order)
+    placed = [each for each in runs if each.run.revision in commits.slots]
+    slots = [commits.slots[each.run.revision] for each in placed]
+    unknown = dict.fromkeys(each.run.revision for each in runs if each.run.revision not in commits.slots)
+    # Identities: as the store knows the runs already, and different for each run of the file.
+    identities = _numbered(_identities(read.file, store, repository, placed, slots))
+    # Results without a value stay apart where they would make an empty trace.
+    apart = keys_without_trace(store, repository, [each.run for each in placed])
+    return ResolvedRuns(
+        read,
+        repository,
+        tuple(each.run for each in runs),
+        tuple(
+            ResolvedRun(slot, take_apart(each.run, apart), identity, digest_run(each.run))
+            for each, slot, identity in zip(placed, slots, identities, strict=True)
+        ),
+        tuple(unknown),
+        named.content_hash,
+        (*named.warnings, *commits.warnings),
+        (*named.notes, *commits.notes),
+    )
+
+
+def _volatile_warning(name: str, source: str) -> Problem:
+    return Problem(
+        f"the param {name!r} looks as if it changed with every run, which makes a new trace each time",
+        where=source,
+        remedy="Name it in drop_params in knickpoint.toml.",
+        severity=Severity.WARNING,
+    )
+
+
+def _identity(file: ResultsFile, completed: CompletedRun, slot: int) -> str:
+    return run_identity(
+        completed.run,
+        commit=str(slot),
+        source=file.source,
+        ci=completed.execution,
+        keys=completed.keys,
+        params=file.context.stated.params,
+    )
+
+
+def _identities(
+    file: ResultsFile, store: Store, repository: Repository, runs: Sequence[CompletedRun], slots: Sequence[int]
+) -> list[str]:
+    """Return the identity of each run; one that the store has keeps the identity that it has there.
+
+    A file with one run has no entries, and gets them when the next run is appended to it. Its first run has another
+    identity then, but must not be stored a second time.
+    """
+    identities = [_identity(file, each, slot) for each, slot in zip(runs, slots, strict=True)]
+    if store.ledger.latest(file.source) is None:
+        return identities
+    former = {
+        identity: _identity(file, replace(each, run=replace(each.run, entry="")), slot)
+        for each, slot, identity in zip(runs, slots, identities, strict=True)
+        if each.run.entry and not each.run.identity
+    }
+    known = store.runs.known(repository, [*former, *former.values()])
+    kept = {new: old for new, old in former.items() if old in known and new not in known}
+    return [kept.get(identity, identity) for identity in identities]
+
+
+def _numbered(identities: Sequence[str]) -> list[str]:
+    """Return ``identities`` with a number after each that repeats, as for documents appended to one file."""
+    seen: Counter[str] = Counter()
+    numbered = []
+    for identity in identities:
+        seen[identity] += 1
+        count = seen[identity]
+        numbered.append(f"{identity}~{count}" if count > 1 else identity)
+    return numbered

@@ -1,0 +1,136 @@
+"""Stage 3: write the runs of a file into the store, and record the file in its ledger."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from knickpoint.ingest.held_files import hold_until_known, release_former
+from knickpoint.ingest.import_summary import FileSummary, ImportState
+from knickpoint.ingest.settings import Destination
+from knickpoint.ingest.stages.resolve import ResolvedRun, ResolvedRuns
+from knickpoint.ingest.unmeasured import count_empty, count_outcomes, failure_warning
+from knickpoint.model.params import decode_key
+from knickpoint.store import FileState, Put, Receipt, RunItem, Store
+
+__all__ = ["write_runs"]
+
+_CHANGES_SHOWN: Final = 10
+"""Changed values that the summary of a file names."""
+
+
+def write_runs(destination: Destination, resolved: ResolvedRuns) -> FileSummary:
+    """Write the runs of a file, and record in the ledger whether it is stored or waits for commits.
+
+    The caller opens the transaction around it.
+
+    Raises:
+        InputError: a sample is not finite, or a key breaks the rules.
+        StoreError: the store cannot be written.
+    """
+    source = resolved.read.file.source
+    receipts = destination.store.runs.put_many(
+        resolved.repository,
+        [
+            RunItem(run.slot, run.report, run.identity, run.content_hash, source, run.report.branch)
+            for run in resolved.runs
+        ],
+    )
+    _record(destination, resolved)
+    return _summary(destination.store, resolved, receipts)
+
+
+def _record(destination: Destination, resolved: ResolvedRuns) -> None:
+    """Record the file in the ledger, in place of what was held of it before."""
+    read, store = resolved.read, destination.store
+    file, report, unknown = read.file, read.report, resolved.unknown
+    release_former(store, resolved.repository, file.source)
+    if unknown:
+        hold_until_known(
+            destination,
+            resolved.repository,
+            file,
+            unknown,
+            format=report.format,
+            content_hash=resolved.content_hash,
+        )
+    store.ledger.record(
+        file.source,
+        resolved.content_hash,
+        FileState.WAITING if unknown else FileState.STORED,
+        format=report.format,
+        detail=", ".join(unknown[:3]),
+        runs=len(report.runs),
+        size=len(file.data),
+    )
+
+
+def _summary(store: Store, resolved: ResolvedRuns, receipts: Sequence[Receipt]) -> FileSummary:
+    """Return what the receipts of the runs add up to."""
+    source = resolved.read.file.source
+    kinds = Counter(receipt.outcome for receipt in receipts)
+    written = [run for run, receipt in zip(resolved.runs, receipts, strict=True) if receipt.outcome is not Put.SAME]
+    new_traces = [trace for receipt in receipts for trace in receipt.new_traces.tolist()]
+    failed, skipped = count_outcomes(resolved.reports)
+    failures = (failure_warning(resolved.reports, failed, source),) if failed else ()
+    state = ImportState.IMPORTED if written else ImportState.UNCHANGED
+    return FileSummary(
+        source,
+        ImportState.WAITING if resolved.unknown else state,
+        repository=resolved.repository.name,
+        format=resolved.read.report.format,
+        new=kinds[Put.NEW],
+        same=kinds[Put.SAME],
+        corrected=kinds[Put.CORRECTION],
+        rerun=kinds[Put.RERUN],
+        waiting=len(resolved.reports) - len(resolved.runs),
+        commits=len({run.slot for run in written}),
+        new_traces=len(new_traces),
+        without_direction=_count_directionless(store, new_traces),
+        points=sum(_count_points(run, receipt) for run, receipt in zip(resolved.runs, receipts, strict=True)),
+        failed=failed,
+        skipped=skipped,
+        unknown=resolved.unknown,
+        changes=tuple(_changed_values(store, resolved.runs, receipts)),
+        problems=(*resolved.warnings, *failures),
+        notes=resolved.notes,
+    )
+
+
+def _count_points(run: ResolvedRun, receipt: Receipt) -> int:
+    """Return how many points a run wrote: one for each of its traces that has a value."""
+    return len(receipt.trace_ids) - count_empty(run.report) if len(receipt.trace_ids) else 0
+
+
+def _count_directionless(store: Store, new_traces: Sequence[int]) -> Mapping[str, int]:
+    """Return unit → how many of the new traces have no direction.
+
+    The store is asked once for the whole file: a history has hundreds of runs, most of them without a new trace.
+    """
+    if not new_traces:
+        return {}
+    return dict(Counter(trace.unit for trace in store.traces.without_direction(new_traces)))
+
+
+def _changed_values(store: Store, runs: Sequence[ResolvedRun], receipts: Sequence[Receipt]) -> Iterator[str]:
+    """Yield lines that name the values that corrections changed, and one more where there are too many to name."""
+    room = _CHANGES_SHOWN
+    for run, receipt in zip(runs, receipts, strict=True):
+        changes = receipt.changes
+        if not len(changes):
+            continue
+        traces = store.traces.get(changes.trace_ids[:room])
+        for trace, before, after in zip(traces, changes.before.tolist(), changes.after.tolist(), strict=False):
+            name = " ".join(f"{key}={value}" for key, value in decode_key(trace.key).items())
+            unit = f" {trace.unit}" if trace.unit else ""
+            yield f"{run.report.revision[:12]} {name}: {_shown(before)} → {_shown(after)}{unit}"
+        if len(changes) > room:
+            yield f"and more: {len(changes):,} values of this run in all"
+            return
+        room -= len(changes)
+
+
+def _shown(value: float) -> str:
+    return "nothing" if math.isnan(value) else f"{value:.6g}"
