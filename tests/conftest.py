@@ -9,22 +9,22 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.reference_data import NO_REFERENCE, reference_directory
 from tests.repositories import GitRepository
 
 settings.register_profile("calm", deadline=None, derandomize=True)
 settings.load_profile("calm")
 
-_REPOSITORY = Path(__file__).parent.parent
 _IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
 
 @pytest.fixture(scope="session")
 def reference() -> Path:
     """Point to other people's data and vectors, which are not part of the project."""
-    place = Path(os.environ.get("KNICKPOINT_REFERENCE") or _REPOSITORY.parent / "shared")
-    if not (place / "vectors").is_dir():
-        pytest.skip("no reference data: set KNICKPOINT_REFERENCE to a directory that holds vectors/ and data/")
-    return place.resolve()
+    directory = reference_directory()
+    if directory is None:
+        pytest.skip(NO_REFERENCE)
+    return directory
 
 
 @pytest.fixture

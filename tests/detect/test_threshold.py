@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knickpoint.detect import find_steps, threshold
-from knickpoint.detect.methods.threshold.usual_changes import usual_deviations
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Movement
 
@@ -123,17 +120,6 @@ def test_what_is_usual_takes_fourteen_changes_to_know() -> None:
 def test_where_most_changes_are_equal_the_mean_says_what_is_usual() -> None:
     assert _indices([7.0] * 40 + [9.0] * 40, change=0.0, deviations=6) == [40]
     assert _indices([7.0, 7.0, 7.0, 8.0] * 20, change=0.0, deviations=6) == []
-
-
-def test_the_quick_lane_of_mozdetect_is_met_on_its_own_cases(reference: Path) -> None:
-    cases = json.loads((reference / "vectors" / "mozilla_cdf_fastlane.json").read_text())["cases"]
-    for case in cases:
-        changes = np.array(case["sq_diff"])
-        far = np.where(usual_deviations(changes) > case["mad_k"], np.sign(changes), 0)
-        if case.get("require_confirmation"):
-            far = np.where(far == np.append(far[1:], 0), far, 0)
-        assert [[place, "up" if far[place] > 0 else "down"] for place in np.flatnonzero(far)] == case["expect"]
-    assert len(cases) == 4
 
 
 def test_missing_values_are_no_change() -> None:

@@ -8,11 +8,14 @@ from statistics import mean
 from typing import Any
 
 import pytest
+from tests.reference_data import skip_without_reference
 
 from knickpoint.formats import read_report
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome, Report, Result
 from knickpoint.model.unit import Better
+
+skip_without_reference()
 
 _PROFILED = "jmh-kcrypt-scala-blake3-prof-gc.json"
 _FAILING = "bdn-publisher-failing-benchmark-TodoApp.OpenApiBenchmarks-report-full-compressed.json"

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.ingest.conftest import Lab
+from tests.reference_data import skip_without_reference
 
 from knickpoint.formats import read_report
 from knickpoint.ingest import ImportState
 from knickpoint.instance import create_instance
+
+skip_without_reference()
 
 # name → entries, commits, values, benchmarks, and the points of the commits; counted in the published files
 _COUNTS = {

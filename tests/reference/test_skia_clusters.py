@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tests.reference_data import skip_without_reference
 from tests.watch.test_cluster_fingerprints import cluster
 
 from knickpoint.watch.identity.cluster_fingerprints import coalesce
+
+skip_without_reference()
 
 
 def test_clusters_without_a_common_commit_are_those_that_skia_kept_in_2015(reference: Path) -> None:

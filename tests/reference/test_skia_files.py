@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.formats.files import by
+from tests.reference_data import skip_without_reference
 
 from knickpoint.formats import read_report
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome, Report, Result
+
+skip_without_reference()
 
 # the original lets these in, as 0, unread or without a key; here they are refused
 _REFUSED_HERE = {

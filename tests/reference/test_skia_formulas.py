@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.reference_data import skip_without_reference
 
 from knickpoint.calc import FOLDS, Traces, evaluate, pivot
 from knickpoint.calc.functions import PER_TRACE, Change, normalised
 from knickpoint.model.errors import ParamsError, QueryError
 from knickpoint.model.params import decode_key
+
+skip_without_reference()
 
 _LARGEST = float(np.finfo(np.float32).max)
 

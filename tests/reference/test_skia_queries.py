@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.reference_data import skip_without_reference
 
 from knickpoint.model.errors import QueryError
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_url_query
+
+skip_without_reference()
 
 
 def test_queries_select_and_refuse_what_those_of_skia_do(reference: Path) -> None:

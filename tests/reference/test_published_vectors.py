@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import ruptures
 from numpy.typing import NDArray
+from tests.reference_data import skip_without_reference
 
 from knickpoint.detect import explain, find_steps
 from knickpoint.detect.methods.step_fit.refinement import refine_windows
@@ -18,6 +19,8 @@ from knickpoint.detect.window_fits.fit import KINDS, Fits, Kind, pooled_cohen
 from knickpoint.detect.window_fits.fit_skia import fit_as_skia, relative_as_skia
 from knickpoint.detect.window_fits.rules import PRIORITY, RuleResult, SimpleRule
 from knickpoint.native.q_hat import q_hat, scan_both
+
+skip_without_reference()
 
 Floats = NDArray[np.float64]
 

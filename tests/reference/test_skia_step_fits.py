@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.reference_data import skip_without_reference
 
 from knickpoint.detect.methods.step_fit.refinement import confirm, refine_windows, single_point_stands_out, strengths
 from knickpoint.detect.window_fits.fit import Kind
@@ -18,6 +19,8 @@ from knickpoint.detect.window_fits.rule_text import read_rule, write_rule
 from knickpoint.detect.window_fits.rules import PRIORITY, Rule, SimpleRule, apply_rule_as_skia, window_width
 from knickpoint.detect.window_fits.windows import find_peaks, join_areas, sliding_windows, too_much_missing
 from knickpoint.model.errors import InputError
+
+skip_without_reference()
 
 _KINDS: dict[str, Kind] = {
     "": "original",

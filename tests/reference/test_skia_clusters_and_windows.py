@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.reference_data import skip_without_reference
 
 from knickpoint.detect import cluster, find_steps, find_steps_many
 from knickpoint.detect.methods.cluster.method import count_params
@@ -18,6 +19,8 @@ from knickpoint.detect.window_fits.rule_text import read_rule
 from knickpoint.detect.window_fits.windows import too_much_missing
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Movement
+
+skip_without_reference()
 
 _SKIA: dict[str, Kind] = {"": "original", "mannwhitneyu": "mann_whitney_u"}
 
