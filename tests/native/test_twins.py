@@ -16,6 +16,7 @@ from knickpoint.native.kmeans.lloyd import BLOCK
 from knickpoint.native.q_hat import TIED
 from knickpoint.native.ranks import LARGEST_TIED
 from knickpoint.native.segmentation import BARS, FEATURE_NAMES, constants
+from knickpoint.native.windows import NoteKind
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="the kernels are not compiled")
 
@@ -58,8 +59,11 @@ def test_a_constant_of_the_search_is_the_same(name: str) -> None:
 
 def test_the_other_constants_are_the_same() -> None:
     from knickpoint.native.binding import lib
+    from knickpoint.native.points.compiled import LOST, WILD
 
     assert ((lib.KP_JUMP, lib.KP_CHANCE), (lib.KP_WIDE_JUMP, lib.KP_WIDE_CHANCE)) == BARS
     assert lib.KP_TIED == TIED
     assert lib.KP_LARGEST_TIED == LARGEST_TIED
+    assert list(NoteKind) == [lib.KP_SPLIT, lib.KP_REFUSED, lib.KP_INSIGNIFICANT, lib.KP_TOO_SMALL, lib.KP_STAYS]
+    assert (lib.KP_LOST, lib.KP_WILD) == (LOST, WILD)
     assert BLOCK % lib.kp_pack_rows() == 0

@@ -25,11 +25,13 @@ class PackedForest:
 
 @lru_cache(maxsize=16)
 def pack_forest(forest: Forest) -> PackedForest:
-    """Give all trees one depth: below a leaf that ends early come leaves like it."""
+    """Fill all trees up to one depth: below a leaf that ends early come leaves like it."""
     together = int(lib.kp_trees_together())
     count = -(-forest.root.size // together) * together
+
+    # Level by level, all trees side by side; a tree begins at node 1
     level = forest.root[:, np.newaxis]
-    feature, bound, mean = (np.zeros((forest.root.size, 1)) for _ in range(3))  # a tree begins at node 1
+    feature, bound, mean = (np.zeros((forest.root.size, 1)) for _ in range(3))
     while (inner := forest.feature[level] >= 0).any():
         feature = np.hstack([feature, np.where(inner, forest.feature[level], 0)])
         bound = np.hstack([bound, np.where(inner, forest.bound[level], np.inf)])
@@ -37,6 +39,8 @@ def pack_forest(forest: Forest) -> PackedForest:
         sides = [np.where(inner, side[level], level) for side in (forest.below, forest.above)]
         level = np.stack(sides, axis=2).reshape(len(level), -1)
     mean = np.hstack([mean, forest.value[level]])
+
+    # Trees of zeros up to a multiple of those that are followed together
     full = [
         np.zeros((count, part.shape[1]), kind) for part, kind in ((feature, np.uint8), (bound, float), (mean, float))
     ]

@@ -7,7 +7,8 @@
 
 /* Decision trees, all of one depth, trees a multiple of kp_trees_together(). Node 1 of a tree is its first, and node i
    leads to 2 i where a feature is at most the bound of the node, else to 2 i + 1. feature and bound have 2^depth
-   entries a tree, mean has 2^(depth + 1): what a node gives on average, and a leaf exactly. base is where all begin. */
+   entries a tree, mean has 2^(depth + 1): what a node gives on average, and a leaf exactly. base are the log-odds
+   before any tree. */
 typedef struct {
     int64_t trees, depth;
     double base;

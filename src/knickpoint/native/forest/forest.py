@@ -16,8 +16,8 @@ class Forest:
 
     ``root`` has the first node of each tree. A node asks ``x[feature] <= bound`` and goes ``below``, which is
     always the next node, or ``above``; a leaf has ``feature`` -1. ``value`` is the log-odds at a leaf, and at an
-    inner node what its branch gives on average, so that a path tells what each feature added. ``base`` is where
-    all begin. Integers are int32, the rest float64.
+    inner node what its branch gives on average, so that a path shows what each feature added. ``base`` is the
+    log-odds before any tree. Integers are int32, the rest float64.
     """
 
     base: float

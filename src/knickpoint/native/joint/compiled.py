@@ -1,4 +1,4 @@
-"""The kernel of :mod:`knickpoint.native.joint`, compiled. Every call lets other threads run."""
+"""Compute Q-hat of points of several dimensions in C."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["joint_q"]
 
 
 def joint_q(points: NDArray[np.float64], alpha: float, least: int, *, v_form: bool, both: bool) -> NDArray[np.float64]:
-    """Return the largest Q-hat of every tau."""
+    """Return the largest Q-hat of every tau; see the reference."""
     dimensions, count = points.shape
     q = np.empty(count)
     failed = lib.kp_joint_q(

@@ -1,4 +1,4 @@
-"""The kernel of :mod:`knickpoint.native.joint` in NumPy: what the compiled one is tested against."""
+"""Compute Q-hat of points of several dimensions in NumPy; ``joint.c`` explains how."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def joint_q(points: NDArray[np.float64], alpha: float, least: int, *, v_form: bo
     after, inside = np.zeros(count), np.zeros(count + 1)
     weight = form_weight(np.arange(1.0, count + 1), v_form=v_form)
     for last in range(count):
+        # Each point comes as the end of the right block
         kappa = last + 1
         far = np.square(points[:, :last] - points[:, last, np.newaxis]).sum(axis=0) ** (alpha / 2)
         after[:last] += far

@@ -1,4 +1,4 @@
-"""The kernels of k-means in C."""
+"""The passes of k-means over rows in C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels of k-means in NumPy; see :mod:`knickpoint.native.reference`."""
+"""The passes of k-means over rows in NumPy; ``kmeans.c`` and ``approach.c`` explain them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extend partitions in C."""
+"""Extend partitions of sorted numbers in C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel of exact k-means of numbers in NumPy; see :mod:`knickpoint.native.reference`."""
+"""Extend partitions of sorted numbers in NumPy; ``partition.c`` explains the search."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def extend_partition(
     """Return for each prefix of sorted numbers the least cost with one group more than ``former``, and where it begins.
 
     There are two numbers or more. ``weight``, ``value`` and ``square`` are sums over prefixes, one longer than
-    ``former``. Cost is the sum of squared distances to the mean of the own group; a prefix of one number has an
+    ``former``. Cost is the sum of squared distances to the mean of the group; a prefix of one number has an
     infinite one. Takes O(n log n) time: the best beginning never falls as the prefix grows, so the middle prefix
     halves the search of all others; all halves of one depth are searched together.
     """
@@ -28,6 +28,7 @@ def extend_partition(
     low, high = np.array([1]), np.array([size - 1])
     least, most = np.array([1]), np.array([size - 1])
     while low.size:
+        # All beginnings of the middle prefix of each part, side by side
         middle = (low + high) // 2
         width = np.minimum(middle, most) - least + 1
         ends = np.cumsum(width)
@@ -41,6 +42,8 @@ def extend_partition(
         hits = np.flatnonzero(found == np.repeat(lowest, width))
         best = place[hits[np.searchsorted(hits, starts)]]
         cost[middle], begin[middle] = lowest, best
+
+        # Shorter prefixes begin their last group no later, longer ones no earlier
         low, high = np.r_[low, middle + 1], np.r_[middle - 1, high]
         least, most = np.r_[least, best], np.r_[best, most]
         keep = low <= high

@@ -1,4 +1,4 @@
-"""Permute series in NumPy."""
+"""Permute series in NumPy; ``permutation.c`` explains the test."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from knickpoint.native.q_hat.reference import q_hat, q_of_both
 __all__ = ["draw_permutations", "permute"]
 
 _WORD = (1 << 64) - 1
-
-
 _GOLDEN = 0x9E3779B97F4A7C15
 
 
 def _mixed(value: int) -> int:
+    """Mix a counter by the finaliser of SplitMix64."""
     value = value + _GOLDEN & _WORD
     value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & _WORD
     value = (value ^ value >> 27) * 0x94D049BB133111EB & _WORD
@@ -36,6 +35,8 @@ def draw_permutations(seed: int, turn: int, numbers: range, first: int, count: i
     drawn = (drawn ^ np.right_shift(drawn, 27)) * np.uint64(0x94D049BB133111EB)
     drawn = np.right_shift(drawn ^ np.right_shift(drawn, 31), 32)
     places = np.right_shift(drawn * np.arange(1, count + 1, dtype=np.uint64), 32).astype(np.int64)
+
+    # The last of so many places is swapped with the one drawn
     order = np.zeros((len(numbers), count), np.int64)
     rows = np.arange(len(numbers))
     for place in range(count):
@@ -75,7 +76,8 @@ def permute(
 
     ``ordered`` holds the values sorted cluster by cluster, ``bounds`` where the clusters begin and the last
     one ends. Permutations are judged in order until more than ``allowed`` reach; with a negative
-    ``allowed`` all ``count`` are. ``tops``, ``count`` long, takes the largest Q of each, exact up to ``reach``. ``turn`` sets apart the tests of one series.
+    ``allowed`` all ``count`` are. ``tops``, ``count`` long, takes the largest Q of each, exact up to ``reach``.
+    ``turn`` sets apart the tests of one series.
 
     Returns how many reached, and how many were judged.
     """
@@ -85,9 +87,9 @@ def permute(
         numbers = range(judged, min(judged + step, count))
         best = np.full(len(numbers), -np.inf)
         for first, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            own = ordered[first:stop]
-            if own.size >= 2 * least and own[0] != own[-1]:
-                shuffled = own[draw_permutations(seed, turn, numbers, first, own.size)]
+            cluster = ordered[first:stop]
+            if cluster.size >= 2 * least and cluster[0] != cluster[-1]:
+                shuffled = cluster[draw_permutations(seed, turn, numbers, first, cluster.size)]
                 best = np.maximum(best, _tops(shuffled, alpha, least, v_form=v_form, both=both))
         for top in best:
             if tops is not None:

@@ -1,28 +1,27 @@
-"""The kernels of :mod:`knickpoint.native.points`, compiled. Every call lets other threads run."""
+"""Narrow values and lay out points in C."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.native.binding import ffi, lib, pointer
+from knickpoint.native.points.tiles import PointTiles
 
-if TYPE_CHECKING:
-    from knickpoint.native.points.tiles import PointTiles
+__all__ = ["LOST", "WILD", "lay", "narrowed"]
 
-__all__ = ["lay", "narrowed"]
-
-_LOST, _WILD = 1, 2
+LOST, WILD = 1, 2
+"""The flags that C returns; ``exports.h`` has the same."""
 
 
 def narrowed(values: NDArray[np.float64]) -> tuple[NDArray[np.float32], bool, bool]:
-    """Return ``values`` as float32, whether that lost nothing, and whether all are finite."""
+    """Return ``values`` as float32, whether that lost nothing, and whether all are finite; see the reference."""
     values = np.ascontiguousarray(values)
     small = np.empty(values.shape, dtype=np.float32)
     flags = int(lib.kp_narrow(pointer("double[]", values), values.size, pointer("float[]", small)))
-    return small, not flags & _LOST, not flags & _WILD
+    return small, not flags & LOST, not flags & WILD
 
 
 def lay(
@@ -33,8 +32,8 @@ def lay(
     low: int,
     values: NDArray[np.floating[Any]],
 ) -> None:
-    """Write the points of ``tiles`` into the matrix ``values``."""
-    held = [pointer(points) for points in tiles.points]  # keeps what C is told of
+    """Write the points of ``tiles`` into the matrix ``values``; see the reference."""
+    held = [pointer(points) for points in tiles.points]  # keeps alive what C reads
     sizes = np.array([len(points) for points in tiles.points], dtype=np.int64)
     counts = sizes // (4 + tiles.widths)
     facts = np.stack(

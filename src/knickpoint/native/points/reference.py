@@ -1,14 +1,13 @@
-"""The kernels of :mod:`knickpoint.native.points` in NumPy: what the compiled ones are tested against."""
+"""Narrow values and lay out points in NumPy."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from knickpoint.native.points.tiles import PointTiles
+from knickpoint.native.points.tiles import PointTiles
 
 __all__ = ["lay", "narrowed"]
 

@@ -1,4 +1,4 @@
-"""What laying points out as a matrix takes: the points, tile by tile, and where they belong."""
+"""Hold points tile by tile, and where they belong in a matrix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["PointTiles"]
 
 @dataclass(frozen=True, slots=True)
 class PointTiles:
-    """Points of neighbouring traces, tile by tile, and where they belong in a matrix.
+    """Hold the points of neighbouring traces, tile by tile, and where they belong in a matrix.
 
     Each of ``points`` holds packed records (uint16 place, uint16 slot, little-endian float of its width in
     ``widths``), by place and then slot; slots count from ``firsts``. They are of the rows ``begins … ends - 1``,

@@ -1,4 +1,4 @@
-"""Compute Q-hat in NumPy."""
+"""Compute Q-hat in NumPy; ``q_hat.c`` has the formulas."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ TIED: Final = 1e-10
 
 
 def _far(difference: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
+    """Return distances to the power ``alpha``."""
     distance = np.abs(difference)
     return distance if alpha == 1 else np.power(distance, alpha, out=distance)
 
 
 def form_weight(points: NDArray[np.float64], *, v_form: bool) -> NDArray[np.float64]:
-    """Return what a block of ``points`` divides its inner distances by, inverted: U gives a single point 0."""
+    """Return the inverse of what the distances inside a block of ``points`` are divided by; U gives a single point 0."""
     with np.errstate(divide="ignore"):
         return 1.0 / points if v_form else np.where(points > 1, 1.0 / (points - 1), 0.0)
 

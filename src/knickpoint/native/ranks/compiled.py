@@ -1,4 +1,4 @@
-"""The kernel of :mod:`knickpoint.native.ranks`, compiled. The call lets other threads run."""
+"""Compare pairs of samples by ranks in C."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 def compare_ranks(values: Floats, rows: int, step: int, n: int, m: int) -> tuple[Floats, Floats, Floats]:
-    """Compare pairs of samples; see :func:`knickpoint.native.ranks.ranks`."""
+    """Compare pairs of samples; see the reference."""
     found = np.empty((3, rows))
     outs = [pointer("double[]", out) for out in found]
     if lib.kp_ranks(pointer("double[]", values), rows, step, n, m, *outs):

@@ -1,4 +1,4 @@
-"""The kernel of :mod:`knickpoint.native.ranks` again, in NumPy."""
+"""Compare pairs of samples by ranks in NumPy; ``ranks.c`` explains how."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def _ways(first: int, ties: tuple[int, ...]) -> Floats:
 
 
 def _tail(first: int, ties: tuple[int, ...], twice: int) -> float:
+    """Count the draws whose 2U is as far from the middle as ``twice``, on the same side."""
     ways = _ways(first, ties)
     part = ways[: twice + 1] if 2 * twice < ways.size else ways[twice:]
     return float(part.sum())

@@ -1,4 +1,4 @@
-"""Describe levels in C."""
+"""Describe the levels of a series in C."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def describe_regions(values: NDArray[np.float64], bounds: Sequence[int]) -> list
         pointer("double[]", values), list(bounds), pieces, pointer("double[]", out), pointer("double[]", work)
     )
     return [
-        (int(first), int(last), int(count), low, high, median, mean, variance) if count else None
+        Region(int(first), int(last), int(count), low, high, median, mean, variance) if count else None
         for first, last, count, low, high, median, mean, variance in out.tolist()
     ]

@@ -1,17 +1,28 @@
-"""Describe levels in NumPy."""
+"""Describe the levels of a series in NumPy."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["Region", "describe_regions"]
 
-Region = tuple[int, int, int, float, float, float, float, float]
-"""First and last measured row, count, minimum, maximum, median, mean, variance."""
+
+class Region(NamedTuple):
+    """Hold the first and the last measured row of a level, how many rows were measured, and their statistics."""
+
+    first: int
+    last: int
+    measured: int
+    minimum: float
+    maximum: float
+    median: float
+    mean: float
+    variance: float
 
 
 def describe_regions(values: NDArray[np.float64], bounds: Sequence[int]) -> list[Region | None]:
@@ -32,13 +43,4 @@ def _region(values: NDArray[np.float64], first: int, stop: int) -> Region | None
         mean = low if low == high else float(part.mean())
         variance = 0.0 if low == high else float(np.square(part - mean).sum() / (part.size - 1))
         median = float(np.median(part))
-    return (
-        first + int(rows[0]),
-        first + int(rows[-1]),
-        int(rows.size),
-        low,
-        high,
-        median,
-        mean,
-        variance,
-    )
+    return Region(first + int(rows[0]), first + int(rows[-1]), int(rows.size), low, high, median, mean, variance)

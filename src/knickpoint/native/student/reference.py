@@ -1,4 +1,4 @@
-"""Student's t in Python; see :mod:`knickpoint.native.reference`."""
+"""Compute p-values of Student's t in Python; ``student.c`` explains how."""
 
 from __future__ import annotations
 

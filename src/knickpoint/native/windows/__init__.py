@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from knickpoint.native.choice import choose
 from knickpoint.native.windows import reference
-from knickpoint.native.windows.reference import Note
+from knickpoint.native.windows.reference import Note, NoteKind
 
-__all__ = ["Note", "split_windows"]
+__all__ = ["Note", "NoteKind", "split_windows"]
 
 split_windows = choose(reference.split_windows)

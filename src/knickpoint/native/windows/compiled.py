@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.native.binding import ffi, lib, pointer
-from knickpoint.native.windows.reference import Note
+from knickpoint.native.windows.reference import Note, NoteKind
 
 __all__ = ["split_windows"]
 
@@ -51,6 +51,6 @@ def split_windows(
         if used < 0:
             raise MemoryError
         if used <= most:
-            told = notes[0 if refused else used - found[0] : used].tolist()
-            return [(int(kind), int(index), q, p, size) for kind, index, q, p, size in told]
-        most = used
+            kept = notes[0 if refused else used - found[0] : used].tolist()
+            return [Note(NoteKind(int(kind)), int(index), q, p, size) for kind, index, q, p, size in kept]
+        most = used  # there were more notes than room: split again with enough

@@ -1,9 +1,11 @@
-"""Split windows in NumPy."""
+"""Split windows in NumPy; ``windows.c`` explains the procedure."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,27 +13,43 @@ from numpy.typing import NDArray
 from knickpoint.native.q_hat.reference import TIED, scan_both
 from knickpoint.native.student.reference import student_p_value
 
-__all__ = ["Note", "split_windows"]
+__all__ = ["Note", "NoteKind", "split_windows"]
 
-Note = tuple[int, int, float, float, float]
-"""What :func:`windows` did, with index, Q, p and magnitude: 0 split, 1 candidate refused, 2 taken away for its p,
-3 for its magnitude, 4 stays."""
+
+class NoteKind(IntEnum):
+    """Say what happened to a point; ``exports.h`` has the same numbers."""
+
+    SPLIT = 0
+    REFUSED = 1
+    INSIGNIFICANT = 2
+    TOO_SMALL = 3
+    STAYS = 4
+
+
+class Note(NamedTuple):
+    """Hold what happened to the point at a place, with its Q, and p and magnitude of the comparison at that time."""
+
+    kind: NoteKind
+    place: int
+    q: float
+    p: float
+    magnitude: float
 
 
 def _compare(values: NDArray[np.float64], a: int, b: int, c: int, *, population: bool) -> tuple[float, float]:
     """Return p and magnitude of ``values[a:b]`` against ``values[b:c]``, by a pooled t-test."""
     before, after = values[a:b], values[b:c]
     n, m = before.size, after.size
-    one, two = (float(part[0] + (part - part[0]).sum() / part.size) for part in (before, after))
-    magnitude = max(abs(two / one - 1) if one else 0.0, abs(one / two - 1) if two else 0.0)
+    low, high = (float(part[0] + (part - part[0]).sum() / part.size) for part in (before, after))
+    magnitude = max(abs(high / low - 1) if low else 0.0, abs(low / high - 1) if high else 0.0)
     if n + m <= 2:
         return 1.0, magnitude
-    squares = float(np.square(before - one).sum()) * ((n - 1) / n if population else 1)
-    others = float(np.square(after - two).sum()) * ((m - 1) / m if population else 1)
+    squares = float(np.square(before - low).sum()) * ((n - 1) / n if population else 1)
+    others = float(np.square(after - high).sum()) * ((m - 1) / m if population else 1)
     error = (squares + others) / (n + m - 2) * (1 / n + 1 / m)
     if error == 0:
-        return (1.0 if one == two else 0.0), magnitude
-    return student_p_value((one - two) / math.sqrt(error), n + m - 2), magnitude
+        return (1.0 if low == high else 0.0), magnitude
+    return student_p_value((low - high) / math.sqrt(error), n + m - 2), magnitude
 
 
 def _split_window(
@@ -61,13 +79,17 @@ def _split_window(
             candidates.append((*known[first, end], first, end))
         if not candidates:
             return found
+
+        # The best candidate of all clusters, the first of equal ones
         index, q, first, end = candidates[0]
         for candidate in candidates[1:]:
             if candidate[1] > q + TIED * abs(q):
                 index, q, first, end = candidate
+
+        # Its test decides whether the window is done
         p, magnitude = _compare(values, first, index, end, population=population)
         passed = p <= bound
-        notes.append((0 if passed else 1, index, q, p, magnitude))
+        notes.append(Note(NoteKind.SPLIT if passed else NoteKind.REFUSED, index, q, p, magnitude))
         if not passed:
             return found
         found[index] = q
@@ -95,9 +117,10 @@ def split_windows(
     a p of at most ``first_p``. Then the point with the largest p goes while that is not below ``max_p``, else
     the one with the smallest magnitude while that is not above ``least_magnitude``. ``population`` divides
     variances by n as Otava does; ``stale`` leaves the statistics of the point before one that is taken away
-    as they were, as Otava 0.8 does. The last notes, of kind 4, are the points that stay, with fresh statistics;
-    without ``refused`` there are no others.
+    as they were, as Otava 0.8 does. The last notes, of kind ``STAYS``, are the points that stay, with new
+    statistics; without ``refused`` there are no others.
     """
+    # Split window by window
     notes: list[Note] = []
     strength: dict[int, float] = {}
     start = 0
@@ -119,21 +142,23 @@ def split_windows(
     points = sorted(strength)
 
     def around(place: int) -> tuple[float, float]:
+        """Compare the levels before and after a point."""
         first = points[place - 1] if place else 0
         end = points[place + 1] if place + 1 < len(points) else values.size
         return _compare(values, first, points[place], end, population=population)
 
+    # Take away the weakest; its neighbours have a new level beside them
     levels = [around(place) for place in range(len(points))]
     while points:
-        kind, weakest = 2, max(range(len(points)), key=lambda place: levels[place][0])
+        kind, weakest = NoteKind.INSIGNIFICANT, max(range(len(points)), key=lambda place: levels[place][0])
         if levels[weakest][0] < max_p:
-            kind, weakest = 3, min(range(len(points)), key=lambda place: levels[place][1])
+            kind, weakest = NoteKind.TOO_SMALL, min(range(len(points)), key=lambda place: levels[place][1])
             if levels[weakest][1] > least_magnitude:
                 break
         index = points.pop(weakest)
-        notes.append((kind, index, strength[index], *levels.pop(weakest)))
+        notes.append(Note(kind, index, strength[index], *levels.pop(weakest)))
         for place in (weakest, weakest + 1) if stale else (weakest - 1, weakest):
             if 0 <= place < len(points):
                 levels[place] = around(place)
-    stay: list[Note] = [(4, index, strength[index], *around(place)) for place, index in enumerate(points)]
+    stay = [Note(NoteKind.STAYS, index, strength[index], *around(place)) for place, index in enumerate(points)]
     return notes + stay if refused else stay

@@ -13,9 +13,6 @@
 #include "q_hat/q_hat.h"
 #include "student/exports.h"
 
-/* What happened to a point; exports.h has the same numbers. */
-enum kind { SPLIT, REFUSED, INSIGNIFICANT, TOO_SMALL, STAYS };
-
 /* The levels before and after a point, compared: p of the t-test, and the relative size of the change. */
 struct comparison {
     double p, magnitude;
@@ -70,7 +67,7 @@ struct notes {
     int64_t used, most;
 };
 
-static void write_note(struct notes *notes, enum kind kind, int64_t index, double q, struct comparison found)
+static void write_note(struct notes *notes, int kind, int64_t index, double q, struct comparison found)
 {
     if (notes->used < notes->most)
         notes->rows[notes->used] = (struct note){(double)kind, (double)index, q, found.p, found.magnitude};
@@ -129,10 +126,10 @@ static int64_t split_window(const double *x, int64_t start, int64_t stop, const 
         int64_t index = bounds[best] + tau[best];
         struct comparison sides = compare(x, bounds[best], index, bounds[best + 1], rules->population);
         if (!(sides.p <= rules->first_p)) {
-            write_note(notes, REFUSED, index, best_q, sides);
+            write_note(notes, KP_REFUSED, index, best_q, sides);
             return last;
         }
-        write_note(notes, SPLIT, index, best_q, sides);
+        write_note(notes, KP_SPLIT, index, best_q, sides);
         marks[index] = 1;
         strength[index] = best_q > strength[index] ? best_q : strength[index];
         last = index > last ? index : last;
@@ -166,12 +163,12 @@ static int64_t merge(const double *x, int64_t n, int64_t *points, int64_t count,
     while (count > 0) {
         /* The least significant point, or when all are significant, the smallest. */
         int64_t weakest = 0;
-        enum kind kind = INSIGNIFICANT;
+        int kind = KP_INSIGNIFICANT;
         for (int64_t i = 1; i < count; i++)
             if (sides[i].p > sides[weakest].p)
                 weakest = i;
         if (sides[weakest].p < rules->max_p) {
-            kind = TOO_SMALL;
+            kind = KP_TOO_SMALL;
             weakest = 0;
             for (int64_t i = 1; i < count; i++)
                 if (sides[i].magnitude < sides[weakest].magnitude)
@@ -231,7 +228,7 @@ int64_t kp_windows(const double *x, int64_t n, double alpha, int v_form, int64_t
             points[kept++] = i;
     kept = merge(x, n, points, kept, sides, &rules, strength, &log);
     for (int64_t i = 0; i < kept; i++)
-        write_note(&log, STAYS, points[i], strength[points[i]], around(x, n, points, kept, i, population));
+        write_note(&log, KP_STAYS, points[i], strength[points[i]], around(x, n, points, kept, i, population));
     *found = kept;
     free(block);
     return log.used;

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 from knickpoint.detect.methods.e_divisive.split import ExaminedSplit, SearchSettings
 from knickpoint.model.step import Check
-from knickpoint.native.windows import split_windows
+from knickpoint.native.windows import NoteKind, split_windows
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["split_by_t"]
-
-_SPLIT, _REFUSED, _TOO_LIKELY, _, _STAYS = range(5)
 
 
 def _first_p(p: float) -> float:
@@ -58,20 +56,20 @@ def split_by_t(
     gone: list[ExaminedSplit] = []
     kept: list[ExaminedSplit] = []
     for kind, index, q, p, magnitude in notes:
-        if kind == _SPLIT:
+        if kind is NoteKind.SPLIT:
             continue
         strength = Check("q_hat", q)
         large = Check("magnitude", magnitude, ">", least_magnitude, passed=magnitude > least_magnitude)
-        if kind == _STAYS:
+        if kind is NoteKind.STAYS:
             likely = Check("p of the t-test", p, "<", search.p, passed=p < search.p)
             kept.append(ExaminedSplit(index, q, None, accepted=True, checks=(strength, likely, large), reason=""))
-        elif kind == _REFUSED:
+        elif kind is NoteKind.REFUSED:
             likely = Check("p of the t-test", p, "<=", first_p, passed=False)
             reason = f"the t-test at the split gives p {p:.3g}, more than {first_p:g}"
             gone.append(ExaminedSplit(index, q, None, accepted=False, checks=(strength, likely), reason=reason))
         else:
             likely = Check("p of the t-test", p, "<", search.p, passed=p < search.p)
-            if kind == _TOO_LIKELY:
+            if kind is NoteKind.INSIGNIFICANT:
                 reason = f"merged: between its neighbours the t-test gives p {p:.3g}, not below {search.p:g}"
             else:
                 reason = f"merged: its magnitude {magnitude:.3g} is not above {least_magnitude:g}"
