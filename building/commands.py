@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 from setuptools import Extension
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -52,6 +53,14 @@ class BuildKernels(build_ext):
         except Exception:
             Path(self.get_ext_fullpath(ext.name)).unlink(missing_ok=True)
             raise
+
+    def copy_extensions_to_source(self) -> None:
+        """Put the extensions of an editable install beside their sources, and remove those of an earlier build first."""
+        sources = cast("build_py", self.get_finalized_command("build_py"))
+        for ext in self.extensions:
+            package = sources.get_package_dir(ext.name.rpartition(".")[0])
+            Path(package, Path(self.get_ext_fullpath(ext.name)).name).unlink(missing_ok=True)
+        super().copy_extensions_to_source()
 
 
 class BuildWheel(bdist_wheel):

@@ -146,12 +146,13 @@ def test_a_wheel_has_what_is_read_at_run_time_and_no_sources_of_it(built: Path) 
 def test_a_source_distribution_has_the_dashboard_and_what_it_is_made_from(built: Path) -> None:
     with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
+    kernels = set(_run("git", "ls-files", "src/knickpoint/native", cwd=_TOP).split())
     assert {
         "src/knickpoint/server/static/index.html",
         "frontend/package-lock.json",
         "frontend/src/main.ts",
-        "src/knickpoint/native/ranks/exports.h",
         "building/backend.py",
+        *kernels,
     } <= names
     assert not [name for name in names if "node_modules" in name or name.endswith(".so")]
 
