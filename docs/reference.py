@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import click
+from structure import draw_structure
 
 from knickpoint.cli.program import COMMANDS, knick
 from knickpoint.instance.config.reference import configuration_page
@@ -122,6 +123,7 @@ def decisions() -> str:
 
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "../architecture.svg": draw_structure,
     "../decisions/README.md": decisions,
     "api.md": api,
     "commands.md": commands,
