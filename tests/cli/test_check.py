@@ -105,7 +105,7 @@ def test_eight_of_ten_benchmarks_that_vanished_fail_with_a_row_each(knick: Knick
 
 def test_a_single_benchmark_says_that_the_others_are_not_asked_for(knick: Knick, project: Project) -> None:
     new = project.write("new.csv", project.patch, {"b0": values(400.0)["b0"]})
-    assert "9 other series of the base are taken as left out" in knick("check", new).errors
+    assert "9 other series of the base are considered left out" in knick("check", new).errors
     assert knick("check", new, "--partial").errors == ""
 
 

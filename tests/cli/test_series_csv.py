@@ -143,7 +143,7 @@ def test_positions_of_mixed_kinds_are_refused() -> None:
 
 
 def test_a_table_without_a_header_is_refused() -> None:
-    with pytest.raises(InputError, match="no header"):
+    with pytest.raises(InputError, match="not a header"):
         read_series("1,2\n3,4\n", "x.csv")
 
 

@@ -76,7 +76,7 @@ def test_an_undo_without_a_decision_says_so(knick: Knick) -> None:
     knick("triage", "P1", "--as", "hidden")
     assert "undo" in knick("triage", "P1", "--undo").output
     ran = knick("triage", "P1", "--undo")
-    assert (ran.code, ran.output.strip()) == (0, "Nothing changed: there is no decision to take back.")
+    assert (ran.code, ran.output.strip()) == (0, "Nothing changed: there is no decision to undo.")
     assert json.loads(knick("triage", "P1", "--undo", "--format", "json").output) == []
 
 

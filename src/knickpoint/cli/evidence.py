@@ -1,4 +1,4 @@
-"""Show the evidence for what a method decided, as text and as what JSON can hold."""
+"""Render the evidence of a detection, as text and for JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from knickpoint.model.regression import StepNumbers
 if TYPE_CHECKING:
     from knickpoint.model.step import Candidate, Check, Detection
 
-__all__ = ["check_lines", "detection_lines", "plain", "verdict_on"]
+__all__ = ["check_lines", "detection_lines", "json_ready", "outcome_of"]
 
 
 _JSON_NAMES: Final[Mapping[str, str]] = {"suspect_range": "place"}
@@ -33,14 +33,14 @@ def _json_fields(value: Any) -> Iterator[tuple[str, Any]]:
             yield _JSON_NAMES.get(field.name, field.name), held
 
 
-def plain(value: Any) -> Any:
-    """Turn what an explanation consists of into what JSON can hold; numbers that are not finite become null."""
+def json_ready(value: Any) -> Any:
+    """Turn dataclasses, mappings, arrays and enums into what JSON can hold; numbers that are not finite become null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {name: plain(held) for name, held in _json_fields(value)}
+        return {name: json_ready(held) for name, held in _json_fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): json_ready(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, frozenset)):
-        return [plain(one) for one in value]
+        return [json_ready(item) for item in value]
     scalar = value.item() if isinstance(value, np.generic) else value
     if isinstance(scalar, float) and not math.isfinite(scalar):
         return None
@@ -50,7 +50,7 @@ def plain(value: Any) -> Any:
 
 
 def check_lines(checks: Iterable[Check]) -> Iterator[str]:
-    """Give a line for each check: its number, the bound, and what came of it."""
+    """Yield a line for each check: its value, its bound, and whether it passes."""
     for check in checks:
         value = f"{check.value:.6g}"
         if check.bound is None:
@@ -61,12 +61,12 @@ def check_lines(checks: Iterable[Check]) -> Iterator[str]:
 
 
 def detection_lines(detection: Detection) -> Iterator[str]:
-    """Give the parameters of the method, and what it estimated of the series as a whole."""
+    """Yield the parameters of the method, then its estimates about the series as a whole."""
     settings = ", ".join(f"{name}={value}" for name, value in detection.parameters.items())
     yield f"parameters: {settings or 'none'}"
     yield from (f"{name}: {value:.6g}" for name, value in detection.facts.items())
 
 
-def verdict_on(candidate: Candidate) -> str:
-    """Say whether the candidate became a step, and if not, why."""
+def outcome_of(candidate: Candidate) -> str:
+    """Return whether the candidate became a step, and if not, why."""
     return "accepted" if candidate.accepted else f"rejected: {candidate.reason}"

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their text becomes values."""
+"""Options that several commands share, and the parsing of their text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from knickpoint.model.errors import InputError
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
 
-__all__ = ["instance_option", "open_chosen_instance", "read_pairs", "signature"]
+__all__ = ["deciding_user", "instance_option", "open_chosen_instance", "read_pairs"]
 
 
 def instance_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -24,7 +24,7 @@ def instance_option(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Path(file_okay=False),
         default=None,
         metavar="DIR",
-        help="The instance: its directory. Default: KNICKPOINT_INSTANCE, else the nearest knickpoint.toml upwards.",
+        help="The directory of the instance. Default: KNICKPOINT_INSTANCE, else the nearest knickpoint.toml upwards.",
     )(command)
 
 
@@ -36,10 +36,10 @@ def open_chosen_instance(directory: str | None) -> Instance:
 
 
 def read_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
-    """Turn ``name=value`` texts into a dict.
+    """Parse ``name=value`` texts into a dict.
 
     Raises:
-        InputError: a text without ``=`` or without a name, or a name given twice.
+        InputError: a text has no ``=`` or no name, or a name is given twice.
     """
     found: dict[str, str] = {}
     for pair in pairs:
@@ -52,6 +52,6 @@ def read_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
     return found
 
 
-def signature(who: str) -> str:
-    """Return who decides: ``who``, else what KNICKPOINT_USER says, else the name of the user."""
+def deciding_user(who: str) -> str:
+    """Return who decides: ``who``, else the value of KNICKPOINT_USER, else the name of the user."""
     return who or os.environ.get("KNICKPOINT_USER", "") or getpass.getuser()

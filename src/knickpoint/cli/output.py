@@ -17,7 +17,7 @@ import click
 __all__ = ["Column", "OutputFormat", "Row", "counted", "format_option", "percent", "render", "show"]
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-"""What would break a line of text, or speak to the terminal."""
+"""Characters that break a line of text, or control the terminal."""
 
 Cell = str | float | int | bool | None | Sequence[str] | Sequence[Mapping[str, str]]
 Row = Mapping[str, Cell]
@@ -33,9 +33,10 @@ class OutputFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: ``name`` in JSON and CSV, ``title`` in text, ``text`` renders a cell for people.
+    """One column of a table.
 
-    A list of objects has one of their keys, ``listed``, in CSV.
+    ``name`` is its name in JSON and CSV, ``title`` its title in text, ``text`` renders a cell for people. ``listed`` is the
+    key that CSV shows of a list of objects.
     """
 
     name: str
@@ -72,12 +73,12 @@ def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def _plain(value: Cell) -> Any:
-    """Return what JSON can hold: numbers that are not finite become null."""
+def _json_cell(value: Cell) -> Any:
+    """Return a cell for JSON; numbers that are not finite become null."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _field(value: Cell, listed: str = "") -> str:
+def _csv_field(value: Cell, listed: str = "") -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, bool):
@@ -86,13 +87,13 @@ def _field(value: Cell, listed: str = "") -> str:
         return repr(value)
     if isinstance(value, (str, int)):
         return str(value)
-    return " ".join(one if isinstance(one, str) else one[listed] for one in value)
+    return " ".join(item if isinstance(item, str) else item[listed] for item in value)
 
 
 def _table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
     cells = [[_CONTROL.sub("�", column.text(row[column.name])) for column in columns] for row in rows]
     titles = [column.title or column.name for column in columns]
-    widths = [max(len(line[place]) for line in [titles, *cells]) for place in range(len(columns))]
+    widths = [max(len(line[index]) for line in [titles, *cells]) for index in range(len(columns))]
     lines = []
     for line in [titles, *cells]:
         padded = [
@@ -104,16 +105,16 @@ def _table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
 
 
 def render(columns: Sequence[Column], rows: Iterable[Row], output: OutputFormat, *, empty: str = "") -> str:
-    """Return ``rows`` as text that ends with a newline; ``empty`` is what people read when there are none."""
+    """Return ``rows`` as text that ends with a newline; ``empty`` is the text for people if there are none."""
     found = list(rows)
     if output is OutputFormat.JSON:
-        data = [{column.name: _plain(row[column.name]) for column in columns} for row in found]
+        data = [{column.name: _json_cell(row[column.name]) for column in columns} for row in found]
         return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     if output is OutputFormat.CSV:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([column.name for column in columns])
-        writer.writerows([_field(row[column.name], column.listed) for column in columns] for row in found)
+        writer.writerows([_csv_field(row[column.name], column.listed) for column in columns] for row in found)
         return text.getvalue()
     if not found:
         return f"{empty}\n" if empty else ""

@@ -1,4 +1,4 @@
-"""The program ``knick``: its commands by name, and how it ends when something is wrong."""
+"""The program ``knick``: its commands by name, and its exit codes."""
 
 from __future__ import annotations
 
@@ -9,39 +9,37 @@ from typing import Final, NoReturn
 import click
 
 from knickpoint import __version__
+from knickpoint.cli.exit_codes import FAILED, INTERRUPTED
 from knickpoint.model.errors import KnickpointError
 
-__all__ = ["COMMANDS", "FAILED", "knick", "main"]
-
-FAILED: Final = 2
-"""The exit code of a command that could not do its work; 1 is left to ``knick check`` for its verdict."""
+__all__ = ["COMMANDS", "knick", "main"]
 
 COMMANDS: Final = {
-    "demo": ("demo", "Show the whole story on a repository that it makes and really benchmarks."),
-    "init": ("init", "Make an instance: knickpoint.toml and an embedded store."),
-    "import": ("import_results", "Bring results or whole histories into the store, exactly once."),
-    "ingest": ("ingest", "Show what waits and what was refused, and try again."),
+    "demo": ("demo", "Show everything on a repository that it creates and benchmarks."),
+    "init": ("init", "Create an instance: knickpoint.toml and an embedded store."),
+    "import": ("import_results", "Import results or whole histories into the store, exactly once."),
+    "ingest": ("ingest", "List the files that wait or were refused, and import them again."),
     "detect": ("detect", "Find steps in series from a file or a pipe, without an instance."),
-    "run": ("run", "Run alerts once over the store."),
-    "worker": ("worker", "Keep running alerts: when results arrive, and by schedule."),
-    "alerts": ("alerts", "Compare the alerts of the configuration with those in force, and change them."),
+    "run": ("run", "Run the alerts once over the store."),
+    "worker": ("worker", "Import what arrives, and run the alerts over it and by schedule."),
+    "alerts": ("alerts", "Compare the alerts of the configuration with the applied ones, and apply them."),
     "regressions": ("regressions", "List regressions and improvements."),
     "triage": ("triage", "Decide about findings."),
-    "history": ("history", "Show up to which commits findings are history, and move that boundary."),
-    "tickets": ("tickets", "Take over tickets of an issue tracker."),
-    "explain": ("explain", "Say why there is, or is not, a finding."),
-    "check": ("check", "Judge new results against history."),
-    "serve": ("serve", "Serve the API and the dashboard, and keep working."),
+    "history": ("history", "Show the history boundary, and move it."),
+    "tickets": ("tickets", "Import tickets of an issue tracker."),
+    "explain": ("explain", "Explain why there is, or is not, a finding."),
+    "check": ("check", "Judge new results against the history."),
+    "serve": ("serve", "Serve the API and the dashboard, and run a worker."),
     "export": ("export", "Write the points, one row each."),
-    "backup": ("backup", "Copy the whole instance into one file, online."),
-    "restore": ("restore", "Bring an instance back from a backup."),
-    "doctor": ("doctor", "Examine the health of the instance, its data and its alerts."),
+    "backup": ("backup", "Copy the whole instance into one file while it is in use."),
+    "restore": ("restore", "Restore an instance from a backup."),
+    "doctor": ("doctor", "Check the health of the instance, its data and its alerts."),
 }
-"""Command → (module in ``knickpoint.cli.commands``, what it does)."""
+"""Command → (module in ``knickpoint.cli.commands``, help)."""
 
 
 class _Program(click.Group):
-    """A group that imports a command when it is asked for, so that none pays for the others."""
+    """A group that imports a command when it runs, so that no command waits for the imports of others."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
@@ -76,7 +74,7 @@ def main() -> NoReturn:
         sys.exit(FAILED)
     except (click.Abort, KeyboardInterrupt):
         print("knick: interrupted", file=sys.stderr)  # noqa: T201
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     except KnickpointError as error:
         print(f"knick: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(FAILED)

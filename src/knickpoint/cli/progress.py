@@ -1,4 +1,4 @@
-"""A progress bar on a terminal, for what takes longer than a second."""
+"""A progress bar on a terminal, for work that takes longer than a second."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _REFRESH_SECONDS: Final = 0.1
 
 
 class Progress:
-    """Draw ``label [#####     ] 12/40`` on standard error; silent where that is no terminal.
+    """Draws ``label [#####     ] 12/40`` on standard error if that is a terminal.
 
-    Call it with (done, total); it draws nothing in the first ``patience`` seconds and clears its line at the end.
+    Call it with (done, total). It draws nothing in the first ``patience`` seconds, and clears its line at the end.
     """
 
     def __init__(self, label: str, stream: TextIO | None = None, patience: float = _PATIENCE_SECONDS) -> None:
@@ -39,7 +39,7 @@ class Progress:
             self._stream.flush()
 
     def __call__(self, done: int, total: int) -> None:
-        """Say that ``done`` of ``total`` are done."""
+        """Draw that ``done`` of ``total`` are done."""
         now = time.monotonic()
         if not self._terminal or now - self._started < self._patience:
             return

@@ -1,1 +1,1 @@
-"""The demonstration: a real repository that really changes its speed, benchmarked and judged for real."""
+"""The demonstration: a real repository whose speed really changes, its benchmarks, and the findings beside the truth."""

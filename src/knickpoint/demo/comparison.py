@@ -1,4 +1,4 @@
-"""Hold what was found against what is true."""
+"""Compare the findings with the true changes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from knickpoint.demo.history import CHANGES, Change
 
 __all__ = ["Comparison", "Found", "Judged", "compare"]
 
-_REACH: Final = 1
-"""Benchmarked commits that a finding may lie beside the truth."""
+_TOLERANCE: Final = 1
+"""Benchmarked commits by which a finding may miss the true change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A change point that detection reported: the first commit at the new level, by position in the history."""
+    """A change point that the alerts found; ``position`` is that of the first commit at the new level in the history."""
 
     benchmark: str
     previous: int
@@ -27,10 +27,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A true change beside what was found of it; ``reverts`` are the change points at its revert.
+    """A true change with its change points; ``reverts`` are those at its revert.
 
     ``found`` is true when a change point of the right benchmark and direction lies within one benchmarked
-    commit of it, and of its revert where it has one.
+    commit of the change, and of its revert if it has one.
     """
 
     change: Change
@@ -46,7 +46,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is true beside what was found; ``false`` is every change point that no change explains."""
+    """The true changes with their findings; ``false`` are the change points that no true change explains."""
 
     changes: tuple[Judged, ...]
     false: tuple[Found, ...]
@@ -60,7 +60,7 @@ class Comparison:
 def compare(points: Sequence[Found], benchmarked: Sequence[int], changes: Sequence[Change] = CHANGES) -> Comparison:
     """Match ``points`` with ``changes``; ``benchmarked`` are the positions that have results, ascending.
 
-    A change explains a point when benchmark, direction and place agree; each point that none explains is false.
+    A change explains a point when benchmark, direction and position agree.
     """
 
     def rank(position: int) -> int:
@@ -74,7 +74,7 @@ def compare(points: Sequence[Found], benchmarked: Sequence[int], changes: Sequen
             for point in points
             if point.benchmark in change.benchmarks
             and (point.relative_size > 0) == slower
-            and abs(rank(point.position) - rank(position)) <= _REACH
+            and abs(rank(point.position) - rank(position)) <= _TOLERANCE
         )
         used.update(fitting)
         return fitting

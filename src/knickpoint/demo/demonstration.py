@@ -1,11 +1,10 @@
-"""Tell the whole story: a repository, its benchmarks, an instance, findings, and what is true."""
+"""Run the demonstration: create a repository, benchmark it, import the results, run the alerts, compare with the truth."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,30 +18,22 @@ from knickpoint.model.errors import ConfigError, KnickpointError
 from knickpoint.model.params import decode_key
 from knickpoint.watch.alert_run.run import run_alerts
 
-__all__ = ["Story", "tell"]
+__all__ = ["run_demonstration"]
 
 _MARK: Final = "made-by-knick-demo"
 _REPOSITORY: Final = "textmill"
 
 Progress = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
-"""Opens a progress bar under a label; it is told (done, total)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Story:
-    """What came of the demonstration; the instance lies in ``directory``."""
-
-    directory: Path
-    comparison: Comparison
+"""Opens a progress bar with a label; the bar is called with (done, total)."""
 
 
 def _clear(directory: Path) -> None:
-    """Make ``directory`` empty; only what an earlier demonstration made is removed."""
+    """Remove ``directory`` if an earlier demonstration created it."""
     if not directory.exists():
         return
     if any(directory.iterdir()) and not (directory / _MARK).exists():
         raise ConfigError(
-            "the directory holds something that is not from a demonstration",
+            "the directory has files that are not from a demonstration",
             where=str(directory),
             remedy="Name another directory: knick demo DIRECTORY.",
         )
@@ -52,16 +43,16 @@ def _clear(directory: Path) -> None:
 def _found(instance: Instance, hashes: list[str]) -> list[Found]:
     """Return the change points of the instance by position in the history."""
     repository = instance.store.commits.repository(_REPOSITORY)
-    position = {hash_: place for place, hash_ in enumerate(hashes)}
+    position_of = {name: position for position, name in enumerate(hashes)}
     line = instance.store.commits.line(repository)
-    places = {
-        slotted.slot: position[slotted.commit.hash] for slotted in instance.store.commits.get(repository, line.slots)
+    positions = {
+        slotted.slot: position_of[slotted.commit.hash] for slotted in instance.store.commits.get(repository, line.slots)
     }
     return [
         Found(
             decode_key(point.key)["benchmark"],
-            places[point.suspect_range.previous],
-            places[point.suspect_range.slot],
+            positions[point.suspect_range.previous],
+            positions[point.suspect_range.slot],
             point.numbers.relative_size,
         )
         for regression in instance.store.findings.regressions(repository)
@@ -69,38 +60,43 @@ def _found(instance: Instance, hashes: list[str]) -> list[Found]:
     ]
 
 
-def _benchmark(place: Path, repository: Path, revisions: Sequence[str], *, rounds: int, progress: Progress) -> None:
-    """Check out and measure ``revisions``; the results files come to lie in ``place``."""
-    checkouts = {revision: place.parent / "checkouts" / revision for revision in revisions}
+def _benchmark(results: Path, repository: Path, revisions: Sequence[str], *, rounds: int, progress: Progress) -> None:
+    """Check out and measure ``revisions``, and write the results files into ``results``."""
+    checkouts = {revision: results.parent / "checkouts" / revision for revision in revisions}
     for revision, checkout in checkouts.items():
         check_out(repository, revision, checkout)
     with progress("Benchmarking") as advance:
         samples = measure(checkouts, rounds=rounds, progress=advance)
-    write_results(samples, place)
-    shutil.rmtree(place.parent / "checkouts")
+    write_results(samples, results)
+    shutil.rmtree(results.parent / "checkouts")
 
 
-def tell(directory: Path, *, rounds: int, say: Callable[[str], object], progress: Progress) -> Story:
-    """Make everything anew in ``directory``: repository, results, instance, findings.
+def run_demonstration(
+    directory: Path, *, rounds: int, announce: Callable[[str], object], progress: Progress
+) -> Comparison:
+    """Create everything anew in ``directory`` (repository, results, instance, findings); return findings and truth.
 
-    Nothing of what is true reaches the detection: it sees the results files only, as a user's would be.
+    The alerts see the results files only; the truth does not reach them.
 
     Raises:
-        ConfigError: the directory holds something else.
+        ConfigError: the directory has other files.
         HistoryError: git is missing.
-        KnickpointError: the import did not take every file.
+        KnickpointError: the import refused a file.
     """
     _clear(directory)
     directory.mkdir(parents=True)
     (directory / _MARK).touch()
+    # A repository with known changes.
     commits = list(plan())
     repository = directory / _REPOSITORY
     hashes = make_repository(repository, commits)
     benchmarked = [commit.position for commit in commits if commit.benchmarked]
-    say(f"Made a git repository of {len(hashes)} commits in {repository}.")
+    announce(f"Made a git repository of {len(hashes)} commits in {repository}.")
+    # Its benchmarks.
     revisions = [hashes[position] for position in benchmarked]
     _benchmark(directory / "results", repository, revisions, rounds=rounds, progress=progress)
-    say(f"Benchmarked {len(benchmarked)} of them, {rounds} processes each, in turn and beside a reference.")
+    announce(f"Benchmarked {len(benchmarked)} of them, {rounds} processes each, in turn and beside a reference.")
+    # An instance, the results, and the findings.
     with create_instance(
         directory, name="Demonstration", repositories={_REPOSITORY: str(repository.resolve())}, as_work=True
     ) as instance:
@@ -108,11 +104,11 @@ def tell(directory: Path, *, rounds: int, say: Callable[[str], object], progress
             summary = import_files(instance, [directory / "results"], progress=advance)
         if summary.failed:
             raise KnickpointError("the import failed", where=str(directory), remedy="\n".join(summary.lines()))
-        say(f"Imported {len(summary.files)} results files: {summary.new_traces} traces.")
+        announce(f"Imported {len(summary.files)} results files: {summary.new_traces} traces.")
         with progress("Looking at traces") as advance:
             run = run_alerts(instance.store, instance.alerts, progress=advance, as_work=instance.config.history.as_work)
-        say(
+        announce(
             f"Ran the alerts: {run.new} change points in {len(run.new_regressions)} regressions."
             " All are in the work list, none is history: the instance is made as by `knick init --as-work`."
         )
-        return Story(directory, compare(_found(instance, hashes), benchmarked))
+        return compare(_found(instance, hashes), benchmarked)

@@ -1,4 +1,4 @@
-"""The history of textmill: who committed what, and which commits really change its speed."""
+"""The planned history of textmill, with the commits that really change its speed."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _PEOPLE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is true: from ``position`` on, these benchmarks run in another time.
+    """A true change: from ``position`` on, these benchmarks are slower or faster.
 
-    ``slower`` says which way. ``reverted`` is the position of the revert, None where the change stayed.
+    ``reverted`` is the position of the revert, None if there is none.
     """
 
     position: int
@@ -40,7 +40,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCommit:
-    """A commit to make; ``benchmarked`` is false where no results will exist for it."""
+    """A commit to create; ``benchmarked`` is false if it gets no results."""
 
     position: int
     author: str
@@ -76,7 +76,7 @@ CHANGES: Final = (
     Change(61, "textmill/distance.py", "rows", "Keep two rows of the edit matrix", ("edit_distance",), slower=False),
     Change(69, "textmill/wrap.py", "wide", "Measure wide characters as two columns", ("wrap_text",), slower=True),
 )
-"""The commits that change the speed, in order; the last one lies among commits that nobody benchmarked."""
+"""The commits that change the speed, in order; the last one lies among commits without results."""
 
 _NOT_BENCHMARKED: Final = frozenset({5, 22, 23, 41, 57, 67, 68, 69, 70})
 
@@ -115,7 +115,7 @@ def _pieces_at(position: int) -> dict[str, str]:
 
 
 def _message(position: int) -> tuple[str, tuple[str, str] | None]:
-    """Return the subject of the commit at ``position`` and the note that it adds to a file, if any."""
+    """Return the subject of the commit at ``position``, and the line that it adds to a file, if any."""
     if position == 0:
         return "Begin textmill: small tools for text", None
     for change in CHANGES:

@@ -1,8 +1,8 @@
-"""Benchmark the commits of textmill: interleaved, repeated, and beside a reference, so that noise does not decide.
+"""Benchmark the commits of textmill: interleaved, repeated, and beside a reference that no commit changes.
 
-What else runs on a machine may slow code to half its speed, and comes and goes within seconds or less. So each
-benchmark takes turns with a reference that no commit changes, and a sample is the ratio of the two, in seconds of a
-machine on which the reference takes its median time. Decision 0092 compares this with other ways.
+Other programs on the machine may slow code to half its speed for a second or less. Each benchmark therefore takes turns
+with a reference, and a sample is the ratio of the two, scaled to the median time of the reference. Decision record 0092
+compares this with other ways.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from knickpoint.model.errors import ServiceError
 __all__ = ["ROUNDS", "calibrate", "environment", "measure", "write_results"]
 
 ROUNDS: Final = 12
-"""Processes a commit; each gives one sample a benchmark, and the point is their median."""
+"""Processes a commit; each gives one sample a benchmark, and the point is the median of the samples."""
 
 _TIMEOUT_SECONDS: Final = 60
 _SEED: Final = 20260302
 
 Times = dict[str, tuple[float, float]]
-"""Benchmark → the seconds that it took, and those of the reference beside it."""
+"""Benchmark → its seconds, and those of the reference beside it."""
 
 
 def _run_once(checkout: Path, number: int) -> Times:
-    """Run the benchmarks of one checkout in a process of their own.
+    """Run the benchmarks of one checkout in a new process.
 
-    The round ``number`` seeds the hashes of texts, and so their order: how objects happen to lie in memory then
-    differs from round to round, and not from commit to commit.
+    The round ``number`` seeds the hashes of strings, and with them the layout of objects in memory. The layout then
+    differs between rounds, and not between commits.
     """
-    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(
         [sys.executable, "-S", "benchmarks/suite.py"],
         cwd=checkout,
-        env={**own, "PYTHONHASHSEED": str(number)},
+        env={**inherited, "PYTHONHASHSEED": str(number)},
         capture_output=True,
         text=True,
         timeout=_TIMEOUT_SECONDS,
@@ -59,8 +59,8 @@ def calibrate(runs: Mapping[str, Sequence[Times]]) -> dict[str, dict[str, list[f
     """Return revision → benchmark → samples: each as if its reference had taken the median time of all references."""
     usual = median(reference for run in chain.from_iterable(runs.values()) for _, reference in run.values())
     return {
-        revision: {name: [run[name][0] / run[name][1] * usual for run in own] for name in own[0]}
-        for revision, own in runs.items()
+        revision: {name: [run[name][0] / run[name][1] * usual for run in rounds] for name in rounds[0]}
+        for revision, rounds in runs.items()
     }
 
 
@@ -70,9 +70,9 @@ def measure(
     rounds: int = ROUNDS,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> dict[str, dict[str, list[float]]]:
-    """Run every checkout once a round, in another seeded order each round.
+    """Run every checkout once a round, each round in another order, which is seeded.
 
-    Returns revision → benchmark → ``rounds`` samples in seconds, as ``calibrate`` makes them.
+    Returns revision → benchmark → ``rounds`` samples in seconds, as :func:`calibrate` returns them.
 
     Raises:
         ServiceError: a benchmark failed.
@@ -91,7 +91,7 @@ def measure(
 
 
 def environment() -> dict[str, str]:
-    """Return the facts about this machine that go with each run."""
+    """Return the environment of the runs: facts about this machine."""
     return {
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
@@ -101,12 +101,12 @@ def environment() -> dict[str, str]:
     }
 
 
-def write_results(samples: Mapping[str, Mapping[str, Sequence[float]]], place: Path) -> list[Path]:
-    """Write one results file a revision, in the format that Skia Perf reads (version 1), and return the paths.
+def write_results(samples: Mapping[str, Mapping[str, Sequence[float]]], directory: Path) -> list[Path]:
+    """Write one results file a revision into ``directory``, in the format of Skia Perf (version 1); return the paths.
 
     A benchmark has one entry a sample: repeated names are samples of one point.
     """
-    place.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     paths = []
     for number, (revision, benchmarks) in enumerate(samples.items()):
         report = {
@@ -120,7 +120,7 @@ def write_results(samples: Mapping[str, Mapping[str, Sequence[float]]], place: P
             ],
             "links": {f"environment.{name}": value for name, value in environment().items()},
         }
-        path = place / f"{number:03d}-{revision[:10]}.json"
+        path = directory / f"{number:03d}-{revision[:10]}.json"
         path.write_text(json.dumps(report, indent=1))
         paths.append(path)
     return paths

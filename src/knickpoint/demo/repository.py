@@ -1,4 +1,4 @@
-"""Make the repository of textmill, and check out each of its benchmarked commits."""
+"""Create the git repository of textmill, and check out its commits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["check_out", "make_repository"]
 
 
 def _git(repository: Path, *arguments: str, stdin: bytes | None = None) -> bytes:
-    """Run git in ``repository``. Raises ``HistoryError`` with what git said when it fails."""
+    """Run git in ``repository``. Raises ``HistoryError`` with the message of git when it fails."""
     try:
         done = subprocess.run(["git", "-C", str(repository), *arguments], input=stdin, capture_output=True, check=False)  # noqa: S603, S607
     except FileNotFoundError:
@@ -30,7 +30,7 @@ def _git(repository: Path, *arguments: str, stdin: bytes | None = None) -> bytes
 
 
 def _stream(commits: Iterable[PlannedCommit]) -> bytes:
-    """Return the commits in the language of ``git fast-import``."""
+    """Return the commits as input of ``git fast-import``."""
     parts: list[bytes] = [b"feature done\n"]
     before: Mapping[str, str] = {}
     for commit in commits:
@@ -50,21 +50,21 @@ def _stream(commits: Iterable[PlannedCommit]) -> bytes:
     return b"".join(parts)
 
 
-def make_repository(place: Path, commits: Iterable[PlannedCommit]) -> list[str]:
-    """Make a git repository with ``commits`` at ``place`` and return their hashes, oldest first.
+def make_repository(directory: Path, commits: Iterable[PlannedCommit]) -> list[str]:
+    """Create a git repository with ``commits`` in ``directory``, and return their hashes, oldest first.
 
     Raises:
-        HistoryError: git is missing or refuses.
+        HistoryError: git is missing or fails.
     """
-    place.mkdir(parents=True)
-    _git(place, "init", "--quiet", "--initial-branch=main")
-    _git(place, "fast-import", "--quiet", stdin=_stream(commits))
-    _git(place, "reset", "--quiet", "--hard")
-    return _git(place, "rev-list", "--first-parent", "--reverse", "main").decode().split()
+    directory.mkdir(parents=True)
+    _git(directory, "init", "--quiet", "--initial-branch=main")
+    _git(directory, "fast-import", "--quiet", stdin=_stream(commits))
+    _git(directory, "reset", "--quiet", "--hard")
+    return _git(directory, "rev-list", "--first-parent", "--reverse", "main").decode().split()
 
 
-def check_out(repository: Path, revision: str, place: Path) -> None:
-    """Write the files of ``revision`` to ``place``. Raises ``HistoryError`` as git refuses."""
+def check_out(repository: Path, revision: str, directory: Path) -> None:
+    """Write the files of ``revision`` into ``directory``. Raises ``HistoryError`` when git fails."""
     archive = _git(repository, "archive", "--format=tar", revision)
     with tarfile.open(fileobj=BytesIO(archive)) as files:
-        files.extractall(place, filter="data")
+        files.extractall(directory, filter="data")

@@ -1,8 +1,7 @@
 """The sources of textmill, the small library that the demonstration benchmarks.
 
-Each module is a template: ``$name`` stands for a piece that a commit may exchange for another one, and
-the pieces are in ``PIECES`` under ``module.name.variant``. None of them sleeps or waits: what makes a
-variant slower or faster is the work that it does.
+Each module is a template: ``$name`` is a piece that a commit may replace, and ``_PIECES`` has the variants of each module.
+No variant sleeps or waits; slower variants do more work.
 """
 
 from __future__ import annotations
@@ -400,7 +399,7 @@ FIRST_PIECES: Final[Mapping[str, str]] = {
     "textmill/slug.py": "search",
     "textmill/wrap.py": "len",
 }
-"""Module → the variant that the first commit has."""
+"""Module → its variant in the first commit."""
 
 
 def source_files(pieces: Mapping[str, str]) -> dict[str, str]:

@@ -1,1 +1,1 @@
-"""The commands, one module each; each module has a click command called ``command``."""
+"""The commands: one module or package each, which has a click command called ``command``."""

@@ -1,4 +1,4 @@
-"""``knick alerts``: what the configuration watches, beside what was applied."""
+"""``knick alerts``: compare the alerts of the configuration with the applied ones, and apply them."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ _DIFFERENCE = (
 
 @click.group("alerts")
 def command() -> None:
-    """Compare the alerts of the configuration with those in force, and change them."""
+    """Compare the alerts of the configuration with the applied ones, and apply them."""
 
 
 @command.command("list")
 @instance_option
 @format_option
 def list_(instance: str | None, output: OutputFormat) -> None:
-    """List the alerts of the configuration, whether they are applied, and why one cannot run."""
+    """List the alerts of the configuration, whether they are applied, and why some cannot run."""
     from knickpoint.watch.alert_config.applied_alerts import compare_alerts
 
     with open_chosen_instance(instance) as opened:
-        known = {one.name: one for one in compare_alerts(opened.store, opened.alerts)}
-        states = {name: one.change.value for name, one in known.items()}
+        known = {each.name: each for each in compare_alerts(opened.store, opened.alerts)}
+        states = {name: each.change.value for name, each in known.items()}
         rows: list[dict[str, Any]] = [
             {
                 "name": alert.name,
@@ -79,18 +79,18 @@ def list_(instance: str | None, output: OutputFormat) -> None:
 @instance_option
 @format_option
 def apply(*, dry_run: bool, instance: str | None, output: OutputFormat) -> None:
-    """Make the alerts of the configuration those in force; findings that only a removed alert saw are gone.
+    """Apply the alerts of the configuration; findings that only a removed alert reports are gone.
 
-    For each alert that changed or is removed, the answer says how many of its findings go, how many of these have a
-    status or a ticket, and how many it sees no more but stay because another alert sees them. Those of a changed alert
-    go at the next run. What an alert would find in addition is not counted.
+    For each changed or removed alert, the table counts its findings that go, those of them with a status or a ticket,
+    and those that stay because another alert reports them as well. The findings of a changed alert go at the next
+    run. Findings that an alert would add are not counted.
     """
     from knickpoint.watch.alert_config.applied_alerts import AlertChange, apply_alerts, compare_alerts
     from knickpoint.watch.alert_config.finding_losses import losses_of
 
     with open_chosen_instance(instance) as opened:
         differences = compare_alerts(opened.store, opened.alerts)
-        changed = [one.name for one in differences if one.change is not AlertChange.UNCHANGED]
+        changed = [each.name for each in differences if each.change is not AlertChange.UNCHANGED]
         losses = losses_of(opened.store, opened.alerts, changed)
         if not dry_run:
             apply_alerts(opened.store, opened.alerts)
@@ -101,17 +101,17 @@ def _rows(differences: Sequence[Difference], losses: Mapping[str, Losses]) -> li
     from knickpoint.watch.alert_config.finding_losses import Losses
 
     rows = []
-    for one in differences:
-        lost = losses.get(one.name) or Losses()
+    for difference in differences:
+        lost = losses.get(difference.name) or Losses()
         rows.append(
             {
-                "name": one.name,
-                "change": one.change.value,
-                "settings": [f"{name}: {before} → {after}" for name, (before, after) in one.settings.items()],
+                "name": difference.name,
+                "change": difference.change.value,
+                "settings": [f"{name}: {before} → {after}" for name, (before, after) in difference.settings.items()],
                 "gone": lost.gone,
                 "decided": lost.decided,
                 "staying": lost.staying,
-                "failure": one.failure,
+                "failure": difference.failure,
             }
         )
     return rows

@@ -15,7 +15,7 @@ __all__ = ["command"]
 @click.argument("file", type=click.Path(path_type=Path))
 @instance_option
 def command(file: Path, instance: str | None) -> None:
-    """Copy the whole instance, configuration and store, into FILE, while it is in use."""
+    """Copy the whole instance, configuration and store, into FILE while it is in use."""
     from knickpoint.instance.backup import backup_instance
 
     with open_chosen_instance(instance) as opened:

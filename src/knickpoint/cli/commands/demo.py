@@ -1,4 +1,4 @@
-"""``knick demo``: the whole story on a repository that it makes and really benchmarks."""
+"""``knick demo``: show everything on a repository that it creates and benchmarks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FEW_FALSE = 1
 def _table(comparison: Comparison) -> str:
     columns = (
         Column("commit", right=True),
-        Column("true", "what is true"),
+        Column("true", "true change"),
         Column("benchmarks", text=", ".join),
         Column("at", "found at", right=True),
         Column("size", "by"),
@@ -38,7 +38,7 @@ def _table(comparison: Comparison) -> str:
                 "commit": str(change.position) if change.reverted is None else f"{change.position}–{change.reverted}",
                 "true": change.subject,
                 "benchmarks": change.benchmarks,
-                "at": "–".join(_places(end) for end in ends),
+                "at": "–".join(_positions(end) for end in ends),
                 "size": ", ".join(percent(point.relative_size) for end in ends for point in end),
                 "verdict": "found" if judged.found else "missed",
             }
@@ -57,7 +57,7 @@ def _table(comparison: Comparison) -> str:
     return render(columns, rows, OutputFormat.TEXT)
 
 
-def _places(points: tuple[object, ...]) -> str:
+def _positions(points: tuple[object, ...]) -> str:
     positions = sorted({str(getattr(point, "position", "")) for point in points})
     return "/".join(positions) or "none"
 
@@ -67,22 +67,29 @@ def _places(points: tuple[object, ...]) -> str:
 @click.option("--serve/--no-serve", default=None, help="Serve the dashboard afterwards. Default: on a terminal.")
 @click.option("--port", type=int, default=None, help="The port of the dashboard.")
 @click.option(
-    "--rounds", type=click.IntRange(3, 100), default=None, help="Processes a commit; more is calmer and slower."
+    "--rounds",
+    type=click.IntRange(3, 100),
+    default=None,
+    help="Processes a commit; more means less noise and more time.",
 )
 def command(directory: Path, serve: bool | None, port: int | None, rounds: int | None) -> None:  # noqa: FBT001
-    """Show the whole story on real input, made anew in DIRECTORY.
+    """Show everything on real input, created anew in DIRECTORY.
 
-    It makes a git repository of a small library in whose history some commits really make something slower or
-    faster, runs the library's benchmarks at each benchmarked commit, imports the results, finds the steps, and
-    prints what is true beside what was found. Then it serves the dashboard. Without a terminal, or with
-    --no-serve, it ends after the table: with exit code 0 when at least six of the eight changes were found
-    within one benchmarked commit and at most one finding is false.
+    The command creates a git repository of a small library in which some commits really make something slower or
+    faster. It benchmarks the library, imports the results, runs the alerts, and prints the true changes beside the
+    findings. Then it serves the dashboard. Without a terminal, or with --no-serve, it ends after the table, with exit
+    code 0 when at least six of the eight changes were found within one benchmarked commit and at most one finding is
+    false.
     """
-    from knickpoint.demo.demonstration import tell
+    from knickpoint.demo.demonstration import run_demonstration
     from knickpoint.demo.measurement import ROUNDS
 
-    story = tell(directory, rounds=rounds or ROUNDS, say=click.echo, progress=lambda label: Progress(label, patience=0))
-    comparison = story.comparison
+    comparison = run_demonstration(
+        directory,
+        rounds=rounds or ROUNDS,
+        announce=click.echo,
+        progress=lambda label: Progress(label, patience=0),
+    )
     click.echo()
     click.echo(_table(comparison))
     click.echo(

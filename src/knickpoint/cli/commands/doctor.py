@@ -1,4 +1,4 @@
-"""``knick doctor``: the health of an instance, its data and its alerts."""
+"""``knick doctor``: check the health of an instance, its data and its alerts."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ __all__ = ["command"]
 _UNHEALTHY: Final = 1
 _MOST_NOTICES: Final = 5
 _RELAY: Final = "nats"
-_WORKER_PATIENCE: Final = timedelta(minutes=10)
-_RELAY_PATIENCE: Final = timedelta(minutes=10)
+_WORKER_LOST_AFTER: Final = timedelta(minutes=10)
+_RELAY_STUCK_AFTER: Final = timedelta(minutes=10)
 
 _COLUMNS = (Column("state"), Column("about"), Column("observed"), Column("remedy"))
 
@@ -47,7 +47,7 @@ def _data(instance: Instance) -> Iterator[Row]:
 
 
 def _directions(instance: Instance) -> Iterator[Row]:
-    """Say which traces have no direction; that may be as it should be, and is no warning."""
+    """Report traces without a direction; this is no warning, because it may be intended."""
     from knickpoint.ingest.import_summary import remark_on_directions
     from knickpoint.model.query import Query
 
@@ -59,7 +59,7 @@ def _directions(instance: Instance) -> Iterator[Row]:
             yield _row(f"directions in {repository.name}", remark_on_directions(units))
 
 
-def _arrivals(instance: Instance) -> Iterator[Row]:
+def _held_files(instance: Instance) -> Iterator[Row]:
     from knickpoint.ingest import ingest_status
 
     status = ingest_status(instance, recent=0)
@@ -75,11 +75,11 @@ def _arrivals(instance: Instance) -> Iterator[Row]:
         yield _row("ingest", "nothing waits, nothing was refused")
 
 
-def _awaited(instance: Instance) -> list[EventCount]:
-    """Count the events that a worker or NATS takes, by consumer and kind.
+def _waiting_events(instance: Instance) -> list[EventCount]:
+    """Count the events that wait for a worker or for NATS, by consumer and kind.
 
-    Announcements of findings are there for programs that take them through the library, and for NATS. Where no worker is
-    at work, a run over everything does what the traces that changed before it ask for.
+    Events about findings are for NATS, and for programs that read the outbox through the library. Without a worker,
+    events about traces before the last complete run do not count, because that run covered their traces.
     """
     from knickpoint.store import EventKind
     from knickpoint.store.events.outbox import MAIN
@@ -88,33 +88,33 @@ def _awaited(instance: Instance) -> list[EventCount]:
     runs = [run for alert in instance.alerts for run in store.findings.alerts.runs(alert.name, last=1, complete=True)]
     after = None if store.workers.all() else max((run.started for run in runs), default=None)
     pending = store.outbox.pending(after=after)
-    awaited = [each for each in pending if each.consumer == MAIN and each.kind is EventKind.TRACES_CHANGED]
+    waiting = [each for each in pending if each.consumer == MAIN and each.kind is EventKind.TRACES_CHANGED]
     if instance.config.nats.url:
-        awaited += [each for each in store.outbox.pending() if each.consumer == _RELAY]
-    return awaited
+        waiting += [each for each in store.outbox.pending() if each.consumer == _RELAY]
+    return waiting
 
 
 def _events(instance: Instance) -> Iterator[Row]:
     outbox = instance.store.outbox
-    awaited = _awaited(instance)
-    if awaited:
-        listed = ", ".join(f"{each.count:,} {each.kind.value} for {each.consumer}" for each in awaited)
+    waiting = _waiting_events(instance)
+    if waiting:
+        listed = ", ".join(f"{each.count:,} {each.kind.value} for {each.consumer}" for each in waiting)
         yield _row("events", f"waiting: {listed}")
-    behind = outbox.oldest(_RELAY) if instance.config.nats.url else None
-    if behind is not None and datetime.now(UTC) - behind > _RELAY_PATIENCE:
+    oldest = outbox.oldest(_RELAY) if instance.config.nats.url else None
+    if oldest is not None and datetime.now(UTC) - oldest > _RELAY_STUCK_AFTER:
         yield _row(
             "events",
-            f"NATS has not taken events since {behind:%Y-%m-%d %H:%M} UTC",
-            "Keep knick worker running, and look at what it says of NATS.",
+            f"NATS has not accepted events since {oldest:%Y-%m-%d %H:%M} UTC",
+            "Keep knick worker running, and look at its messages about NATS.",
         )
     dead = outbox.dead()
     if dead:
         yield _row(
             "events",
             f"{len(dead):,} failed for good, the newest: {dead[-1].reason}",
-            "Mend the reason, then knick worker --retry-events.",
+            "Correct the reason, then knick worker --retry-events.",
         )
-    if not awaited and not dead:
+    if not waiting and not dead:
         yield _row("events", "nothing waits, nothing failed")
 
 
@@ -122,9 +122,9 @@ def _workers(instance: Instance) -> Iterator[Row]:
     for worker in instance.store.workers.all():
         about = f"worker {worker.name}"
         if worker.failures:
-            remedy = "Mend the reason; the worker tries again by itself."
+            remedy = "Correct the reason; the worker tries again by itself."
             yield _row(about, f"failed {worker.failures:,} times in a row: {worker.reason}", remedy)
-        elif datetime.now(UTC) - worker.seen > _WORKER_PATIENCE:
+        elif datetime.now(UTC) - worker.seen > _WORKER_LOST_AFTER:
             seen = f"{worker.seen:%Y-%m-%d %H:%M} UTC"
             yield _row(about, f"has not been seen since {seen}", "Start it again, if it should be working.")
         else:
@@ -135,16 +135,16 @@ def _notices(instance: Instance) -> Iterator[Row]:
     from knickpoint.instance import NoticeKind, find_notices
 
     remedies = {
-        NoticeKind.CANARY: "Look at the machines; then decide about what was found there.",
+        NoticeKind.CANARY: "Look at the machines, then triage the findings that are in doubt.",
         NoticeKind.SILENCE: "Look at the job that measures it, or narrow the query of [missing].",
     }
     notices = find_notices(instance)
     for kind in NoticeKind:
-        own = [notice for notice in notices if notice.kind is kind]
-        for notice in own[:_MOST_NOTICES]:
+        of_kind = [notice for notice in notices if notice.kind is kind]
+        for notice in of_kind[:_MOST_NOTICES]:
             yield _row(f"{kind.value} in {notice.repository}", notice.text, remedies[kind])
-        if len(own) > _MOST_NOTICES:
-            yield _row(kind.value, f"and {len(own) - _MOST_NOTICES:,} more", "Ask /api/v1/notices for all of them.")
+        if len(of_kind) > _MOST_NOTICES:
+            yield _row(kind.value, f"and {len(of_kind) - _MOST_NOTICES:,} more", "Ask /api/v1/notices for all of them.")
 
 
 def _alerts(instance: Instance) -> Iterator[Row]:
@@ -165,15 +165,15 @@ def _alerts(instance: Instance) -> Iterator[Row]:
 @instance_option
 @format_option
 def command(instance: str | None, output: OutputFormat) -> None:
-    """Examine the health of the instance, its data and its alerts.
+    """Check the health of the instance, its data and its alerts.
 
-    The exit code is 0 when all is well, 1 when something wants attention, 2 when the instance cannot be opened.
+    The exit code is 0 when all is well, 1 when there is a warning, 2 when the instance cannot be opened.
     """
     with open_chosen_instance(instance) as opened:
         rows = [
             *_data(opened),
             *_directions(opened),
-            *_arrivals(opened),
+            *_held_files(opened),
             *_events(opened),
             *_workers(opened),
             *_notices(opened),

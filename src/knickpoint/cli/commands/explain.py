@@ -1,4 +1,4 @@
-"""``knick explain``: why there is, or is not, a finding in a trace."""
+"""``knick explain``: explain why there is, or is not, a finding in a trace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knickpoint.cli.evidence import check_lines, detection_lines, plain, verdict_on
+from knickpoint.cli.evidence import check_lines, detection_lines, json_ready, outcome_of
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import percent
 from knickpoint.model.errors import InputError
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_SHOWN = 8
-"""Traces that an ambiguous query names."""
+_MOST_NAMED = 8
+"""Traces that the error about an ambiguous query names."""
 
 
-def _the_trace(store: Store, text: str) -> int | str:
+def _find_trace(store: Store, text: str) -> int | str:
     """Return the trace that ``text`` means: a key, an id, or a query that matches exactly one.
 
     Raises:
@@ -40,16 +40,18 @@ def _the_trace(store: Store, text: str) -> int | str:
     found = [
         trace
         for repository in store.commits.repositories()
-        for trace in store.traces.get(store.traces.select(repository, query)[: _SHOWN + 1])
+        for trace in store.traces.get(store.traces.select(repository, query)[: _MOST_NAMED + 1])
     ]
     if len(found) == 1:
         return found[0].id
     if not found:
         raise InputError("no trace matches", where=f"query {text!r}", remedy="Give the key of a trace, or a query.")
-    keys = "\n  ".join(trace.key for trace in found[:_SHOWN])
-    more = "\n  …" if len(found) > _SHOWN else ""
+    keys = "\n  ".join(trace.key for trace in found[:_MOST_NAMED])
+    more = "\n  …" if len(found) > _MOST_NAMED else ""
     raise InputError(
-        f"several traces match:\n  {keys}{more}", where=f"query {text!r}", remedy="Give one of these keys, or say more."
+        f"several traces match:\n  {keys}{more}",
+        where=f"query {text!r}",
+        remedy="Give one of these keys, or a narrower query.",
     )
 
 
@@ -61,8 +63,8 @@ def _step(step: ExplainedStep) -> str:
     known = (
         f"finding P{step.point.id}, {step.point.effective_status.value}" if step.point else "not known yet: knick run"
     )
-    told = f"refused by the alert: {step.reason}" if step.reason else known
-    return f"    step at {_commit(step.commit)}: {percent(step.sighting.numbers.relative_size)} ({told})"
+    status = f"refused by the alert: {step.reason}" if step.reason else known
+    return f"    step at {_commit(step.commit)}: {percent(step.sighting.numbers.relative_size)} ({status})"
 
 
 def _alert_lines(explained: AlertExplanation, *, at: bool) -> Iterator[str]:
@@ -74,10 +76,10 @@ def _alert_lines(explained: AlertExplanation, *, at: bool) -> Iterator[str]:
     yield f"  steps: {len(explained.steps)}" + (" near the commit" if at else "")
     yield from (_step(step) for step in explained.steps)
     yield f"  candidates: {len(explained.candidates)}" + (" near the commit" if at else "")
-    for one in explained.candidates:
-        yield f"    at {_commit(one.commit)}: {verdict_on(one.candidate)}"
-        if at or not one.candidate.accepted:
-            yield from (f"      {line}" for line in check_lines(one.candidate.checks))
+    for each in explained.candidates:
+        yield f"    at {_commit(each.commit)}: {outcome_of(each.candidate)}"
+        if at or not each.candidate.accepted:
+            yield from (f"      {line}" for line in check_lines(each.candidate.checks))
     if explained.omitted:
         yield f"  {explained.omitted} candidates elsewhere are left out"
 
@@ -92,27 +94,29 @@ def _lines(explanation: Explanation) -> Iterator[str]:
 
 @click.command("explain")
 @click.argument("trace")
-@click.option("--at", default=None, metavar="COMMIT", help="Only what is near this commit, with every number.")
+@click.option(
+    "--at", default=None, metavar="COMMIT", help="Only steps and candidates near this commit, with every number."
+)
 @click.option(
     "--format",
     "output",
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="How to print it.",
+    help="How to print the explanation.",
 )
 @instance_option
 def command(trace: str, at: str | None, output: str, instance: str | None) -> None:
-    """Say why there is, or is not, a finding in TRACE: every candidate, every check, every filter.
+    """Explain why there is, or is not, a finding in TRACE: every candidate, every check, every filter.
 
     TRACE is a trace key, or a query that matches one trace, such as benchmark=parse.
     """
     from knickpoint.watch.explanation import explain_trace
 
     with open_chosen_instance(instance) as opened:
-        explanation = explain_trace(opened.store, _the_trace(opened.store, trace), opened.alerts, at=at)
+        explanation = explain_trace(opened.store, _find_trace(opened.store, trace), opened.alerts, at=at)
     if output == "json":
-        click.echo(json.dumps([plain(explanation)], indent=2, ensure_ascii=False))
+        click.echo(json.dumps([json_ready(explanation)], indent=2, ensure_ascii=False))
         return
     for line in _lines(explanation):
         click.echo(line)

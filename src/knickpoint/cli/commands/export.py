@@ -1,4 +1,4 @@
-"""``knick export``: the points, one row each."""
+"""``knick export``: write the points, one row each."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ __all__ = ["command"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Chosen:
-    """Which points to write: of which repositories, None for all, of which traces, and on which line."""
+class _Points:
+    """Which points to write: repositories (None for all), traces, and line."""
 
     repositories: Sequence[Repository] | None
     query: Query
     line: str
 
 
-def _write(store: Store, chosen: _Chosen, output: str, path: Path | None) -> int:
+def _write(store: Store, chosen: _Points, output: str, path: Path | None) -> int:
     from knickpoint.store import export
 
     if output == "parquet":
@@ -63,25 +63,29 @@ def _write(store: Store, chosen: _Chosen, output: str, path: Path | None) -> int
     help="How to write the points.",
 )
 @click.option(
-    "--output", "path", type=click.Path(dir_okay=False, path_type=Path), default=None, help="The file. Default: print."
+    "--output",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
+    help="The file. Default: standard output.",
 )
-@click.option("--query", "query_text", default="", help="Only the traces that match, as in 'benchmark=parse os=linux'.")
-@click.option("--repository", default="", metavar="NAME", help="Of one repository alone.")
-@click.option("--line", default="", help="The line (branch). Default: that of each repository.")
+@click.option("--query", "query_text", default="", help="Only traces that match, such as 'benchmark=parse os=linux'.")
+@click.option("--repository", default="", metavar="NAME", help="Only this repository.")
+@click.option("--line", default="", help="The line (branch). Default: the default line of each repository.")
 @instance_option
 def command(
     *, output: str, path: Path | None, query_text: str, repository: str, line: str, instance: str | None
 ) -> None:
     """Write the points, one row each: repository, line, trace key, unit, position, commit, value, direction, time.
 
-    The time is that of the commit. The order and the columns are stable and hold no ids or times of this instance: two
-    instances with the same results write the same text. `knick detect` reads it, and `knick import` makes the same
-    points of it, one repository a file, without the runs and samples behind them, which `knick backup` keeps.
+    The time is that of the commit. Order and columns are stable, without ids or times of this instance: two instances
+    with the same results write the same text. `knick detect` reads it. `knick import` makes the same points from it,
+    one repository a file, without their runs and samples; `knick backup` keeps those.
     """
     from knickpoint.model.query import parse_query
 
     with open_chosen_instance(instance) as opened:
         repositories = [opened.store.commits.repository(repository)] if repository else None
-        count = _write(opened.store, _Chosen(repositories, parse_query(query_text), line), output, path)
+        count = _write(opened.store, _Points(repositories, parse_query(query_text), line), output, path)
     if path is not None:
         click.echo(f"Wrote {count:,} points to {path}.")

@@ -1,13 +1,13 @@
-"""``knick history``: up to which commits findings are history, and how to move that boundary."""
+"""``knick history``: show the history boundary of each repository, and move it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from knickpoint.cli.options import instance_option, open_chosen_instance, signature
-from knickpoint.cli.output import Column, OutputFormat, counted, format_option, show
+from knickpoint.cli.options import deciding_user, instance_option, open_chosen_instance
+from knickpoint.cli.output import Column, OutputFormat, Row, counted, format_option, show
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ _BY = click.option(
 
 @click.group("history")
 def command() -> None:
-    """Show up to which commits findings are history, and move that boundary.
+    """Show the history boundary, and move it.
 
-    What the first run over a repository finds up to the newest commit with results is history: it is listed, and
-    never announced. What is newer is work.
+    Findings of the first run over a repository, up to its newest commit with results, are history: listed, and never
+    announced. Findings at newer commits are to be triaged.
     """
 
 
@@ -69,18 +69,18 @@ def list_boundaries(instance: str | None, output: OutputFormat) -> None:
     "--since",
     default="",
     metavar="DATE|COMMIT",
-    help="Only what is newer than this commit, or of this day and later. Without it, all of it.",
+    help="Only findings after this commit, or of this day and later. Default: all of them.",
 )
 @_BY
 @instance_option
 @format_option
 def take(name: str, since: str, who: str, instance: str | None, output: OutputFormat) -> None:
-    """Take history into work: the boundary moves back, and what is newer than it is to be triaged."""
+    """Move the boundary back: findings after it are to be triaged."""
     from knickpoint.watch.triage.history_boundary import take as take_history
 
     with open_chosen_instance(instance) as opened:
         store = opened.store
-        by = signature(who)
+        by = deciding_user(who)
         with store.transaction():
             chosen = _chosen(store, name, since)
             moved = sum(len(take_history(store, repository, since, who=by).work) for repository in chosen)
@@ -96,16 +96,16 @@ def take(name: str, since: str, who: str, instance: str | None, output: OutputFo
 @instance_option
 @format_option
 def set_until(name: str, until: str, who: str, instance: str | None, output: OutputFormat) -> None:
-    """Declare everything up to a commit or date history, and everything newer work."""
+    """Move the boundary to a commit or date: findings up to it are history, later ones are to be triaged."""
     from knickpoint.watch.triage.history_boundary import set_boundary
 
     with open_chosen_instance(instance) as opened:
         store = opened.store
-        by = signature(who)
+        by = deciding_user(who)
         with store.transaction():
             chosen = _chosen(store, name, until)
             moved = [set_boundary(store, repository, until, who=by) for repository in chosen]
-        history, work = sum(len(one.history) for one in moved), sum(len(one.work) for one in moved)
+        history, work = sum(len(each.history) for each in moved), sum(len(each.work) for each in moved)
         _report(
             store,
             chosen,
@@ -115,11 +115,11 @@ def set_until(name: str, until: str, who: str, instance: str | None, output: Out
 
 
 def _chosen(store: Store, name: str, at: str) -> list[Repository]:
-    """Return the repository ``name``, or all that know the commit or date ``at``.
+    """Return the repository ``name``; without a name, all that have the commit ``at``, or all for a date.
 
     Raises:
-        InputError: there is no repository that has the commit.
-        HistoryError: there is no repository of the name.
+        InputError: no repository has the commit.
+        HistoryError: there is no repository of this name.
     """
     from knickpoint.watch.triage.history_boundary import is_date
 
@@ -138,10 +138,10 @@ def _chosen(store: Store, name: str, at: str) -> list[Repository]:
     return found
 
 
-def _report(store: Store, repositories: Sequence[Repository], output: OutputFormat, what: str) -> None:
+def _report(store: Store, repositories: Sequence[Repository], output: OutputFormat, result: str) -> None:
     _show(store, repositories, output)
     if output is OutputFormat.TEXT and repositories:
-        click.echo(what)
+        click.echo(result)
 
 
 def _show(store: Store, repositories: Sequence[Repository], output: OutputFormat) -> None:
@@ -150,7 +150,7 @@ def _show(store: Store, repositories: Sequence[Repository], output: OutputFormat
     show(columns, rows, output, empty="There is no repository yet: knick import PATH.")
 
 
-def _row(store: Store, repository: Repository) -> dict[str, Any]:
+def _row(store: Store, repository: Repository) -> Row:
     from knickpoint.watch.triage.history_boundary import read_extent
 
     extent = read_extent(store, repository)

@@ -1,4 +1,4 @@
-"""``knick import``: bring results or whole histories into the store."""
+"""``knick import``: import results or whole histories into the store."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _IGNORED = {
     **dict.fromkeys(("changes", "problems", "without_direction"), ()),
     "state": "ignored",
 }
-"""A row for a file in a folder that no format fits."""
+"""The row of a file in a folder that has no known format."""
 
 
 @click.command("import")
@@ -66,7 +66,7 @@ _IGNORED = {
     "format_name",
     default="",
     metavar="FORMAT",
-    help="The format, or a mapping.toml that says where in a JSON file the results stand; without it each file is looked at.",
+    help="The format, or a mapping.toml that describes where a JSON file has the results. Default: recognised from the content.",
 )
 @click.option(
     "--commit",
@@ -78,26 +78,26 @@ _IGNORED = {
     "--time",
     default="",
     metavar="TIME",
-    help="When it was measured, where the results do not say: 2026-01-31T12:00:00Z.",
+    help="When it was measured, if the results do not say: 2026-01-31T12:00:00Z.",
 )
 @click.option(
     "--order",
     type=click.Choice(["time", "given"]),
     default="time",
     show_default=True,
-    help="What orders new commits without a git repository: their times, or that of PATHS and rows as they are given.",
+    help="The order of new commits without a git repository: by time, or as given by PATHS and rows.",
 )
-@click.option("--branch", default="", help="The branch, where the results do not say.")
-@click.option("--repository", default="", metavar="NAME", help="The repository, where the results do not say.")
+@click.option("--branch", default="", help="The branch, if the results do not name it.")
+@click.option("--repository", default="", metavar="NAME", help="The repository, if the results do not name it.")
 @click.option(
     "--param", "params", multiple=True, metavar="NAME=VALUE", help="A param to add to every result; repeatable."
 )
 @click.option(
     "--as-work",
     is_flag=True,
-    help="What runs find in these results is work, and nothing of their repository is history.",
+    help="Findings in these results are to be triaged, and nothing in their repository is history.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen, and change nothing.")
 @click.option("--list", "list_formats", is_flag=True, help="List the formats.")
 @instance_option
 @format_option
@@ -117,11 +117,10 @@ def command(
     list_formats: bool,
     output: OutputFormat,
 ) -> None:
-    """Bring results files and folders, or whole histories, into the store: each exactly once.
+    """Import results files, folders, or whole histories, each exactly once.
 
-    A file comes in whole or not at all, and a second time changes nothing. Files in folders that no format fits are
-    left alone. The exit code is 2 when a file was
-    refused, could not be read, or waits for its commit.
+    A file is imported whole or not at all; a second import changes nothing. In folders, files without a known format are
+    ignored. The exit code is 2 when a file was refused, could not be read, or waits for its commit.
     """
     if list_formats:
         _show_formats(output)
@@ -140,7 +139,7 @@ def command(
                 format=format_name,
                 revision=commit,
                 branch=branch,
-                time=_moment(time),
+                time=_parsed_time(time),
                 order=CommitOrder(order),
                 repository=repository,
                 params=read_pairs(params, "--param"),
@@ -148,17 +147,17 @@ def command(
                 as_work=as_work,
                 progress=progress,
             )
-        _tell(summary, output)
+        _show_summary(summary, output)
         if as_work and all(file.state is ImportState.UNCHANGED for file in summary.files):
-            click.echo("knick: nothing came in, so --as-work changes nothing; knick history take does.", err=True)
+            click.echo("knick: nothing was imported, so --as-work changes nothing; use knick history take.", err=True)
         if not dry_run:
             opened.store.seal()
     if summary.failed:
         raise click.exceptions.Exit(2)
 
 
-def _moment(text: str) -> datetime | None:
-    """Return the time that ``text`` says, None for "". Raises ``InputError`` where it says none."""
+def _parsed_time(text: str) -> datetime | None:
+    """Return the time in ``text``, None for "". Raises ``InputError`` if it is not a time."""
     from knickpoint.formats.toolbox.timestamps import read_moment
 
     moment = read_moment(text)
@@ -167,7 +166,7 @@ def _moment(text: str) -> datetime | None:
     return moment
 
 
-def _tell(summary: ImportSummary, output: OutputFormat) -> None:
+def _show_summary(summary: ImportSummary, output: OutputFormat) -> None:
     if output is OutputFormat.TEXT:
         for line in summary.lines():
             click.echo(line)
@@ -194,5 +193,5 @@ def _tell(summary: ImportSummary, output: OutputFormat) -> None:
 def _show_formats(output: OutputFormat) -> None:
     from knickpoint.formats import all_formats
 
-    rows = [{column.name: getattr(known, column.name) for column in _FORMAT_COLUMNS} for known in all_formats()]
+    rows = [{column.name: getattr(each, column.name) for column in _FORMAT_COLUMNS} for each in all_formats()]
     show(_FORMAT_COLUMNS[:-1] if output is OutputFormat.TEXT else _FORMAT_COLUMNS, rows, output)

@@ -1,4 +1,4 @@
-"""``knick ingest``: what waits, what was refused and why, and another try."""
+"""``knick ingest``: list the files that wait or were refused, and import them again."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _UNMEASURED = (
 
 @click.group("ingest")
 def command() -> None:
-    """Show what waits and what was refused, and try again."""
+    """List the files that wait or were refused, and import them again."""
 
 
 @command.command("status")
 @instance_option
 @format_option
 def status(instance: str | None, output: OutputFormat) -> None:
-    """List what waits for its commit, and the newest files with what became of them."""
+    """List the files that wait for their commit, and the newest files with their outcome."""
     from knickpoint.ingest.held_files import ingest_status
 
     with open_chosen_instance(instance) as opened:
@@ -51,12 +51,12 @@ def status(instance: str | None, output: OutputFormat) -> None:
     rows = [
         {
             "state": "waiting",
-            "source": one.source,
-            "repository": one.repository,
-            "since": one.since.isoformat(timespec="seconds"),
-            "detail": f"for commit {', '.join(revision[:12] for revision in one.unknown)}",
+            "source": waiting.source,
+            "repository": waiting.repository,
+            "since": waiting.since.isoformat(timespec="seconds"),
+            "detail": f"for commit {', '.join(revision[:12] for revision in waiting.unknown)}",
         }
-        for one in found.waiting
+        for waiting in found.waiting
     ]
     rows += [
         {
@@ -69,7 +69,7 @@ def status(instance: str | None, output: OutputFormat) -> None:
         for entry in found.recent
         if entry.state.value != "waiting"
     ]
-    show(_STATUS, rows, output, empty="Nothing came in yet: knick import PATH.")
+    show(_STATUS, rows, output, empty="Nothing has been imported yet: knick import PATH.")
     if output is OutputFormat.TEXT and rows:
         click.echo(", ".join(f"{count:,} {state}" for state, count in found.counts.items()))
 
@@ -85,55 +85,56 @@ def quarantine(instance: str | None, output: OutputFormat) -> None:
         found = ingest_status(opened, recent=0)
     rows: list[Row] = [
         {
-            "id": one.id,
-            "source": one.source,
-            "attempts": one.attempts,
-            "since": one.since.isoformat(timespec="seconds"),
+            "id": refused.id,
+            "source": refused.source,
+            "attempts": refused.attempts,
+            "since": refused.since.isoformat(timespec="seconds"),
             "problems": [
-                f"{problem.where}: {problem.message}" if problem.where else problem.message for problem in one.problems
+                f"{problem.where}: {problem.message}" if problem.where else problem.message
+                for problem in refused.problems
             ],
         }
-        for one in found.refused
+        for refused in found.refused
     ]
     show(_QUARANTINE, rows, output, empty="Nothing was refused.")
 
 
 @command.command("unmeasured")
-@click.option("--repository", default="", metavar="NAME", help="Of one repository alone.")
+@click.option("--repository", default="", metavar="NAME", help="Only this repository.")
 @instance_option
 @format_option
 def unmeasured(repository: str, instance: str | None, output: OutputFormat) -> None:
-    """List benchmarks without a trace: they failed or were skipped, and nobody ever measured them."""
+    """List benchmarks without a trace: every run of them failed or was skipped."""
     from knickpoint.ingest.unmeasured import list_never_measured
 
     with open_chosen_instance(instance) as opened:
         commits = opened.store.commits
         chosen = [commits.repository(repository)] if repository else commits.repositories()
-        found = [one for each in chosen for one in list_never_measured(opened.store, each)]
+        found = [benchmark for each in chosen for benchmark in list_never_measured(opened.store, each)]
     rows: list[Row] = [
         {
-            "params": " ".join(f"{name}={value}" for name, value in one.params.items()),
-            "outcome": one.outcome.value,
-            "runs": one.runs,
-            "commit": one.commit,
-            "since": one.time.isoformat(timespec="seconds"),
-            "message": one.message,
+            "params": " ".join(f"{name}={value}" for name, value in benchmark.params.items()),
+            "outcome": benchmark.outcome.value,
+            "runs": benchmark.runs,
+            "commit": benchmark.commit,
+            "since": benchmark.time.isoformat(timespec="seconds"),
+            "message": benchmark.message,
         }
-        for one in found
+        for benchmark in found
     ]
-    show(_UNMEASURED, rows, output, empty="Every benchmark that was told of has been measured.")
+    show(_UNMEASURED, rows, output, empty="Every known benchmark has been measured.")
 
 
 @command.command("retry")
 @click.argument("ids", nargs=-1, type=int, metavar="[ID]…")
-@click.option("--as", "format_name", default="", metavar="FORMAT", help="The format, where it was not recognised.")
+@click.option("--as", "format_name", default="", metavar="FORMAT", help="The format, if it was not recognised.")
 @click.option("--commit", default="", metavar="COMMIT", help="The commit that was measured, as for knick import.")
 @instance_option
 def retry(ids: tuple[int, ...], format_name: str, commit: str, instance: str | None) -> None:
-    """Try again what was refused (all of it, or these IDs) and what waits for its commit."""
+    """Import the refused files again (all of them, or these IDs), and the files that wait for their commit."""
     from knickpoint.ingest.retries import retry_refused, retry_waiting
 
-    with open_chosen_instance(instance) as opened, Progress("Trying again") as progress:
+    with open_chosen_instance(instance) as opened, Progress("Importing again") as progress:
         summary = retry_refused(opened, ids, format=format_name, revision=commit, progress=progress)
         if not ids:
             summary = summary.followed_by(retry_waiting(opened, progress=progress))

@@ -1,4 +1,4 @@
-"""``knick init``: make an instance."""
+"""``knick init``: create an instance."""
 
 from __future__ import annotations
 
@@ -15,48 +15,48 @@ __all__ = ["command"]
 
 
 def _seen_from(directory: str, location: str) -> str:
-    """Return ``location``, a path as seen from here or a URL, as the configuration in ``directory`` has to say it."""
+    """Return ``location``, a URL or a path relative to here, for the configuration in ``directory``."""
     path = Path(location).expanduser()
     if not location or path.is_absolute() or not path.is_dir():
         return location
     return os.path.relpath(path, Path(directory).expanduser())
 
 
-def _repository_of(top: Path, place: Path) -> dict[str, str]:
-    """Return name → location of the git repository with the work tree ``top``, as an instance in ``place`` names it.
+def _repository_of(top: Path, directory: Path) -> dict[str, str]:
+    """Return name → location of the git repository with the work tree ``top``, for an instance in ``directory``.
 
-    It is called owner/project after its remote, else after its directory. The location is relative to an instance
-    inside the work tree, which moves along with it.
+    The name is owner/project of its remote, else the name of its directory. The location is relative if the instance is
+    inside the work tree, so that both can be moved together.
     """
     from knickpoint.history import Git, is_url, remote_address
     from knickpoint.ingest.commit_sources.repository_names import repository_name
 
     remote = remote_address(Git(top))
     name = repository_name(remote) if is_url(remote) and not remote.startswith("file:") else top.name
-    location = os.path.relpath(top, place) if place.is_relative_to(top) else str(top)
+    location = os.path.relpath(top, directory) if directory.is_relative_to(top) else str(top)
     return {name or "main": location}
 
 
 def _offered_repository(directory: str) -> dict[str, str]:
-    """Return name → location of the repository around the instance, {} where there is none or it is not wanted.
+    """Return name → location of the repository that contains the instance; {} if there is none, or the user declines.
 
-    At a terminal, the command asks, and offers the repository of the current directory to an instance elsewhere, too.
+    At a terminal, the command asks, and offers the repository of the current directory also to an instance elsewhere.
     """
     from knickpoint.history import find_work_tree
 
-    place = Path(directory).expanduser().resolve()
+    target = Path(directory).expanduser().resolve()
     asks = sys.stdin.isatty() and sys.stdout.isatty()
-    top = find_work_tree(place) or (find_work_tree(Path.cwd()) if asks else None)
+    top = find_work_tree(target) or (find_work_tree(Path.cwd()) if asks else None)
     if top is None:
         return {}
-    found = _repository_of(top, place)
+    found = _repository_of(top, target)
     question = f"Take the commits from the git repository {' '.join(found)} ({top})?"
     return found if not asks or click.confirm(question, default=True) else {}
 
 
 @click.command("init")
 @click.argument("directory", default=".", type=click.Path(file_okay=False))
-@click.option("--name", default="", help="What the instance is called; its directory's name without it.")
+@click.option("--name", default="", help="The name of the instance. Default: the name of its directory.")
 @click.option(
     "--store",
     default="knickpoint.db",
@@ -69,18 +69,24 @@ def _offered_repository(directory: str) -> dict[str, str]:
     "repositories",
     multiple=True,
     metavar="NAME=LOCATION",
-    help="A git repository, by path from here or URL; repeatable. Without one, that of the work tree around.",
+    help="A git repository, by path from here or URL; repeatable. Default: the repository that contains DIRECTORY.",
 )
 @click.option(
-    "--no-repository", is_flag=True, help="Leave out the repository around: commits are taken from the results."
+    "--no-repository",
+    is_flag=True,
+    help="Do not use the repository that contains DIRECTORY; take commits from the results.",
 )
-@click.option("--as-work", is_flag=True, help="What the first run over a repository finds is work, not history.")
+@click.option(
+    "--as-work",
+    is_flag=True,
+    help="Findings of the first run over a repository are to be triaged; they are not history.",
+)
 def command(
     directory: str, name: str, store: str, repositories: tuple[str, ...], *, no_repository: bool, as_work: bool
 ) -> None:
-    """Make an instance in DIRECTORY: the file knickpoint.toml and an embedded store.
+    """Create an instance in DIRECTORY: the file knickpoint.toml and an embedded store.
 
-    Inside the work tree of a git repository, commits come from that repository; at a terminal, it is offered.
+    Inside the work tree of a git repository, commits come from that repository; at a terminal, the command asks first.
     """
     from knickpoint.instance import create_instance
 

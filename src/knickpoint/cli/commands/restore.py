@@ -1,4 +1,4 @@
-"""``knick restore``: an instance from a backup."""
+"""``knick restore``: restore an instance from a backup."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["command"]
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("directory", default=".", type=click.Path(file_okay=False, path_type=Path))
 def command(file: Path, directory: Path) -> None:
-    """Make an instance in DIRECTORY, where there is none yet, from FILE, which `knick backup` wrote."""
+    """Restore an instance into DIRECTORY, where there is none yet, from a FILE of `knick backup`."""
     from knickpoint.instance.backup import restore_instance
 
     restore_instance(file, directory)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, counted, format_option, show
-from knickpoint.cli.program import FAILED
 from knickpoint.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -20,18 +20,18 @@ _COUNTS = ("traces", "new", "moved", "gone", "returned", "recovered")
 
 
 def summary_lines(summary: RunSummary) -> list[str]:
-    """Return what a run did, for people."""
+    """Return the result of a run as lines for people."""
     looked = f"Looked at {counted(summary.traces, 'trace')}"
     if summary.nothing_new:
         return [f"{looked}: nothing is new."]
-    told = {
+    transitions = {
         "new": summary.new,
         "moved": summary.moved,
         "gone": summary.gone,
         "back again": summary.returned,
         "recovered": summary.recovered,
     }
-    counts = ", ".join(f"{count:,} {what}" for what, count in told.items() if count)
+    counts = ", ".join(f"{count:,} {what}" for what, count in transitions.items() if count)
     lines = [f"{looked}: change points {counts}." if counts else f"{looked}."]
     if summary.new_regressions:
         found = len(summary.new_regressions)
@@ -48,13 +48,13 @@ def summary_lines(summary: RunSummary) -> list[str]:
 
 @click.command("run")
 @click.option("--alert", "names", multiple=True, metavar="NAME", help="Only this alert; repeatable.")
-@click.option("--afresh", is_flag=True, help="Judge everything, also what did not change since the alert looked.")
+@click.option("--afresh", is_flag=True, help="Judge all traces, including those without a change since the last run.")
 @instance_option
 @format_option
 def command(*, names: tuple[str, ...], afresh: bool, instance: str | None, output: OutputFormat) -> None:
-    """Run the alerts once over everything they watch.
+    """Run the alerts once over all traces that they watch.
 
-    The exit code is 0, with findings or without, and 2 when an alert could not run; the others run all the same.
+    The exit code is 0, with or without findings, and 2 when an alert could not run; the other alerts run in any case.
     """
     from knickpoint.instance import forget_events
     from knickpoint.watch.alert_run.run import run_alerts

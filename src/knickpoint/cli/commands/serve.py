@@ -1,4 +1,4 @@
-"""``knick serve``: the API and the dashboard of an instance, and the worker that keeps it going."""
+"""``knick serve``: serve the API and the dashboard of an instance, and run a worker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["command", "serve_instance"]
 
 @contextmanager
 def _working(directory: str | None) -> Iterator[None]:
-    """Run a worker in a thread of its own, over a connection of its own, for the length of a ``with``."""
+    """Run a worker in its own thread, with its own connection to the store, while a ``with`` lasts."""
     from knickpoint.instance import Worker
 
     stop = threading.Event()
@@ -32,10 +32,11 @@ def _working(directory: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def _ending_in_order() -> Iterator[None]:
-    """Let SIGTERM end the program as Ctrl-C does: the server hands it on when it has closed, and the worker goes on.
+def _sigterm_as_interrupt() -> Iterator[None]:
+    """Have SIGTERM end the program as Ctrl-C does, while a ``with`` lasts.
 
-    Without it, the process would die with the worker in the middle of its round.
+    The server raises the signal again after it has closed. By default SIGTERM would then kill the process, and the worker
+    in the middle of its round.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -64,20 +65,25 @@ def serve_instance(
             if worker:
                 stack.enter_context(_working(directory))
 
-        with _ending_in_order(), suppress(KeyboardInterrupt):
+        with _sigterm_as_interrupt(), suppress(KeyboardInterrupt):
             serve(instance, host or "", port, ready=ready)
 
 
 @click.command("serve")
-@click.option("--host", default=None, help="The address to listen at. Default: the configuration's.")
+@click.option("--host", default=None, help="The address to listen at. Default: that of the configuration.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=None,
-    help="The port. Default: the configuration's; 0 takes a free one.",
+    help="The port; 0 takes a free one. Default: that of the configuration.",
 )
-@click.option("--worker/--no-worker", default=True, show_default=True, help="Take in what arrives and run alerts, too.")
+@click.option(
+    "--worker/--no-worker",
+    default=True,
+    show_default=True,
+    help="Run a worker as well, which imports what arrives and runs the alerts.",
+)
 @instance_option
 def command(*, host: str | None, port: int | None, worker: bool, instance: str | None) -> None:
-    """Serve the API and the dashboard, on this machine unless told otherwise, and keep working."""
+    """Serve the API and the dashboard, by default to this machine only, and run a worker."""
     serve_instance(instance, host=host, port=port, worker=worker)

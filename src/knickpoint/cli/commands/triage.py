@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knickpoint.cli.options import instance_option, open_chosen_instance, signature
+from knickpoint.cli.options import deciding_user, instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Action, Decision, Status
@@ -31,10 +31,10 @@ _COLUMNS = (
 
 
 def _at_commit(store: Store, revision: str) -> list[str]:
-    """Return the ids of the findings that begin at the commit ``revision``.
+    """Return the ids of the regressions at the commit ``revision``.
 
     Raises:
-        InputError: no repository has the commit, or nothing was found at it.
+        InputError: no repository has the commit, or there is no finding at it.
     """
     from knickpoint.store.findings.selection import Selection
 
@@ -45,10 +45,10 @@ def _at_commit(store: Store, revision: str) -> list[str]:
         if commit is not None:
             known = True
             selection = Selection(slot=commit.slot)
-            found += [f"R{one.id}" for one in store.findings.regressions(repository, selection=selection, members=0)]
+            found += [f"R{each.id}" for each in store.findings.regressions(repository, selection=selection, members=0)]
     if not found:
         raise InputError(
-            "nothing was found at this commit" if known else "no repository has this commit",
+            "there is no finding at this commit" if known else "no repository has this commit",
             where=f"commit {revision}",
             remedy="See knick regressions --status all.",
         )
@@ -79,22 +79,22 @@ def _show(store: Store, output: OutputFormat, entries: Sequence[Decision], *, un
         }
         for entry in entries
     ]
-    show(_COLUMNS, rows, output, empty="Nothing changed: there is no decision to take back." if undone else "")
+    show(_COLUMNS, rows, output, empty="Nothing changed: there is no decision to undo." if undone else "")
 
 
 @click.command("triage")
 @click.argument("ids", nargs=-1, metavar="ID…")
-@click.option("--commit", default="", metavar="HASH", help="Decide about everything found at this commit.")
+@click.option("--commit", default="", metavar="HASH", help="Decide about all findings at this commit.")
 @click.option(
     "--as", "status", type=click.Choice([status.value for status in Status]), default=None, help="The decision."
 )
 @click.option("--note", default=None, help="Why.")
-@click.option("--ticket", default=None, metavar="KEY", help="The ticket that it is linked to.")
-@click.option("--assign", "assignee", default=None, metavar="WHO", help="Who looks after it.")
-@click.option("--all", "all_members", is_flag=True, help="Findings that were decided about before as well.")
-@click.option("--split", is_flag=True, help="Set these findings apart, as a regression of their own.")
-@click.option("--merge", is_flag=True, help="Make one regression of these, and keep it so.")
-@click.option("--undo", is_flag=True, help="Take the last decision back.")
+@click.option("--ticket", default=None, metavar="KEY", help="The ticket to link.")
+@click.option("--assign", "assignee", default=None, metavar="WHO", help="The person to assign.")
+@click.option("--all", "all_members", is_flag=True, help="Include findings with an earlier decision.")
+@click.option("--split", is_flag=True, help="Split these findings off into a new regression.")
+@click.option("--merge", is_flag=True, help="Merge these regressions into one.")
+@click.option("--undo", is_flag=True, help="Undo the last decision.")
 @click.option(
     "--by", "who", default="", metavar="NAME", help="Who decides. Default: KNICKPOINT_USER, else the user's name."
 )
@@ -118,8 +118,8 @@ def command(
 ) -> None:
     """Decide about findings.
 
-    ID is R12 (or 12) for a whole regression, P34 for the finding in one of its traces. Deciding about a regression
-    decides about those of its findings that nobody has decided about.
+    ID is R12 (or 12) for a whole regression, P34 for the finding in one of its traces. A decision about a regression
+    applies to its findings without an earlier decision.
     """
     from knickpoint.watch.triage import decisions as triage
 
@@ -127,7 +127,7 @@ def command(
     with open_chosen_instance(instance) as opened:
         store = opened.store
         targets = triage.read_targets([*ids, *(_at_commit(store, commit) if commit else [])])
-        by = signature(who)
+        by = deciding_user(who)
         if action is Action.SPLIT:
             done = triage.split(store, targets, who=by, note=note)
         elif action is Action.MERGE:

@@ -1,4 +1,4 @@
-"""``knick worker``: keep an instance going."""
+"""``knick worker``: run a worker of an instance."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 
-__all__ = ["command", "until_told"]
+__all__ = ["command", "until_signal"]
 
 
 @contextmanager
-def until_told() -> Iterator[threading.Event]:
-    """Give an event that SIGINT and SIGTERM set; what they did before comes back at the end."""
+def until_signal() -> Iterator[threading.Event]:
+    """Return an event that SIGINT and SIGTERM set while a ``with`` lasts."""
     stop = threading.Event()
     before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -27,19 +27,19 @@ def until_told() -> Iterator[threading.Event]:
 
 
 @click.command("worker")
-@click.option("--once", is_flag=True, help="Do one round and end.")
-@click.option("--retry-events", is_flag=True, help="First try again the events that failed for good.")
+@click.option("--once", is_flag=True, help="Run one round and end.")
+@click.option("--retry-events", is_flag=True, help="First make the events available again that failed for good.")
 @instance_option
 def command(*, once: bool, retry_events: bool, instance: str | None) -> None:
-    """Keep working: take in what arrives, run alerts over what changed and by schedule, seal what is full.
+    """Run a worker: import what arrives, run the alerts over what changed and by schedule, seal full tiles.
 
-    Where knickpoint.toml names a NATS server, events are passed on and files that are announced are taken in.
+    Where knickpoint.toml names a NATS server, the worker publishes events there and imports announced files.
 
-    Any number of workers may share one instance. Ctrl-C ends it after the round that is under way.
+    Any number of workers may share one instance. Ctrl-C ends the worker after its current task.
     """
     from knickpoint.instance import Worker
 
-    with open_chosen_instance(instance) as opened, until_told() as stop:
+    with open_chosen_instance(instance) as opened, until_signal() as stop:
         worker = Worker(opened, announce=click.echo)
         if retry_events:
             opened.store.outbox.retry()

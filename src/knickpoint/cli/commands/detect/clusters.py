@@ -1,4 +1,4 @@
-"""Group series by shape, for ``knick detect`` with a method that judges groups, such as ``cluster``."""
+"""Group series and print the clusters, for ``knick detect`` with a method that takes groups, such as ``cluster``."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
-from knickpoint.cli.commands.detect.series_csv import NamedSeries, position_keys
-from knickpoint.cli.evidence import plain
+from knickpoint.cli.commands.detect.frame import aligned
+from knickpoint.cli.commands.detect.series_csv import NamedSeries
+from knickpoint.cli.evidence import json_ready
 from knickpoint.cli.output import Column, OutputFormat, show
-from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
     from knickpoint.model.cluster import Cluster
 
-__all__ = ["aligned", "show_clusters"]
+__all__ = ["show_clusters"]
 
 _COLUMNS = (
     Column("cluster", right=True),
@@ -31,70 +30,40 @@ _COLUMNS = (
 )
 
 
-def aligned(series: Sequence[NamedSeries]) -> tuple[list[str], np.ndarray[tuple[int, int], np.dtype[np.float64]]]:
-    """Return all positions in order and the frame of the series over them, ``nan`` where one has no row.
-
-    Raises:
-        InputError: a series has two rows of one position, or positions are not of one kind.
-    """
-    texts = [position for one in series for position in one.positions]
-    try:
-        keys = position_keys(texts)
-    except ValueError:
-        raise InputError(
-            "some series have numbers for positions and others dates",
-            remedy="Number the commits in pos, the same numbers for all series.",
-        ) from None
-    shown = dict(zip(reversed(keys), reversed(texts), strict=True))
-    places = {key: place for place, key in enumerate(sorted(shown))}
-    frame = np.full((len(series), len(places)), np.nan)
-    first = 0
-    for row, one in enumerate(series):
-        own = keys[first : first + len(one.positions)]
-        first += len(own)
-        if len(set(own)) < len(own):
-            raise InputError(
-                "two rows have one position",
-                where=f"series {one.id!r}",
-                remedy="Give one value a commit, to look at series together.",
-            )
-        frame[row, [places[key] for key in own]] = one.values
-    return [shown[key] for key in sorted(shown)], frame
-
-
 def _key(text: str) -> str:
-    """Return the trace key that the id of a series spells, which may lack the outer commas or the order of names."""
+    """Return the id of a series as a trace key: with outer commas, and names in order."""
     pairs = sorted(text.strip(",").split(","), key=lambda pair: pair.partition("=")[0])
     return f",{','.join(pairs)},"
 
 
-def _evidence(one: Cluster) -> dict[str, Any]:
-    """Return what JSON says beyond the columns: the params of the members, and what the decision rests on."""
-    fields = {"params": one.params, "distances": one.distances, "centroid": one.centroid.tolist()}
-    return {name: plain(value) for name, value in (fields | {"step": one.step, "evidence": one.evidence}).items()}
+def _evidence(cluster: Cluster) -> dict[str, Any]:
+    """Return what JSON has beyond the columns: the params of the members, and the evidence of the decision."""
+    fields = {"params": cluster.params, "distances": cluster.distances, "centroid": cluster.centroid.tolist()}
+    fields |= {"step": cluster.step, "evidence": cluster.evidence}
+    return {name: json_ready(value) for name, value in fields.items()}
 
 
 def show_clusters(series: Sequence[NamedSeries], method: str, parameters: dict[str, Any], output: OutputFormat) -> None:
-    """Print the clusters that ``method`` makes of ``series``, the strongest step first, one row each; JSON has their evidence, too."""
+    """Print the clusters of ``series``, the strongest step first, one row each; JSON includes their evidence."""
     from knickpoint.detect import find_clusters
 
     positions, frame = aligned(series)
-    found = find_clusters(frame, [_key(one.id) for one in series], method=method, **parameters)
+    found = find_clusters(frame, [_key(each.id) for each in series], method=method, **parameters)
     rows: list[dict[str, Any]] = [
         {
             "cluster": number,
-            "index": None if one.step is None else one.step.index,
-            "pos": None if one.step is None else positions[one.step.index],
-            "size": one.size,
-            "regression": one.regression,
-            "interesting": one.interesting,
-            "members": [series[member].id for member in one.members],
-            "shared": [f"{param.name}={param.value}" for param in one.params if param.count == one.size],
+            "index": None if cluster.step is None else cluster.step.index,
+            "pos": None if cluster.step is None else positions[cluster.step.index],
+            "size": cluster.size,
+            "regression": cluster.regression,
+            "interesting": cluster.interesting,
+            "members": [series[member].id for member in cluster.members],
+            "shared": [f"{param.name}={param.value}" for param in cluster.params if param.count == cluster.size],
         }
-        for number, one in enumerate(found)
+        for number, cluster in enumerate(found)
     ]
     if output is OutputFormat.JSON:
-        full = [row | _evidence(one) for row, one in zip(rows, found, strict=True)]
+        full = [row | _evidence(cluster) for row, cluster in zip(rows, found, strict=True)]
         click.echo(json.dumps(full, indent=2, ensure_ascii=False))
         return
     show(_COLUMNS, rows, output, empty="No clusters.")

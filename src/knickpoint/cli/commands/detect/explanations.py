@@ -1,4 +1,4 @@
-"""Say what a method decided about each series, for ``knick detect --explain``."""
+"""Print the candidates of each series with every check, for ``knick detect --explain``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 from knickpoint.cli.commands.detect.joint import detect_together
 from knickpoint.cli.commands.detect.positions import in_rows
 from knickpoint.cli.commands.detect.series_csv import NamedSeries
-from knickpoint.cli.evidence import check_lines, detection_lines, plain, verdict_on
-from knickpoint.cli.output import Column, OutputFormat, percent, show
+from knickpoint.cli.evidence import check_lines, detection_lines, json_ready, outcome_of
+from knickpoint.cli.output import Column, OutputFormat, Row, percent, show
 
 if TYPE_CHECKING:
     from knickpoint.model.step import Detection
@@ -32,26 +32,27 @@ def _lines(series: NamedSeries, detection: Detection) -> Iterator[str]:
     yield f"{name}: {measured} measured values, method {detection.method}"
     yield from (f"  {line}" for line in detection_lines(detection))
     yield f"  steps: {len(detection.steps)}"
-    judged = {one.index: one.checks for one in detection.candidates}
+    shown_below = {candidate.index: candidate.checks for candidate in detection.candidates}
     for step in detection.steps:
         yield f"    step at {step.index} (pos {series.positions[step.index]}): {percent(step.relative_size)}"
-        own = (check for check in step.evidence if check not in judged.get(step.index, ()))
-        yield from (f"      {line}" for line in check_lines(own))
+        others = (check for check in step.evidence if check not in shown_below.get(step.index, ()))
+        yield from (f"      {line}" for line in check_lines(others))
     yield f"  candidates: {len(detection.candidates)}"
-    for one in detection.candidates:
-        yield f"    at {one.index} (pos {series.positions[one.index]}): {verdict_on(one)}"
-        yield from (f"      {line}" for line in check_lines(one.checks))
+    for candidate in detection.candidates:
+        at = f"{candidate.index} (pos {series.positions[candidate.index]})"
+        yield f"    at {at}: {outcome_of(candidate)}"
+        yield from (f"      {line}" for line in check_lines(candidate.checks))
 
 
-def _rows(series: NamedSeries, detection: Detection) -> Iterator[dict[str, Any]]:
-    for one in detection.candidates:
-        for check in one.checks:
+def _rows(series: NamedSeries, detection: Detection) -> Iterator[Row]:
+    for candidate in detection.candidates:
+        for check in candidate.checks:
             yield {
                 "id": series.id,
-                "index": one.index,
-                "pos": series.positions[one.index],
-                "accepted": one.accepted,
-                "reason": one.reason,
+                "index": candidate.index,
+                "pos": series.positions[candidate.index],
+                "accepted": candidate.accepted,
+                "reason": candidate.reason,
                 "check": check.name,
                 "value": check.value,
                 "relation": check.relation,
@@ -60,8 +61,9 @@ def _rows(series: NamedSeries, detection: Detection) -> Iterator[dict[str, Any]]
             }
 
 
-def _placed(series: NamedSeries, detection: Detection) -> dict[str, Any]:
-    found: dict[str, Any] = {"id": series.id, **plain(detection)}
+def _with_positions(series: NamedSeries, detection: Detection) -> dict[str, Any]:
+    """Return a detection as JSON, with the position of each step and candidate."""
+    found: dict[str, Any] = {"id": series.id, **json_ready(detection)}
     for entry in (*found["steps"], *found["candidates"]):
         entry["pos"] = series.positions[entry["index"]]
     return found
@@ -77,10 +79,12 @@ def show_explanations(
         explained = detect_together(series, method, parameters)
     else:
         explained = [
-            (one, explain(one.values, method=method, **in_rows(one, parameters))) for one in series if one.positions
+            (each, explain(each.values, method=method, **in_rows(each, parameters)))
+            for each in series
+            if each.positions
         ]
     if output is OutputFormat.JSON:
-        click.echo(json.dumps([_placed(*each) for each in explained], indent=2, ensure_ascii=False))
+        click.echo(json.dumps([_with_positions(*each) for each in explained], indent=2, ensure_ascii=False))
     elif output is OutputFormat.CSV:
         show(_COLUMNS, (row for each in explained for row in _rows(*each)), output)
     else:

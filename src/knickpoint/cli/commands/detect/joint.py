@@ -1,11 +1,11 @@
-"""Find the steps of all series of a file together, for ``knick detect`` with a joint method, such as ``e_divisive_joint``."""
+"""Detect in all series of a file together, with a method that takes several, such as ``e_divisive_joint``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from knickpoint.cli.commands.detect.clusters import aligned
+from knickpoint.cli.commands.detect.frame import aligned
 from knickpoint.cli.commands.detect.series_csv import NamedSeries
 
 if TYPE_CHECKING:
@@ -17,12 +17,12 @@ __all__ = ["detect_together"]
 def detect_together(
     series: Sequence[NamedSeries], method: str, parameters: dict[str, Any]
 ) -> list[tuple[NamedSeries, Detection]]:
-    """Return the series over the positions of all, and what ``method`` decided about each."""
+    """Return each series over the positions of all series, and the detection of ``method`` in it."""
     from knickpoint.detect import explain_jointly
 
     positions, frame = aligned(series)
     found = explain_jointly(frame, method=method, **parameters)
     return [
-        (NamedSeries(one.id, tuple(positions), values), detection)
-        for one, values, detection in zip(series, frame, found, strict=True)
+        (NamedSeries(each.id, tuple(positions), values), detection)
+        for each, values, detection in zip(series, frame, found, strict=True)
     ]

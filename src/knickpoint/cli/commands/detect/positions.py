@@ -1,4 +1,4 @@
-"""Take parameters of a method from the positions of a file: ``commits=pos``, ``times=pos``, ``releases=pos:…``."""
+"""Replace parameters that refer to the positions of a file: ``commits=pos``, ``times=pos``, ``releases=pos:…``."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from knickpoint.model.errors import InputError
 __all__ = ["in_rows", "names_positions"]
 
 _POSITIONS: Final = "pos"
-_AT: Final = "pos:"
+_AT_POSITIONS: Final = "pos:"
 _DAY_SECONDS: Final = 86_400.0
 
 
 def names_positions(parameters: Mapping[str, str]) -> bool:
-    """Say whether some parameter means positions, so that it differs from series to series."""
+    """Return whether a parameter refers to positions, so that it differs between series."""
     return _POSITIONS in {parameters.get("commits"), parameters.get("times")} or parameters.get(
         "releases", ""
-    ).startswith(_AT)
+    ).startswith(_AT_POSITIONS)
 
 
 def _rows_of(series: NamedSeries, keys: list[float], texts: list[str]) -> tuple[int, ...]:
-    """Return the last row at or before each release; the newest row, which no value follows, where there is none."""
+    """Return the last row at or before each release; without any, the newest row, which no value follows."""
     numbers = is_number(series.positions[0])
     if not all(texts) or any(is_number(text) is not numbers for text in texts):
         raise InputError(
@@ -36,7 +36,7 @@ def _rows_of(series: NamedSeries, keys: list[float], texts: list[str]) -> tuple[
         releases = position_keys(texts)
     except ValueError as error:
         raise InputError(
-            f"the releases are no positions ({error})",
+            f"the releases are not positions ({error})",
             where="--set releases",
             remedy="Give numbers, or dates in ISO 8601, as in the column pos.",
         ) from None
@@ -45,13 +45,13 @@ def _rows_of(series: NamedSeries, keys: list[float], texts: list[str]) -> tuple[
 
 
 def in_rows(series: NamedSeries, parameters: Mapping[str, str]) -> dict[str, Any]:
-    """Return ``parameters`` with the positions of ``series``, which has some, replaced by what the method takes.
+    """Return ``parameters`` for the method, with references to positions replaced by rows, commits and times.
 
-    Rows of one position are samples of one commit. Times are the positions, those of dates in days. A release is at
-    the last row at or before its position.
+    ``series`` has at least one row. Rows with the same position are samples of one commit. Times are the positions, dates
+    in days. A release is at the last row at or before its position.
 
     Raises:
-        InputError: releases that are no positions.
+        InputError: a release is not a position.
     """
     found: dict[str, Any] = dict(parameters)
     keys = position_keys(series.positions)
@@ -62,6 +62,6 @@ def in_rows(series: NamedSeries, parameters: Mapping[str, str]) -> dict[str, Any
         unit = 1.0 if is_number(series.positions[0]) else _DAY_SECONDS
         found["times"] = tuple(key / unit for key in keys)
     releases = parameters.get("releases", "")
-    if releases.startswith(_AT):
-        found["releases"] = _rows_of(series, keys, releases.removeprefix(_AT).split(","))
+    if releases.startswith(_AT_POSITIONS):
+        found["releases"] = _rows_of(series, keys, releases.removeprefix(_AT_POSITIONS).split(","))
     return found

@@ -21,15 +21,15 @@ _VALUE: Final = "value"
 _POSITION: Final = "pos"
 _ID: Final = "id"
 _WITHIN: Final = ("repository", "line", "unit")
-"""Columns of an export that tell series of one id apart."""
+"""Columns of an export that distinguish series with the same id."""
 
 _LONGEST: Final = 40
-"""How much of a field a message quotes."""
+"""Characters of a field that a message quotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedSeries:
-    """One series: ``values`` float64 with ``nan`` for missing, and the text of each row's position."""
+    """One series: ``values`` in float64 with ``nan`` for missing, and the position of each row as text."""
 
     id: str
     positions: tuple[str, ...]
@@ -38,7 +38,7 @@ class NamedSeries:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Hold the header of a file and its line, the rows below and the line that each ends on, and the name of the file."""
+    """The header of a file and its line number, the rows and the line number at which each ends, and the file name."""
 
     header: list[str]
     line: int
@@ -46,7 +46,8 @@ class _Table:
     lines: list[int]
     name: str
 
-    def place(self, row: int) -> str:
+    def location(self, row: int) -> str:
+        """Return the file and line of a row, for messages."""
         return f"{self.name}, line {self.lines[row]}"
 
 
@@ -77,10 +78,10 @@ def _number(text: str, where: str, otherwise: str) -> float:
 
 
 def position_keys(positions: Sequence[str]) -> list[float]:
-    """Return what orders ``positions``: all numbers, whole ones exactly, or all dates and times in ISO 8601.
+    """Return sort keys of ``positions``: all are numbers, or all are dates and times in ISO 8601. Integers stay exact.
 
     Raises:
-        ValueError: they are neither, or not of one kind.
+        ValueError: they are neither, or a mixture.
     """
     for number in (int, float):
         try:
@@ -98,7 +99,7 @@ def _seconds(text: str) -> float:
 
 
 def is_number(text: str) -> bool:
-    """Say whether ``text`` is a number."""
+    """Return whether ``text`` is a number."""
     try:
         float(text)
     except ValueError:
@@ -107,7 +108,7 @@ def is_number(text: str) -> bool:
 
 
 def _rows(text: str, name: str) -> tuple[list[list[str]], list[int]]:
-    """Return all rows, and the line that each ends on; an empty line is a row without fields."""
+    """Return all rows, and the line at which each ends; an empty line is a row without fields."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: list[list[str]] = []
     lines: list[int] = []
@@ -119,7 +120,7 @@ def _rows(text: str, name: str) -> tuple[list[list[str]], list[int]]:
         raise InputError(
             f"this is not CSV: {error}",
             where=f"{name}, line {reader.line_num}",
-            remedy="Close every quote that is opened, and write a quote inside of quotes twice.",
+            remedy="Close every quote that is opened, and double each quote within quotes.",
         ) from None
     return rows, lines
 
@@ -129,9 +130,10 @@ def _titles(fields: Sequence[str]) -> list[str]:
 
 
 def _table(text: str, name: str) -> _Table:
-    """Return the table; an empty line of a table of one column is a missing value, unless nothing follows it.
+    """Return the table of a file.
 
-    One column that begins with a number has no header, so that empty lines before it are missing values, too.
+    In a table of one column, an empty line is a missing value, unless no value follows. One column that begins with a
+    number has no header, so that empty lines before it are missing values as well.
     """
     rows, lines = _rows(text, name)
     filled = [row for row, fields in enumerate(rows) if fields]
@@ -143,10 +145,10 @@ def _table(text: str, name: str) -> _Table:
         return _Table(
             _titles(rows[first]), lines[first], [rows[row] for row in rest], [lines[row] for row in rest], name
         )
-    headed = not is_number(rows[first][0])
-    begin = first + 1 if headed else 0
+    has_header = not is_number(rows[first][0])
+    begin = first + 1 if has_header else 0
     column = [fields or [""] for fields in rows[begin : last + 1]]
-    header = _titles(rows[first]) if headed else [_VALUE]
+    header = _titles(rows[first]) if has_header else [_VALUE]
     return _Table(header, lines[first], column, lines[begin : last + 1], name)
 
 
@@ -168,7 +170,7 @@ def _check_header(table: _Table) -> None:
         return
     if header == [_POSITION] or any(is_number(title) for title in header):
         raise InputError(
-            "the first line is no header",
+            "the first line is not a header",
             where=where,
             remedy="Begin with the names of the columns: id,pos,value, or pos and one name a series; "
             "write decimals with a point.",
@@ -187,13 +189,13 @@ def _check_width(table: _Table) -> None:
         if len(fields) != width:
             raise InputError(
                 f"{len(fields)} fields where the header has {width}",
-                where=table.place(row),
+                where=table.location(row),
                 remedy="Give every row as many fields as the header, and write decimals with a point.",
             )
 
 
 def _numbers(table: _Table, column: int, rows: Sequence[int], *, named: bool = False) -> NDArray[np.float64]:
-    """Return the numbers of a column in these rows, ``nan`` where one is empty; ``named`` errors name the column."""
+    """Return the numbers of a column in these rows, ``nan`` for empty fields; with ``named``, errors name the column."""
     texts = [table.rows[row][column] for row in rows]
     try:
         found = np.array(list(map(float, texts)), dtype=np.float64)
@@ -202,14 +204,16 @@ def _numbers(table: _Table, column: int, rows: Sequence[int], *, named: bool = F
     if np.isfinite(found).all():
         return found
     which = f", column {_shown(table.header[column])}" if named else ""
-    otherwise = "the field empty for missing" + (", or the column out where it is no series" if named else "")
-    return np.array([_number(text, table.place(row) + which, otherwise) for text, row in zip(texts, rows, strict=True)])
+    otherwise = "the field empty for missing" + (", or leave the column out if it is not a series" if named else "")
+    return np.array(
+        [_number(text, table.location(row) + which, otherwise) for text, row in zip(texts, rows, strict=True)]
+    )
 
 
 def _in_order(table: _Table, rows: list[int]) -> tuple[list[int], tuple[str, ...]]:
     """Return ``rows`` sorted stably by position (numbers, or dates and times in ISO 8601), and their positions."""
     if _POSITION not in table.header:
-        return rows, tuple(str(place) for place in range(len(rows)))
+        return rows, tuple(str(row) for row in range(len(rows)))
     column = table.header.index(_POSITION)
     positions = [table.rows[row][column] for row in rows]
     try:
@@ -217,14 +221,14 @@ def _in_order(table: _Table, rows: list[int]) -> tuple[list[int], tuple[str, ...
     except ValueError:
         odd = next(k for k, position in enumerate(positions) if not is_number(position))
         raise InputError(
-            f"the position {_shown(positions[odd])} is neither a number nor a date, or not of one kind with the others",
-            where=table.place(rows[odd]),
+            f"the position {_shown(positions[odd])} is neither a number nor a date, or of another kind than the others",
+            where=table.location(rows[odd]),
             remedy="Number the commits in pos, or leave the column out to keep the order of the file.",
         ) from None
     for row, key in zip(rows, keys, strict=True):
         if key != key:  # noqa: PLR0124 - only nan is not itself; whole numbers may be larger than floats
             raise InputError(
-                "the position is not a number", where=table.place(row), remedy="Number the commits in pos."
+                "the position is not a number", where=table.location(row), remedy="Number the commits in pos."
             )
     order = sorted(range(len(keys)), key=keys.__getitem__)
     return [rows[k] for k in order], tuple(positions[k] for k in order)
@@ -232,10 +236,10 @@ def _in_order(table: _Table, rows: list[int]) -> tuple[list[int], tuple[str, ...
 
 def _long(table: _Table) -> list[NamedSeries]:
     header = table.header
-    telling = [header.index(name) for name in (_ID, *_WITHIN) if name in header] if _ID in header else []
+    key_columns = [header.index(name) for name in (_ID, *_WITHIN) if name in header] if _ID in header else []
     groups: dict[tuple[str, ...], list[int]] = {}
     for row, fields in enumerate(table.rows):
-        groups.setdefault(tuple([fields[column] for column in telling]), []).append(row)
+        groups.setdefault(tuple([fields[column] for column in key_columns]), []).append(row)
     found = []
     for names, members in groups.items():
         rows, positions = _in_order(table, members)
@@ -256,13 +260,13 @@ def read_series(text: str, name: str) -> list[NamedSeries]:
     """Return the series in ``text``, in the order in which they first appear.
 
     The header decides: with a column ``value`` the rows are long (``id`` and ``pos`` are optional; repository,
-    line and unit tell series of one id apart, as in an export; other columns are ignored); without it every
+    line and unit distinguish series with the same id, as in an export; other columns are ignored); without it every
     column but ``pos`` is a series. One column of numbers needs no header. Rows are sorted stably by ``pos``.
-    ``name`` is the file's, for messages.
+    ``name`` is the name of the file, for messages.
 
     Raises:
-        InputError: no rows, a ragged row, a value that is no finite number, a header that names a column twice
-            or not at all, or what is no text.
+        InputError: there are no rows, a row has more or fewer fields, a value is not a finite number, the header names a
+            column twice or not at all, or the file is not text.
     """
     if "\0" in text:
         raise InputError("this is not text", where=name, remedy="Give CSV in UTF-8.")

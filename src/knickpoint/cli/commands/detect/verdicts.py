@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from knickpoint.cli.commands.detect.series_csv import NamedSeries
-from knickpoint.cli.output import Column, OutputFormat, percent, show
+from knickpoint.cli.output import Column, OutputFormat, Row, percent, show
 
 __all__ = ["show_verdicts"]
 
@@ -23,7 +23,7 @@ _COLUMNS = (
 _DETAILS = tuple(Column(name) for name in ("conditional", "level", "centre", "low", "high", "detectable", "p_value"))
 
 
-def _row(series: NamedSeries, newest: int, arguments: dict[str, Any]) -> dict[str, Any]:
+def _row(series: NamedSeries, newest: int, arguments: dict[str, Any]) -> Row:
     from knickpoint.detect import judge
 
     first = max(series.values.size - newest, 0)
@@ -45,4 +45,4 @@ def show_verdicts(series: Sequence[NamedSeries], newest: int, parameters: dict[s
 
     arguments = resolve(judge, "judge", {}, parameters)
     columns = _COLUMNS if output is OutputFormat.TEXT else _COLUMNS + _DETAILS
-    show(columns, [_row(one, newest, arguments) for one in series], output)
+    show(columns, [_row(each, newest, arguments) for each in series], output)

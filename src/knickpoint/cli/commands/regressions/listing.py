@@ -1,0 +1,108 @@
+"""Select and order the regressions of all repositories, for ``knick regressions``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from knickpoint.cli.commands.regressions.rows import regression_rows
+from knickpoint.cli.output import Row
+from knickpoint.model.errors import InputError
+
+if TYPE_CHECKING:
+    from knickpoint.instance import Instance
+    from knickpoint.model.commit import Repository
+    from knickpoint.model.regression import Regression
+    from knickpoint.store.findings.selection import Selection
+
+__all__ = ["Listing", "empty_message", "list_rows"]
+
+_DESCENDING: Final = ("change", "hazard", "date", "found", "traces")
+"""Orders that begin with the largest or newest; authors and subjects are sorted alphabetically."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What to list: traces by ``query``, findings by the rest.
+
+    ``history`` has False for findings after the history boundary, True for those before it. ``order`` is the value of
+    ``--sort``, ``limit`` the largest number of rows.
+    """
+
+    selection: Selection
+    processed: bool | None
+    history: tuple[bool, ...]
+    repository: str
+    query: str
+    order: str
+    limit: int | None
+
+
+def _selections(opened: Instance, listing: Listing) -> list[tuple[Repository, Selection]]:
+    """Return the selection of each repository that is listed.
+
+    Raises:
+        InputError: there is no such repository, or no such alert.
+        QueryError: the query cannot be read.
+    """
+    from knickpoint.model.query import parse_query
+
+    store = opened.store
+    alerts = sorted({alert.name for alert in opened.alerts} | set(store.findings.sightings.alerts()))
+    if listing.selection.alert and listing.selection.alert not in alerts:
+        raise InputError(
+            f"there is no alert {listing.selection.alert!r}", remedy=f"The alerts are: {', '.join(alerts) or 'none'}."
+        )
+    repositories = store.commits.repositories()
+    chosen = [repository for repository in repositories if listing.repository in {"", repository.name}]
+    if not chosen and listing.repository:
+        names = ", ".join(repository.name for repository in repositories) or "none"
+        raise InputError(f"there is no repository {listing.repository!r}", remedy=f"The repositories are: {names}.")
+    if not listing.query:
+        return [(repository, listing.selection) for repository in chosen]
+    query = parse_query(listing.query)
+    return [
+        (repository, replace(listing.selection, traces=frozenset(store.traces.select(repository, query).tolist())))
+        for repository in chosen
+    ]
+
+
+def list_rows(opened: Instance, listing: Listing) -> tuple[list[Row], int]:
+    """Return at most ``limit`` rows in one order over all repositories, and the number of all findings.
+
+    Findings to triage come first, those of all repositories, then history.
+    """
+    from knickpoint.store.findings.regression_list import Sort
+    from knickpoint.watch.regressions.merged_list import in_one_order
+
+    sort = Sort("commit" if listing.order == "date" else listing.order)
+    descending = listing.order in _DESCENDING
+    findings = opened.store.findings
+    ordered: list[tuple[Repository, Regression]] = []
+    total = 0
+    selections = _selections(opened, listing)
+    for history in listing.history:
+        found: list[tuple[Repository, Regression]] = []
+        for repository, selection in selections:
+            chosen = replace(selection, processed=listing.processed, history=history)
+            regressions = findings.regressions(
+                repository, selection=chosen, sort=sort, descending=descending, limit=listing.limit
+            )
+            found += [(repository, regression) for regression in regressions]
+            total += findings.count_findings(repository, selection=chosen)
+        ordered += in_one_order(opened.store, found, sort, descending=descending)
+    return list(islice(regression_rows(opened.store, ordered[: listing.limit]), listing.limit)), total
+
+
+def empty_message(opened: Instance, listing: Listing) -> str:
+    """Return the message for an empty list, with the number of findings in history that it leaves out."""
+    left_out = 0
+    if True not in listing.history:
+        for repository, selection in _selections(opened, listing):
+            chosen = replace(selection, processed=listing.processed, history=True)
+            left_out += opened.store.findings.count_findings(repository, selection=chosen)
+    if not left_out:
+        return "Nothing to triage. New results are judged by `knick run`."
+    are = "1 finding is" if left_out == 1 else f"{left_out:,} findings are"
+    return f"Nothing to triage. {are} history: `knick regressions --history`; `knick history take` makes work of it."
