@@ -37,7 +37,7 @@ def base_of(lab: Lab, *commits: str, asked: str = "", line: str = "") -> Base:
             path.write_text("benchmark,unit,value\nparse,ms,20\n", encoding="utf-8")
     read = read_new_results(lab.instance, paths)
     repository = lab.instance.store.commits.repository(read.repository)
-    return find_base(lab.instance, repository, read, asked=asked, line=line)
+    return find_base(lab.instance, repository, read, requested=asked, line=line)
 
 
 def at(base: Base) -> str:

@@ -1,10 +1,13 @@
-"""Read commits from git, and put commits into lines: by first parent, never by date where a graph is known."""
+"""Read commits from git, and order commits: by first parent, and never by date where git has their parents."""
 
 from knickpoint.history.ancestry import find_commit, newest_contained
 from knickpoint.history.checkout import Checkout, find_work_tree, is_head, read_checkout, remote_address
 from knickpoint.history.commit_numbers import NumberPattern
-from knickpoint.history.git import Git, is_url, run_git, web_address
-from knickpoint.history.lines import OrderKey, extend_line, fork_of, merge_orders, order_key
+from knickpoint.history.git import Git
+from knickpoint.history.git_addresses import is_url, web_address
+from knickpoint.history.git_process import run_git
+from knickpoint.history.lines import extend_line, fork_of
+from knickpoint.history.merged_order import OrderKey, merge_orders, order_key
 from knickpoint.history.rewritten_commits import Authorship, changed_order, match_rewritten
 
 __all__ = [

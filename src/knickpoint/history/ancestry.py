@@ -1,4 +1,4 @@
-"""Ask a git repository which commit a name means, and where a commit left a line."""
+"""Find in a git repository the commit that a name stands for, and where a commit left a line."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _LONGEST_REFERENCE = 1000
 
 
 def find_commit(git: Git, reference: str) -> str:
-    """Return the full hash of the commit that ``reference`` means, "" where the repository has none of that name.
+    """Return the full hash of the commit that ``reference`` stands for, "" where the repository has none.
 
-    A reference is what git takes: a branch, a tag, ``HEAD~3``, a hash or a unique prefix of one. A branch that only the
-    remote has is found by its plain name; of a branch that both have, :meth:`Git.branches` chooses the tip. References
-    reach git through its standard input, so that none can be taken for an option.
+    A reference is a branch, a tag, ``HEAD~3``, a hash or a unique prefix of one. A branch that only the remote has is
+    found by its plain name; for a branch that both have, :meth:`Git.branches` chooses the tip. References reach git
+    through its standard input, so that it takes none for an option.
 
     Raises:
-        HistoryError: the text can be no reference, or a prefix fits several commits.
+        HistoryError: the text cannot be a reference, or a prefix fits several commits.
     """
     if reference.startswith("-") or not reference.isprintable() or not 0 < len(reference) <= _LONGEST_REFERENCE:
         raise HistoryError(
@@ -43,18 +43,19 @@ def find_commit(git: Git, reference: str) -> str:
 def newest_contained(git: Git, blocks: Iterable[Sequence[str]], commit: str) -> str:
     """Return the newest commit of a line that ``commit`` is or contains, "" where there is none.
 
-    That is the merge base of ``commit`` with the line, as a commit of the line itself: where a branch left a side
-    branch that was merged later, the merge base of git is on no line. Commits of the line that this repository does not
-    have are in none that it has, unless it is shallow: then "" may mean that the place was cut off.
+    That is the merge base of ``commit`` with the line, but always a commit of the line: where a branch began at a side
+    branch that was merged later, git's merge base is on no line. A commit of the line that the repository lacks is not
+    contained in one that it has. In a shallow repository, "" may also mean that the merge base is cut off.
 
     Args:
         git: the repository.
-        blocks: the full hashes of the line by first parent, newest first, in blocks; read only as far as needed.
+        blocks: the full hashes of the line by first parent, newest first, in blocks; only as many are read as are needed.
         commit: the full hash of a commit of the repository.
 
     Raises:
         HistoryError: git fails.
     """
+    # The commits of the line that ``commit`` does not contain are read once, from the newest that the repository has.
     outside: frozenset[str] | None = None
     for block in blocks:
         known = git.resolve(block)

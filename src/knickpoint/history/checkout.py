@@ -1,4 +1,4 @@
-"""Checkouts: which commit a work tree has, and whether files differ from it."""
+"""Read which commit is checked out in a work tree, and which files differ from it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from knickpoint.history.ancestry import find_commit
-from knickpoint.history.git import Git, run_git
+from knickpoint.history.git import Git
+from knickpoint.history.git_process import run_git
 from knickpoint.model.errors import HistoryError
 
 __all__ = ["Checkout", "find_work_tree", "is_head", "read_checkout", "remote_address"]
@@ -22,7 +23,7 @@ class Checkout:
     """A work tree and the commit that is checked out in it.
 
     ``time`` is when the commit was made, aware; ``changed`` are the tracked files that differ from it. Files that git
-    does not track count as no change.
+    does not track are left out.
     """
 
     directory: Path
@@ -54,7 +55,7 @@ def read_checkout(git: Git) -> Checkout | None:
 
 
 def is_head(name: str) -> bool:
-    """Tell whether ``name`` begins at what is checked out, so that it has no meaning in a bare repository."""
+    """Return whether ``name`` starts from HEAD, and so means nothing in a bare repository."""
     return bool(_HEAD.fullmatch(name))
 
 

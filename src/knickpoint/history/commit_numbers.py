@@ -1,4 +1,4 @@
-"""Find commit numbers in messages, where a repository counts its commits itself."""
+"""Find the numbers of commits in their messages, in repositories that number their commits."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["NumberPattern"]
 class NumberPattern:
     """A regular expression whose first group is the commit's number.
 
-    The last match in a message counts: trailers stand at its end, and a revert quotes the number of what
-    it reverts before its own.
+    The last match in a message counts: trailers are at its end, and a revert quotes the number of the reverted commit
+    before that of the revert.
     """
 
     expression: re.Pattern[str]
@@ -37,6 +37,6 @@ class NumberPattern:
         return cls(expression)
 
     def find(self, message: str) -> int | None:
-        """Return the number that ``message`` carries, None where it carries none or what matches is no number."""
+        """Return the number in ``message``, None where nothing matches or the match is not a number."""
         found = self.expression.findall(message)
         return int(found[-1]) if found and found[-1].isascii() and found[-1].isdigit() and len(found[-1]) < 19 else None

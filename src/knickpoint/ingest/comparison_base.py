@@ -1,4 +1,8 @@
-"""Find the base of new results: the last commit of a line whose results count as their history."""
+"""Find the base of new results: the last commit of a line whose results count as their history.
+
+The base of a commit on the line is the commit before it. The base of any other commit is where it left the line, which git
+knows, or else the line of its branch in the store, or else nothing: then the newest commit of the line is the base.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Base", "find_base"]
 
 _BLOCK: Final = 500
-"""Commits of a line that are looked up together; the base is nearly always among the newest."""
+"""Commits of a line that are looked up at once; the base is nearly always among the newest."""
 
 _CHOOSE: Final = "Name a commit to compare with by --base."
 
@@ -43,9 +47,9 @@ _DEEPEN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The last commit of ``line`` that counts as history, and in words why it is that one.
+    """The last commit of ``line`` that counts as history, and the reason in words.
 
-    ``commit`` is None where no commit counts: the line is empty, or begins with what was measured.
+    ``commit`` is None where no commit counts: the line is empty, or begins with the measured commit.
     """
 
     line: Line
@@ -54,34 +58,32 @@ class Base:
 
 
 def find_base(
-    destination: Destination, repository: Repository, results: NewResults, *, asked: str = "", line: str = ""
+    destination: Destination, repository: Repository, results: NewResults, *, requested: str = "", line: str = ""
 ) -> Base:
-    """Return the base of new results on a line of ``repository``.
+    """Return the base of new results on a line of ``repository``. Nothing is written to the store.
 
-    That is the commit that was ``asked`` for, or where it left the line; else where the measured commits left the line,
-    of several the oldest base. A commit of the line itself has the one before it as its base: results are never their
-    own history. Results of which nothing says the commit are those of HEAD where an import would take them so, or of
-    changes on top of HEAD where the work tree has some. Without a git repository, the line of a branch says where it
-    left; else the newest commit of the line is the base. Nothing is written to the store.
+    With a ``requested`` commit, the base is that commit, or where it left the line. Else it is the oldest of the bases of
+    the measured commits. Results are never their own history: the base of a commit of the line is the one before it.
+    Results that name no commit are those of HEAD, under the conditions of an import, or of changes on top of HEAD.
 
     Args:
         destination: the instance.
         repository: whose history it is.
-        results: the new results, with what sidecars and the CI say of their commits.
-        asked: a branch, a tag, a hash or anything else that git takes for a commit; "" to find the base.
+        results: the new results, with what sidecars and the CI state about their commits.
+        requested: a branch, a tag, a hash or any other name of a commit that git knows; "" to find the base.
         line: the line to compare with, "" for the default one.
 
     Raises:
-        HistoryError: there is no such line or commit, or the clone is shallow and lacks the place.
+        HistoryError: there is no such line or commit, or the clone is shallow and lacks the base.
         ConfigError: the pattern of commit numbers cannot be used.
     """
     found = destination.store.commits.line(repository, line)
     if not found.slots:
         return Base(found, None, "there is no history yet")
     search = _Search(destination, repository, found)
-    if asked:
-        return search.asked(asked)
-    bases = [search.of(measured) for measured in search.measured(results)]
+    if requested:
+        return search.base_requested(requested)
+    bases = [search.base_of(measured) for measured in search.measured(results)]
     if not bases:
         return search.newest("there are no results")
     return min(bases, key=lambda base: found.positions[base.commit.slot] if base.commit else -1)
@@ -89,9 +91,9 @@ def find_base(
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """What was measured: a commit by a hash, a prefix or a number; ``changed`` where the work tree had changes on top.
+    """A measured commit, by hash, prefix or number; ``changed`` where the work tree had changes on top of it.
 
-    Where nothing says which commit it is, ``revision`` is empty and ``unknown`` says why.
+    Where nothing names the commit, ``revision`` is empty and ``unknown`` says why HEAD is not it.
     """
 
     revision: str
@@ -102,7 +104,7 @@ class _Measured:
 
 @dataclass(frozen=True)
 class _Search:
-    """Look for the base of results of ``repository`` on ``line``."""
+    """A search for the base of results of ``repository`` on ``line``."""
 
     destination: Destination
     repository: Repository
@@ -121,7 +123,7 @@ class _Search:
 
     @cached_property
     def here(self) -> Git | None:
-        """The work tree around the current directory, where ``git`` is the clone of a URL and has none; else None."""
+        """The work tree around the current directory, where ``git`` is the clone of a URL, which has none; else None."""
         top = find_work_tree(Path.cwd()) if self.git is not None and is_url(self.settings.location) else None
         return Git(top) if top else None
 
@@ -131,10 +133,10 @@ class _Search:
         return read_checkout(self.git) if self.git is not None and not is_url(self.settings.location) else None
 
     def measured(self, results: NewResults) -> list[_Measured]:
-        """Return what was measured, each once.
+        """Return the measured commits, each once.
 
-        Of a pull request, the CI checks out a merge with the target branch: where that merge is what is checked out
-        here, it was measured, and not the head of the pull request that the variables name.
+        For a pull request, the CI checks out a merge with the target branch, while its variables name the head of the
+        pull request. Where the merge is checked out here, the merge was measured.
         """
         found: dict[_Measured, None] = {}
         for run, file in zip(results.runs, results.files, strict=True):
@@ -148,8 +150,9 @@ class _Search:
         return list(found)
 
     def _head(self, run: RunReport, file: Path) -> _Measured:
-        """Return HEAD, with the changes that the work tree has, for a run of which nothing says the commit."""
+        """Return HEAD, with the changes of the work tree, for a run that names no commit."""
         checkout = self.checkout
+        # Changes are no reason against HEAD here, as they are for an import: they are what is to be checked.
         clean = replace(checkout, changed=()) if checkout else None
         try:
             commit = head_commit(replace(run, environment={}), clean, str(file), written_at(file))
@@ -163,8 +166,9 @@ class _Search:
         """Return the newest commit of the line as the base."""
         return self._at(len(self.line.slots) - 1, f"the newest commit of {self._name}: {reason}")
 
-    def asked(self, reference: str) -> Base:
-        """Return the commit that was asked for where it is on the line, else where it left the line."""
+    def base_requested(self, reference: str) -> Base:
+        """Return the commit that ``reference`` names where it is on the line, else where it left the line."""
+        # A number, then what git knows, then what the store knows, then the tip of a line in the store.
         commit = self._known(reference) if reference.isdecimal() else None
         full = commit.commit.hash if commit else self._in_git(reference, names=True)
         if not full:
@@ -181,6 +185,7 @@ class _Search:
                 if self._shallow
                 else "Name a branch, a tag, a hash or a number that it has.",
             )
+        # On the line, or beside it.
         on_line = self._on_line(full)
         if on_line is not None:
             return self._at(on_line, f"--base {reference}")
@@ -189,11 +194,12 @@ class _Search:
             raise self._apart(full)
         return self._at(position, f"the newest commit of {self._name} that --base {reference} contains")
 
-    def of(self, measured: _Measured) -> Base:
-        """Return the base of what was measured."""
+    def base_of(self, measured: _Measured) -> Base:
+        """Return the base of a measured commit."""
         revision, branch = measured.revision, measured.branch
         if not revision:
             return self.newest(measured.unknown)
+        # A commit of the line: itself where the work tree had changes on top of it, else the one before it.
         commit = self._known(revision)
         full = commit.commit.hash if commit else self._in_git(revision, names=False)
         on_line = self._on_line(full)
@@ -201,11 +207,13 @@ class _Search:
             return self._at(on_line, f"the commit of {self._name} that the work tree had changes on")
         if on_line is not None:
             return self._at(on_line - 1, f"the commit before {full[:12]} on {self._name}")
+        # A commit beside the line: where it left the line, by git, or by the line of its branch.
         position = self._left_at(full) if full else None
         if position is None and not full:
             position = self._line_left_at(branch)
         if position is not None:
             return self._at(position, f"the merge base of {(full or revision)[:12]} with {self._name}")
+        # Unknown: without git, the newest commit is the best guess; with git, something is missing.
         if self.git is None:
             return self.newest(f"without a git repository, nothing says where {revision[:12]} left it")
         if full:
@@ -217,7 +225,7 @@ class _Search:
         )
 
     def _left_at(self, commit: str) -> int | None:
-        """Return the newest position of the line that ``commit``, which is not on it, contains; None for none."""
+        """Return the newest position of the line that ``commit``, which is not on the line, contains; None for none."""
         git = next((git for git in (self.git, self.here) if git is not None and git.resolve([commit])), None)
         if git is not None:
             name = newest_contained(git, self._blocks(), commit)
@@ -248,10 +256,10 @@ class _Search:
         return self.destination.store.commits.find(self.repository, revision)
 
     def _in_git(self, text: str, *, names: bool) -> str:
-        """Return the full hash that ``text`` means, a hash or with ``names`` any reference; "" for none.
+        """Return the full hash of the commit that ``text`` names, a hash or with ``names`` any reference; "" for none.
 
-        The clone of a URL is asked first, then the work tree around the current directory, then the clone once more after
-        a fetch. HEAD is always that of a work tree.
+        The clone of a URL is searched first, then the work tree around the current directory, then the clone once more
+        after a fetch. HEAD is always that of a work tree.
         """
         if self.git is None:
             return ""
@@ -283,7 +291,7 @@ class _Search:
         return Base(self.line, commit, reason)
 
     def _apart(self, commit: str) -> HistoryError:
-        """Return the error that nothing is known of where ``commit`` left the line."""
+        """Return the error for a commit of which it is unknown where it left the line."""
         where = str(self.git.directory) if self.git is not None else self.repository.name
         if self._shallow:
             message = f"the clone is shallow and does not hold where {commit[:12]} left {self._name}"
@@ -293,7 +301,7 @@ class _Search:
 
     @property
     def _shallow(self) -> str:
-        """A sentence that says so where a clone is shallow, "" where none is."""
+        """A sentence for messages where a clone is shallow, "" where none is."""
         shallow = any(git is not None and git.shallow for git in (self.git, self.here))
         return "The clone is shallow." if shallow else ""
 

@@ -1,4 +1,4 @@
-"""Change the names of results by rule: add params, take volatile ones out, follow renames."""
+"""Rename results by rule: add params, drop volatile ones, follow renames of benchmarks."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _VOLATILE: Final = re.compile(
     r"|1[5-9]\d{8}(?:\d{3}|\d{6}|\d{9}|\.\d+)?",
     re.IGNORECASE,
 )
-"""Values that name a moment or an execution and no series: a UUID, a time, seconds since 1970."""
+"""Values that identify a moment or an execution, and so make a new series each time: a UUID, a time, seconds since 1970."""
 
 
 @dataclass
 class NamingRules:
     """The rules that turn the trace keys of a file into those that are stored.
 
-    ``added`` params join every key and stand over those of the file; ``dropped`` ones are taken out,
-    ``refused`` ones refuse the file, and ``renames`` replace params, in their order, last.
+    A file with a ``refused`` param is refused. ``added`` params join every key, and override those of the file; then
+    ``dropped`` params are removed, and ``renames`` replace params, in their order.
     """
 
     added: Mapping[str, str] = field(default_factory=dict)
@@ -39,12 +39,13 @@ class NamingRules:
     _known: dict[str, str] = field(default_factory=dict, repr=False)
 
     def apply(self, table: ResultTable, *, where: str = "") -> tuple[ResultTable, tuple[Problem, ...]]:
-        """Return ``table`` under its new keys, and warnings that name what was dropped.
+        """Return ``table`` with its new keys, and warnings that name the dropped params.
 
         Raises:
-            InputError: a refused param, or nothing is left of a key.
+            InputError: a param is refused, or nothing is left of a key.
             ParamsError: an added param breaks the rules of keys.
         """
+        # One search in all keys at once: most files have none of these params.
         text = "".join(table.keys) if self.dropped or self.refused else ""
         for name in self.refused:
             if _mark(name) in text:
@@ -56,14 +57,15 @@ class NamingRules:
         dropped = [name for name in self.dropped if _mark(name) in text]
         if not (self.added or dropped or self.renames):
             return table, ()
-        keys = tuple(self._known.get(key) or self._learn(key, where) for key in table.keys)
+        keys = tuple(self._known.get(key) or self._rename(key, where) for key in table.keys)
         warnings = tuple(
             Problem(f"the volatile param {name!r} was taken out", where=where, severity=Severity.WARNING)
             for name in dropped
         )
         return replace(table, keys=keys), warnings
 
-    def _learn(self, key: str, where: str) -> str:
+    def _rename(self, key: str, where: str) -> str:
+        """Return the new key of ``key``, and remember it for the other runs of the file."""
         params = {**decode_key(key), **self.added}
         for name in self.dropped:
             params.pop(name, None)
@@ -81,12 +83,12 @@ class NamingRules:
 
 
 def _mark(name: str) -> str:
-    """Return what a trace key with the param ``name`` has in it."""
+    """Return the text that a trace key contains if it has the param ``name``."""
     return encode_key({name: "x"}).removesuffix("x,")
 
 
 def volatile_params(table: ResultTable) -> tuple[str, ...]:
-    """Return the names of params whose values look like a moment or an execution; a few results are examined."""
+    """Return the params whose values look like a moment or an execution, among the first results."""
     found: dict[str, None] = {}
     for key in table.keys[:_EXAMINED]:
         for name, value in decode_key(key).items():

@@ -1,4 +1,4 @@
-"""What an instance says about its repositories and about taking results in."""
+"""The settings of repositories and of imports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["CommitOrder", "Destination", "IngestSettings", "Rename", "Repository
 
 
 class CommitOrder(Enum):
-    """Say what orders new commits where no git repository does."""
+    """Name what orders new commits where no git repository does."""
 
     TIME = "time"
     GIVEN = "given"
@@ -30,10 +30,10 @@ class RepositorySettings:
             from the results themselves.
         branch: name of the default branch. Without it, git is asked; where there is no git, `main`.
         branches: patterns (`release-*`) of further branches whose lines are kept. A branch that results name is
-            kept in any case.
+            always kept.
         number: regular expression whose one group is the number of a commit in its message
             (`Position: (\d+)`), for results that name commits by number.
-        addresses: further URLs or names by which results files call this repository.
+        addresses: further URLs or names by which results files name this repository.
         web: page of the repository, for links to `WEB/commit/HASH`. Without it, it is taken from the remote.
     """
 
@@ -47,7 +47,7 @@ class RepositorySettings:
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """Say that benchmarks were renamed; one table of ``[[ingest.renames]]``.
+    """Describe a rename of benchmarks; one table of ``[[ingest.renames]]``.
 
     Attributes:
         old: params that a result must have to be renamed.
@@ -60,17 +60,17 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
-    """Describe a place that is looked at again and again; ``[ingest.sources.NAME]``.
+    """Describe a file source that is polled; ``[ingest.sources.NAME]``.
 
     Attributes:
         location: directory, relative to the instance, or URL of a bucket (`s3://bucket/prefix`).
         pattern: names to take, as in `**/*.json`.
-        format: name of the format. Without it, each file is looked at.
-        repository: name of the repository. Without it, each file is asked.
-        branch: branch of results that do not say theirs.
+        format: name of the format. Without it, the format of each file is recognised.
+        repository: name of the repository. Without it, each file states its own.
+        branch: branch of all results.
         params: params to add to every result.
         options: options of the bucket's file system, such as `endpoint_url`.
-        every_seconds: how often to look.
+        every_seconds: seconds between two polls.
     """
 
     location: str
@@ -85,17 +85,17 @@ class SourceSettings:
 
 @dataclass(frozen=True, slots=True)
 class IngestSettings:
-    """Say how results are taken in; ``[ingest]``.
+    """Describe how results are imported; ``[ingest]``.
 
     Attributes:
         largest_megabytes: a results file larger than this is refused.
-        waiting_files: how many files may wait for their commits; then the oldest is put into quarantine.
-        waiting_days: how long a file may wait; then it is put into quarantine.
-        quarantine_files: how many refused files are kept; then the oldest is forgotten.
-        drop_params: names of volatile params that are taken out of every result, with a warning.
+        waiting_files: how many files may wait for their commits; beyond that, the oldest goes into quarantine.
+        waiting_days: how long a file may wait; after that, it goes into quarantine.
+        quarantine_files: how many refused files are kept; beyond that, the oldest is deleted.
+        drop_params: names of volatile params that are removed from every result, with a warning.
         refuse_params: names of volatile params whose presence refuses a file.
         renames: benchmarks that were renamed, so that old and new results make one trace.
-        sources: places that the worker looks at.
+        sources: file sources that the worker polls.
     """
 
     largest_megabytes: int = 512
@@ -117,7 +117,7 @@ class Destination(Protocol):
 
     @property
     def directory(self) -> Path:
-        """What relative locations are relative to; clones of repositories are kept below it."""
+        """The directory that locations are relative to; clones of repositories are kept below it."""
 
     @property
     def repositories(self) -> Mapping[str, RepositorySettings]:
@@ -125,4 +125,4 @@ class Destination(Protocol):
 
     @property
     def ingest(self) -> IngestSettings:
-        """How results are taken in."""
+        """How results are imported."""

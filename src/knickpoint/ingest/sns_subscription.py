@@ -1,4 +1,4 @@
-"""Confirm the subscription of a topic of SNS, which asks for it before it delivers anything over HTTP."""
+"""Confirm the subscription of an SNS topic: before SNS delivers over HTTP, it asks for a confirmation."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Fetch = Callable[[str], None]
 
 
 def confirm_subscription(event: Mapping[str, Any], fetch_: Fetch | None = None) -> str | None:
-    """Confirm the subscription that a message of SNS asks us to; return what to tell people, None for other messages.
+    """Confirm the subscription that a message of SNS is about; return a line for people, None for other messages.
 
     Raises:
-        InputError: the address to ask is not one of SNS itself: nobody is to make us ask others.
+        InputError: the address that confirms it is not one of SNS; no sender may direct requests to other servers.
         ServiceError: SNS does not answer; it sends the message again.
     """
     kind = event.get("Type")
@@ -42,8 +42,8 @@ def confirm_subscription(event: Mapping[str, Any], fetch_: Fetch | None = None) 
 def confirmation_address(event: Mapping[str, Any]) -> str:
     """Return the address that confirms a subscription.
 
-    It is asked only if it is ``https`` at SNS of the topic's own region, without a user or another port, and does
-    nothing but confirm that topic.
+    It has to be ``https`` at SNS in the region of the topic, without a user or another port, and do nothing but confirm
+    that topic.
 
     Raises:
         InputError: it is anything else.
@@ -75,11 +75,11 @@ def _refused(address: object, why: str) -> InputError:
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, req: urllib.request.Request, fp: IO[bytes], *facts: Any) -> None:
-        """Follow nobody elsewhere."""
+        """Follow no redirection."""
 
 
 def fetch(address: str) -> None:
-    """Ask ``address`` and read the answer, without following it elsewhere. Raises ``ServiceError``."""
+    """Request ``address`` without following redirections. Raises ``ServiceError``."""
     opener = urllib.request.build_opener(_NoRedirects)
     try:
         with opener.open(address, timeout=_SECONDS) as answer:

@@ -1,4 +1,8 @@
-"""Keep results without a value apart where nobody ever measured their benchmark: they would make empty traces."""
+"""Keep the results of benchmarks that only failed or were skipped apart from traces.
+
+A failure of a benchmark that has a trace is a gap in that trace. A benchmark that never had a value has no trace, and must
+not get an empty one: the store keeps such results with their run, and lists them from there.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +38,9 @@ _SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class NeverMeasured:
-    """A benchmark without a trace, as it only failed or was skipped; what the newest run says of it.
+    """A benchmark without a trace, as it only failed or was skipped, with what its newest run reports.
 
-    ``runs`` counts those among the newest runs that say so.
+    ``runs`` counts the runs, among the newest, that report it without a value.
     """
 
     params: Mapping[str, str]
@@ -49,7 +53,8 @@ class NeverMeasured:
 
 
 def list_never_measured(store: Store, repository: Repository, *, most_runs: int = 1000) -> list[NeverMeasured]:
-    """Return the benchmarks of the newest runs that have no trace, as nobody ever measured them, by their key."""
+    """Return the benchmarks of the newest runs that have no trace, sorted by their key."""
+    # The newest result of each, and how many runs have one; the runs come newest first.
     runs = store.runs.never_measured(repository, limit=most_runs)
     newest: dict[str, tuple[Result, Run]] = {}
     counts: Counter[str] = Counter()
@@ -58,9 +63,10 @@ def list_never_measured(store: Store, repository: Repository, *, most_runs: int 
             key = encode_key(result.params)
             newest.setdefault(key, (result, run))
             counts[key] += 1
+    # Those that were measured later have a trace now.
     measured = store.traces.find_ids(repository, newest.keys())
     slots = sorted({run.slot for _, run in newest.values()})
-    commits = {one.slot: one.commit.hash for one in store.commits.get(repository, slots)}
+    commits = {slotted.slot: slotted.commit.hash for slotted in store.commits.get(repository, slots)}
     return [
         NeverMeasured(
             result.params,
@@ -84,6 +90,7 @@ def keys_without_trace(store: Store, repository: Repository, runs: Sequence[RunR
     }
     if not empty:
         return empty
+    # A value in another run of the file makes the trace; so does one in the store.
     measured = {
         table.keys[place] for table in tables for place in np.flatnonzero(table.outcome_codes == _MEASURED).tolist()
     }
@@ -92,7 +99,7 @@ def keys_without_trace(store: Store, repository: Repository, runs: Sequence[RunR
 
 
 def take_apart(run: RunReport, keys: Collection[str]) -> RunReport:
-    """Return ``run`` with the results of ``keys`` among those that make no trace."""
+    """Return ``run`` with the results of ``keys`` moved to those that make no trace."""
     table = run.results
     if not keys or not table.outcome_codes.any():
         return run
@@ -111,7 +118,7 @@ def count_outcomes(runs: Iterable[RunReport]) -> tuple[int, int]:
 
 
 def count_empty(run: RunReport) -> int:
-    """Return how many traces of ``run`` have a failure or a skip and no value: they are no points."""
+    """Return how many traces of ``run`` have a failure or a skip and no value, and so no point."""
     measured = run.results.outcome_codes == _MEASURED
     keys = run.results.keys
     without = {keys[place] for place in np.flatnonzero(~measured).tolist()}
@@ -121,7 +128,7 @@ def count_empty(run: RunReport) -> int:
 def failure_warning(runs: Sequence[RunReport], failed: int, where: str) -> Problem:
     """Return the warning that names the first of the results that ``failed``."""
     names = (
-        _told(run, place) for run in runs for place in np.flatnonzero(run.results.outcome_codes == _FAILED).tolist()
+        _failure(run, place) for run in runs for place in np.flatnonzero(run.results.outcome_codes == _FAILED).tolist()
     )
     shown = "; ".join(islice(names, _SHOWN))
     more = f"; and {failed - _SHOWN:,} more" if failed > _SHOWN else ""
@@ -129,7 +136,8 @@ def failure_warning(runs: Sequence[RunReport], failed: int, where: str) -> Probl
     return Problem(f"{noun} failed: {shown}{more}", where=where, severity=Severity.WARNING)
 
 
-def _told(run: RunReport, place: int) -> str:
+def _failure(run: RunReport, place: int) -> str:
+    """Return the params of the result at ``place``, with the first line of its message."""
     name = " ".join(f"{key}={value}" for key, value in decode_key(run.results.keys[place]).items())
-    said = next(iter(run.results.messages.get(place, "").strip().splitlines()), "")
-    return f"{name} ({said[:100]})" if said else name
+    message = next(iter(run.results.messages.get(place, "").strip().splitlines()), "")
+    return f"{name} ({message[:100]})" if message else name

@@ -185,7 +185,7 @@ def command(
         store = opened.store
         # Read the results, and find the base that they are compared with.
         known = _repository(opened, read.repository, results[0])
-        found = find_base(opened, known, read, asked=base, line=line) if known else None
+        found = find_base(opened, known, read, requested=base, line=line) if known else None
         slot = found.commit.slot if found and found.commit else None
         report = check_results(
             store, known, read.runs, base=slot, line=line, partial=partial, minimum_effect=minimum_effect

@@ -1,4 +1,4 @@
-"""Read what a CI tells its jobs: the commit, the branch, which execution this is, and where its log stands."""
+"""Read the facts that a CI gives its jobs in variables: the commit, the branch, the id of the job, the address of its log."""
 
 from __future__ import annotations
 
@@ -18,9 +18,16 @@ _LARGEST_EVENT: Final = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class CiFacts:
-    """What is known of the CI job that we run in.
+    """The facts about the CI job that this process is part of.
 
-    ``identity`` tells this execution of this job from every other one, repeated attempts included.
+    Attributes:
+        service: name of the CI.
+        revision: the commit that it tests.
+        branch: the branch that it tests.
+        identity: the id of this execution of this job, different for each attempt.
+        environment: facts about the machine.
+        links: name → URL.
+        revisions: other commits that take part: name → revision.
     """
 
     service: str
@@ -34,7 +41,10 @@ class CiFacts:
 
 @dataclass(frozen=True, slots=True)
 class _Service:
-    """The variables of one CI; of several alternatives the first that is set counts."""
+    """The names of the variables of one CI; where there are several, the first that is set counts.
+
+    ``sign`` is the variable that is set in every job of this CI.
+    """
 
     name: str
     sign: str
@@ -148,10 +158,10 @@ _SERVICES: Final = (
 
 
 def read_ci(environ: Mapping[str, str] | None = None) -> CiFacts | None:
-    """Return what the variables of the CI say, None outside of one or where it names no commit.
+    """Return the facts that the variables of the CI give, None outside of a CI or where it names no commit.
 
-    In a pull request, GitHub checks out a merge that no clone has: the head of the pull request counts, and
-    the merge that was really tested is kept among the revisions that took part, as ``merge``.
+    For a pull request, GitHub checks out a merge commit that no clone has. The head of the pull request counts as the
+    commit, and the merge commit, which is what is tested, is kept among the revisions as ``merge``.
     """
     variables = os.environ if environ is None else environ
     for service in _SERVICES:
@@ -194,7 +204,7 @@ def _github_link(variables: Mapping[str, str]) -> str:
 
 
 def _pull_request_head(variables: Mapping[str, str]) -> str:
-    """Return the commit that a pull request proposes, "" where this is none."""
+    """Return the head commit of the pull request that this job tests, "" where it tests none."""
     if not variables.get("GITHUB_EVENT_NAME", "").startswith("pull_request"):
         return ""
     try:

@@ -1,4 +1,4 @@
-"""Find the files beside results that their formats ask for."""
+"""Find the files that a format needs beside the results, such as a file with the units."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["companions_of"]
 
 @cache
 def _names() -> tuple[str, ...]:
-    """Return what formats ask for, as paths from where the results stand."""
+    """Return the companions that formats ask for, as paths relative to the results."""
     return tuple(dict.fromkeys(name for known in all_formats() for name in known.companions))
 
 
 def companions_of(name: str, read: Callable[[str], bytes | None]) -> dict[str, bytes]:
-    """Return the files beside ``name`` that formats ask for, by their last name.
+    """Return the companions of the file ``name``, by the last part of their names.
 
-    ``read`` gives the bytes of a file, None where there is none.
+    ``read`` returns the bytes of a file, None where there is none.
     """
     found: dict[str, bytes] = {}
     for companion in _names():

@@ -1,4 +1,4 @@
-"""Sidecars: small JSON files that say what results files do not, such as commit, branch and environment."""
+"""Read sidecars: small JSON files that state what results files do not, such as commit, branch and environment."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SIDECAR: Final = "knick.sidecar.json"
 """The sidecar of all files in its directory."""
 
 SIDECAR_SUFFIX: Final = ".sidecar.json"
-"""What is added to a file's name for a sidecar of that file alone."""
+"""The suffix that makes the name of a file that of the sidecar for this file alone."""
 
 _LARGEST: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """What a sidecar says; everything may be left out.
+    """What a sidecar states; each value may be left out.
 
     Attributes:
         commit: hash, unique prefix or number.
@@ -54,42 +54,42 @@ class Sidecar:
     revisions: Mapping[str, str] = field(default_factory=dict)
 
     def over(self, other: Sidecar) -> Sidecar:
-        """Return what both say; where they differ, this one counts."""
+        """Return what both state; where they differ, this one counts."""
         merged: dict[str, Any] = {}
         for each in fields(self):
-            own, theirs = getattr(self, each.name), getattr(other, each.name)
-            merged[each.name] = {**theirs, **own} if isinstance(own, Mapping) else own or theirs
+            upper, lower = getattr(self, each.name), getattr(other, each.name)
+            merged[each.name] = {**lower, **upper} if isinstance(upper, Mapping) else upper or lower
         return replace(self, **merged)
 
 
 def is_sidecar(path: Path) -> bool:
-    """Tell whether ``path`` is a sidecar and not results."""
+    """Return whether ``path`` is a sidecar and not results."""
     return path.name == SIDECAR or path.name.endswith(SIDECAR_SUFFIX)
 
 
 def sidecar_of(path: Path) -> Sidecar:
-    """Return what the sidecars of the results file ``path`` say: its own, over that of its directory.
+    """Return what the sidecars of the results file ``path`` state, that of the file over that of its directory.
 
     Raises:
         InputError: a sidecar cannot be read.
     """
     found = Sidecar()
-    for place in (path.with_name(SIDECAR), path.with_name(path.name + SIDECAR_SUFFIX)):
+    for sidecar in (path.with_name(SIDECAR), path.with_name(path.name + SIDECAR_SUFFIX)):
         try:
-            with place.open("rb") as file:
+            with sidecar.open("rb") as file:
                 data = file.read(_LARGEST + 1)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
             raise InputError(
-                f"the sidecar cannot be read: {error.strerror}", where=str(place), remedy="Make it readable for you."
+                f"the sidecar cannot be read: {error.strerror}", where=str(sidecar), remedy="Make it readable for you."
             ) from error
-        found = read_sidecar(data, where=str(place)).over(found)
+        found = read_sidecar(data, where=str(sidecar)).over(found)
     return found
 
 
 def read_sidecar(data: bytes, *, where: str) -> Sidecar:
-    """Read a sidecar. Raises ``InputError`` where it is not one: JSON, keys or types are wrong."""
+    """Read a sidecar. Raises ``InputError`` where its JSON, a key or a type is wrong."""
     if len(data) > _LARGEST:
         raise InputError(f"a sidecar has at most {_LARGEST} bytes", where=where, remedy="Keep results out of it.")
     try:
@@ -113,7 +113,7 @@ def _checked(key: str, value: object, where: str) -> object:
     if key in {"params", "environment", "links", "revisions"}:
         if not isinstance(value, dict):
             raise InputError(f"{key!r} is not an object", where=where, remedy=f'Write "{key}": {{"name": "value"}}.')
-        return {name: _plain(f"{key}.{name}", one, where) for name, one in value.items()}
+        return {name: _plain(f"{key}.{name}", text, where) for name, text in value.items()}
     text = _plain(key, value, where)
     if key == "commit":
         return commit_name(text)
