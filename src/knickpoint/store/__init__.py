@@ -1,4 +1,4 @@
-"""Everything that is kept: commits, traces, values, runs, files, events. The only room that speaks SQL."""
+"""The store: commits, traces, values, runs, files, findings, events. Only this package speaks SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Pack arrays of integers and floats into bytes, small where they are constant or count upwards."""
+"""Pack arrays of integers and floats into bytes, small where they are constant or count upwards.
+
+Each array is a head of 6 bytes (kind, type, length) and its values. The values of a constant array are one value, those
+of an array that counts upwards by one its first; others are in the narrowest type that holds them without loss.
+"""
 
 from __future__ import annotations
 

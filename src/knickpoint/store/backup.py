@@ -1,4 +1,9 @@
-"""Copy a whole store into one file while it is in use, and make a store from such a file."""
+"""Copy a whole store into one file while it is in use, and make a store from such a file.
+
+A backup is an SQLite store, whichever database it comes from. From SQLite to SQLite it is copied page by page, from or to
+PostgreSQL row by row; in both cases from one snapshot, so that writers and readers go on. The copy gets its final name
+when it is complete and on the disk: what a crash leaves behind is never taken for a backup.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +26,7 @@ _ROWS_AT_ONCE: Final = 500
 
 
 def backup(database: Database, path: Path) -> None:
-    """Write the whole store into a new file, as it is at this moment; writers and readers go on.
-
-    The file is an SQLite store, whichever database it comes from.
+    """Write the whole store into a new file, as it is at this moment.
 
     Raises:
         StoreError: the file exists, or cannot be written; nothing is left behind.
@@ -34,9 +37,9 @@ def backup(database: Database, path: Path) -> None:
     partial.unlink(missing_ok=True)
     try:
         if database.embedded:
-            _copy_sqlite(Path(database.url.database or ""), partial)
+            _copy_pages(Path(database.url.database or ""), partial)
         else:
-            _copy_tables(database, partial)
+            _copy_from_postgres(database, partial)
         with partial.open("rb") as written:
             os.fsync(written.fileno())
         partial.rename(path)
@@ -45,50 +48,54 @@ def backup(database: Database, path: Path) -> None:
             f"the backup failed: {error}", where=str(path), remedy="Check the disk and the path."
         ) from error
     finally:
-        for rest in (partial, Path(f"{partial}-wal"), Path(f"{partial}-shm"), Path(f"{partial}-journal")):
-            rest.unlink(missing_ok=True)
+        for leftover in (partial, Path(f"{partial}-wal"), Path(f"{partial}-shm"), Path(f"{partial}-journal")):
+            leftover.unlink(missing_ok=True)
 
 
 def restore(path: Path, location: str | Path) -> None:
     """Make a store at ``location``, where there is none yet, from the file of a backup.
 
     Raises:
-        StoreError: the file is no whole backup, it comes from a newer version, or there is a store already.
+        StoreError: the file is no complete backup, it comes from a newer version, or there is a store already.
     """
-    _check(path)
+    _check_backup(path)
     database = Database(location)
     try:
         if database.embedded:
-            target = Path(database.url.database or "")
-            if target.exists():
-                raise StoreError("there is a store already", where=str(target), remedy="Name another place.")
-            partial = target.with_name(target.name + ".partial")
-            try:
-                _copy_sqlite(path, partial)
-                partial.rename(target)
-            except (OSError, sqlite3.Error) as error:
-                raise StoreError(f"the restore failed: {error}", where=str(target), remedy="Check the disk.") from error
-            finally:
-                partial.unlink(missing_ok=True)
+            _restore_file(path, Path(database.url.database or ""))
         else:
-            _fill(path, database)
+            _copy_to_postgres(path, database)
         schema.ensure(database)
     finally:
         database.close()
 
 
-def _check(path: Path) -> None:
+def _restore_file(path: Path, target: Path) -> None:
+    if target.exists():
+        raise StoreError("there is a store already", where=str(target), remedy="Name another place.")
+    partial = target.with_name(target.name + ".partial")
+    try:
+        _copy_pages(path, partial)
+        partial.rename(target)
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(f"the restore failed: {error}", where=str(target), remedy="Check the disk.") from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _check_backup(path: Path) -> None:
+    """Raise an error unless the file is a complete backup of a schema that is known."""
     remedy = "Name the file that knick backup wrote."
     if not path.is_file():
         raise StoreError("there is no such file", where=str(path), remedy=remedy)
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
-            (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             (revision,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     except (sqlite3.Error, TypeError) as error:
         raise StoreError(f"the file is not a backup ({error})", where=str(path), remedy=remedy) from error
-    if said != "ok":
-        raise StoreError(f"the backup is damaged ({said})", where=str(path), remedy="Use an older backup.")
+    if state != "ok":
+        raise StoreError(f"the backup is damaged ({state})", where=str(path), remedy="Use an older backup.")
     if revision > schema.HEAD:
         raise StoreError(
             f"the backup has schema {revision}, this version of Knickpoint knows up to {schema.HEAD}",
@@ -97,15 +104,15 @@ def _check(path: Path) -> None:
         )
 
 
-def _copy_sqlite(source: Path, target: Path) -> None:
-    """Copy page by page from one snapshot; a reader's lock, so writers are not held up."""
+def _copy_pages(source: Path, target: Path) -> None:
+    """Copy an SQLite file page by page from one snapshot; it holds a lock of a reader, so writers go on."""
     with closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as old, closing(sqlite3.connect(target)) as new:
         old.backup(new, pages=-1)
         new.execute("PRAGMA journal_mode = DELETE")
 
 
-def _copy_tables(database: Database, target: Path) -> None:
-    """Copy row by row from a PostgreSQL snapshot into a fresh SQLite store."""
+def _copy_from_postgres(database: Database, target: Path) -> None:
+    """Copy row by row from one snapshot of PostgreSQL into a new SQLite store."""
     other = Database(target)
     try:
         schema.create(other)
@@ -118,7 +125,7 @@ def _copy_tables(database: Database, target: Path) -> None:
         other.close()
 
 
-def _fill(path: Path, database: Database) -> None:
+def _copy_to_postgres(path: Path, database: Database) -> None:
     """Copy the rows of a backup into PostgreSQL, all in one transaction."""
     other = Database(path)
     try:
@@ -127,7 +134,7 @@ def _fill(path: Path, database: Database) -> None:
         with other.reading() as source, database.transaction() as sink:
             for table in metadata.sorted_tables:
                 _copy_rows(source, sink, table)
-                _advance(sink, table)
+                _advance_ids(sink, table)
     finally:
         other.close()
 
@@ -138,8 +145,8 @@ def _copy_rows(source: Connection, sink: Connection, table: Table) -> None:
         sink.execute(table.insert(), [dict(row) for row in some])
 
 
-def _advance(sink: Connection, table: Table) -> None:
-    """Let a table's generator of ids go on behind the ids that were copied."""
+def _advance_ids(sink: Connection, table: Table) -> None:
+    """Set the sequence of a table's ids to go on after the ids that were copied."""
     column = table.autoincrement_column
     if column is None:
         return

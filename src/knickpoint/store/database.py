@@ -1,4 +1,8 @@
-"""Connect to SQLite or PostgreSQL: transactions, snapshots, and the few places where the two differ."""
+"""Connect to SQLite or PostgreSQL: transactions, snapshots, and the few places where the two differ.
+
+Writers take turns on both databases: SQLite has one writer, and on PostgreSQL a writer takes an advisory lock. So a rule
+that reads and then writes needs no further lock. Readers never wait: each sees the snapshot of its beginning.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +48,10 @@ __all__ = ["Database"]
 
 _BUSY_SECONDS: Final = 60
 _MAPPED_BYTES: Final = 2**31 - 2**16
-"""Bytes of an SQLite file that are read without copying pages; it is the most that SQLite takes by default."""
+"""Bytes of an SQLite file that are read without copying pages; SQLite takes no more by default."""
 
 _LOG_BYTES: Final = 2**26
-"""What the write-ahead log of an SQLite file is cut back to after a large transaction."""
+"""Bytes to which the write-ahead log of an SQLite file is cut back after a large transaction."""
 
 _WRITE_LOCK: Final = 0x6B6E69636B
 """Key of the advisory lock that makes writers of a PostgreSQL store take turns, as they do in SQLite."""
@@ -136,14 +140,14 @@ class Database:
         ``alone=False`` lets other writers work at the same time where the database can do that.
 
         Raises:
-            BusyError: somebody else kept writing for a minute.
-            StoreError: the database refused; its message says why.
+            BusyError: another writer kept the store for a minute.
+            StoreError: the database refused; its message gives the reason.
         """
         outer = self.connection
-        with self._told():
+        with self._translated():
             if outer is not None:
                 if getattr(self._current, "only_reading", False):
-                    raise StoreError("a write was asked for inside of a snapshot for reading", where=self.where)
+                    raise StoreError("a write was tried inside a snapshot for reading", where=self.where)
                 with self._within(outer):
                     yield outer
                 return
@@ -156,7 +160,7 @@ class Database:
                     connection.commit()
                 except BaseException:
                     self._current.connection = None
-                    self._forget()  # before the next writer comes, who would believe what was undone
+                    self._forget()  # before the next writer, which would trust what was undone
                     connection.rollback()
                     raise
                 finally:
@@ -164,13 +168,13 @@ class Database:
 
     @contextmanager
     def joined(self) -> Iterator[Connection]:
-        """Write as part of the transaction around, without a savepoint: its failure is that of the whole."""
+        """Write as part of the transaction around it, without a savepoint: when it fails, all of that fails."""
         outer = self.connection
         if outer is None or getattr(self._current, "only_reading", False):
             with self.transaction() as connection:
                 yield connection
             return
-        with self._told():
+        with self._translated():
             try:
                 yield outer
             except BaseException:
@@ -186,7 +190,7 @@ class Database:
             yield
         except BaseException:
             self._forget()
-            with suppress(self.engine.dialect.loaded_dbapi.Error):  # why the block failed is what counts
+            with suppress(self.engine.dialect.loaded_dbapi.Error):  # the error of the block counts
                 driver.execute(_UNDO)
                 driver.execute(_RELEASE)
             self._keep_whole(outer)
@@ -194,9 +198,9 @@ class Database:
         driver.execute(_RELEASE)
 
     def _keep_whole(self, connection: Connection) -> None:
-        """See to it that nothing more is written where the database has undone the whole transaction by itself.
+        """Prevent further writes where the database has undone the whole transaction by itself.
 
-        SQLite does that when the disk is full; what came after would take place statement by statement.
+        SQLite does that when the disk is full. Without a transaction, each later statement would take effect alone.
         """
         if self.embedded and not _driver(connection).in_transaction:
             _driver(connection).execute("BEGIN")
@@ -215,7 +219,7 @@ class Database:
     def reading(self) -> Iterator[Connection]:
         """Read one snapshot; inside a transaction, what that transaction sees."""
         outer = self.connection
-        with self._told():
+        with self._translated():
             if outer is not None:
                 yield outer
                 return
@@ -236,7 +240,7 @@ class Database:
     def numbers(self, name: str = "numbers", known: Sequence[int] | None = None) -> FromClause:
         """Return a table of one column ``value``, filled by the bound parameter ``name``: see :meth:`listed`.
 
-        With ``known`` numbers nothing has to be bound when the statement runs.
+        ``known`` numbers are bound at once, so that nothing has to be bound when the statement runs.
         """
         given: dict[str, Any] = {} if known is None else {"value": self.listed(known)}
         if self.embedded:
@@ -245,11 +249,11 @@ class Database:
         return func.unnest(array).table_valued("value", name=f"{name}_list").render_derived()
 
     def quick(self, connection: Connection, statement: Statement, values: Mapping[str, object]) -> Any:
-        """Execute a statement that a module keeps, past the layer that would look at it each time.
+        """Execute a statement of a module without compiling it again; for what is done with every file.
 
-        Returns the driver's cursor: rows are plain tuples. For what is done with every file; a statement given
-        here lives as long as the process, and a value is one that the driver knows. Where an INSERT leaves a
-        column out, ``values`` of the first call say which.
+        Returns the driver's cursor: rows are plain tuples. The statement must live as long as the process, and
+        values must be of types that the driver knows. The names in ``values`` of the first call are the columns of
+        an INSERT.
         """
         known = self._texts.get(statement)
         if known is None:
@@ -265,7 +269,7 @@ class Database:
     def insert_rows(
         self, connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[tuple[object, ...]]
     ) -> None:
-        """Insert many rows of plain values, past the layer that would look at each of them."""
+        """Insert many rows of plain values with a statement of the driver, which costs less for each row."""
         mark = "?" if self.embedded else "%s"
         marks = ", ".join([mark] * len(columns))
         names = ", ".join(columns)
@@ -274,9 +278,9 @@ class Database:
     def among(
         self, column: ColumnElement[int], name: str = "numbers", known: Sequence[int] | None = None
     ) -> ColumnElement[bool]:
-        """Return the condition that ``column`` is one of the numbers bound as ``name``, or ``known`` already.
+        """Return the condition that ``column`` is one of the numbers bound as ``name``, or of ``known`` ones.
 
-        A list, not a join: SQLite would be free to walk the table and search the list for every row of it.
+        It is a list and not a join: SQLite might walk the whole table and search the list for each row.
         """
         return column.in_(select(self.numbers(name, known).c.value))
 
@@ -286,7 +290,7 @@ class Database:
         return json.dumps(plain, separators=(",", ":")) if self.embedded else plain
 
     def insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
-        """Return an INSERT that knows ON CONFLICT."""
+        """Return an INSERT of the dialect, which has ON CONFLICT."""
         if self.embedded:
             return sqlite.insert(table)
         from sqlalchemy.dialects import postgresql
@@ -306,8 +310,8 @@ class Database:
             forget()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Turn the database's errors into ours, in this one place."""
+    def _translated(self) -> Iterator[None]:
+        """Turn errors of the database into errors of Knickpoint; nothing else does that."""
         try:
             yield
         except UnicodeEncodeError as error:
@@ -329,7 +333,7 @@ class Database:
         lowered = reason.lower()
         if "locked" in lowered or "lock timeout" in lowered or "deadlock" in lowered:
             return BusyError(
-                f"somebody else has been writing for {_BUSY_SECONDS} seconds",
+                f"another writer has kept the store for {_BUSY_SECONDS} seconds",
                 where=self.where,
                 remedy="Wait for the other import or worker to end, then try again.",
             )

@@ -1,4 +1,8 @@
-"""Write the points out: one row each, in an order and with columns that do not depend on the instance."""
+"""Export points: a row for each, in an order and with columns that do not depend on the instance.
+
+Ids and slots differ between two instances with the same data. So an export has names instead: keys of traces, hashes of
+commits and positions on a line; and it is sorted by them. Equal data give equal bytes.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["COLUMNS", "Batch", "Row", "batches", "rows", "write_csv", "write_json", "write_parquet"]
 
 COLUMNS: Final = ("repository", "line", "id", "unit", "pos", "commit", "value", "better", "commit_time")
-"""``id`` is the trace key, ``pos`` the position of the commit on its line, from 0, oldest first; ``better`` and
+"""``id`` is the trace key, and ``pos`` the position of the commit on its line: 0 is the oldest. ``better`` and
 ``commit_time`` (ISO, UTC) are "" where they are unknown."""
 
 _MEMORY: Final = 64 * 2**20
@@ -36,9 +40,10 @@ Row = tuple[str, str, str, str, int, str, float, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Points of some traces on one line, by trace and position; the arrays have one entry a point.
+    """Points of some traces on one line, by trace and position.
 
-    ``commits`` and ``times`` are hashes and times of commits by position.
+    ``trace``, ``position`` and ``value`` have an entry for each point; ``trace`` counts in ``traces``. ``commits`` and
+    ``times`` are hashes and times of commits by position.
     """
 
     repository: str
@@ -74,8 +79,8 @@ def _line_batches(store: Store, line: Line, commits: list[tuple[str, str]], trac
         some = traces[begin : begin + at_once]
         values = store.frames.values(line, [trace.id for trace in some])
         trace, position = np.nonzero(~np.isnan(values))
-        held = values[trace, position].astype(np.float64)
-        yield Batch(line.repository.name, line.name, some, hashes, times, trace, position, held)
+        points = values[trace, position].astype(np.float64)
+        yield Batch(line.repository.name, line.name, some, hashes, times, trace, position, points)
 
 
 def rows(
@@ -85,13 +90,13 @@ def rows(
     for batch in batches(store, repositories, line=line, query=query):
         points = zip(batch.trace.tolist(), batch.position.tolist(), batch.value.tolist(), strict=True)
         for trace, position, value in points:
-            named = batch.traces[trace]
-            place = (named.key, named.unit, position, batch.commits[position], value)
-            yield (batch.repository, batch.line, *place, _better(named), batch.times[position])
+            measured = batch.traces[trace]
+            point = (measured.key, measured.unit, position, batch.commits[position], value)
+            yield (batch.repository, batch.line, *point, _better(measured), batch.times[position])
 
 
 def write_csv(points: Iterator[Row], output: TextIO) -> int:
-    """Write points as CSV with a header; a value is the shortest text that reads back equal. Return how many."""
+    """Write points as CSV with a header, and return how many; a value is the shortest text that reads back equal."""
     writer = csv.writer(output, lineterminator="\n")
     writer.writerow(COLUMNS)
     count = 0
@@ -102,7 +107,7 @@ def write_csv(points: Iterator[Row], output: TextIO) -> int:
 
 
 def write_json(points: Iterator[Row], output: TextIO) -> int:
-    """Write points as one JSON list of objects, one a line. Return how many."""
+    """Write points as one JSON list with an object on each line, and return how many."""
     count = 0
     for point in points:
         output.write("[\n" if count == 0 else ",\n")
@@ -113,7 +118,7 @@ def write_json(points: Iterator[Row], output: TextIO) -> int:
 
 
 def write_parquet(points: Iterator[Batch], path: Path) -> int:
-    """Write points as a Parquet file that DuckDB, Polars and pandas read. Return how many.
+    """Write points as a Parquet file, and return how many.
 
     Raises:
         StoreError: pyarrow is not installed.
@@ -160,5 +165,5 @@ def _time(commit: Commit, ran: datetime | None) -> str:
 
 
 def _texts(pa: Any, codes: NDArray[np.integer], texts: Sequence[str]) -> Any:
-    """Return a column of texts by code."""
+    """Return a dictionary column: code → text."""
     return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(list(texts), pa.string()))

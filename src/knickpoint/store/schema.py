@@ -14,8 +14,8 @@ __all__ = ["HEAD", "create", "current_revision", "ensure", "migrate"]
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 
-HEAD: Final = max(place.name[:4] for place in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
-"""The newest revision; the files of the migrations begin with their revision."""
+HEAD: Final = max(path.name[:4] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
+"""The newest revision; the name of a migration begins with its revision."""
 
 
 def current_revision(connection: Connection) -> str:
@@ -26,10 +26,10 @@ def current_revision(connection: Connection) -> str:
 
 
 def create(database: Database) -> None:
-    """Make the tables.
+    """Make the tables of a new store.
 
     Raises:
-        StoreError: there are tables already.
+        StoreError: there is a store already.
     """
     with database.reading() as connection:
         revision = current_revision(connection)
@@ -39,7 +39,7 @@ def create(database: Database) -> None:
 
 
 def ensure(database: Database) -> None:
-    """Check that the tables are there and new enough; migrate an older store.
+    """Check that there is a store, and migrate an older one to the newest schema.
 
     Raises:
         StoreError: there is no store, or a newer version of Knickpoint wrote it.
@@ -59,7 +59,7 @@ def ensure(database: Database) -> None:
 
 
 def migrate(database: Database, to: str = "head") -> None:
-    """Run the migrations that are missing up to the revision ``to``, all in one transaction."""
+    """Run the missing migrations up to the revision ``to``, all in one transaction."""
     from alembic import command
     from alembic.config import Config
 

@@ -34,20 +34,20 @@ __all__ = ["Store", "create_store", "open_store", "restore"]
 
 
 class Store:
-    """Everything that an instance keeps, in areas; see :func:`open_store`.
+    """All data of an instance, in areas; see :func:`open_store`.
 
     Attributes:
         commits: repositories, commits by slot, lines.
-        traces: what series are called, and queries over them.
-        runs: who measured what, exactly once.
+        traces: names and units of traces, and queries over them.
+        runs: the runs that measured, each written once.
         frames: the values.
-        ledger: files seen, waiting, refused.
+        ledger: files that were seen, wait or were refused.
         outbox: events for workers.
         shortcuts: sets of keys and formulas under a short id.
         findings: change points, regressions, decisions.
         boundaries: up to which commits findings are history.
-        rewrites: commits that others took the place of, and lines that changed.
-        workers: which there are, and how they do.
+        rewrites: successors of rewritten commits, and lines that changed.
+        workers: the workers of the instance, and their state.
     """
 
     def __init__(self, database: Database) -> None:
@@ -78,7 +78,7 @@ class Store:
         return self.database.transaction()
 
     def seal(self, *, everything: bool = False) -> Sealed:
-        """Seal what has come to rest, so that it is read fast; for the worker, and after an import.
+        """Seal values of commits that no longer change, so that they are read fast; for the worker, and after an import.
 
         Safe beside writers, readers and other sealers. ``everything`` seals the newest commits too.
         """
@@ -93,9 +93,9 @@ class Store:
         keep: Collection[int] = (),
         dry_run: bool = False,
     ) -> Forgotten:
-        """Forget samples, then values, beyond so many of the newest commits of ``line``.
+        """Delete samples beyond the newest ``samples`` commits of ``line``, and values beyond the newest ``values``.
 
-        ``keep`` are traces that lose nothing: those of findings that people decided about. None keeps all.
+        None keeps all. ``keep`` are traces that lose nothing: those of findings that people decided about.
         ``dry_run`` only counts.
         """
         return retain(self.database, line, samples=samples, values=values, keep=keep, dry_run=dry_run)
@@ -122,7 +122,7 @@ class Store:
 
 
 def restore(path: str | Path, location: str | Path) -> Store:
-    """Make a store at ``location`` from a backup, and open it; SQLite or PostgreSQL, wherever it came from.
+    """Make a store at ``location`` from a backup, and open it; either may be SQLite or PostgreSQL.
 
     Raises:
         StoreError: the file is no whole backup, or there is a store already.
@@ -150,8 +150,8 @@ def open_store(location: str | Path) -> Store:
     """Open the store at ``location``; an older schema is migrated.
 
     Raises:
-        StoreError: there is none (make one with ``knick init``), it cannot be read, or a newer version of
-            Knickpoint wrote it.
+        StoreError: there is none (``knick init`` makes one), it cannot be read, or a newer version of Knickpoint
+            wrote it.
     """
     database = Database(location)
     if database.embedded and not Path(database.url.database or "").is_file():

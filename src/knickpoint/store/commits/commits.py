@@ -1,10 +1,15 @@
-"""Keep repositories, give every commit its slot, and keep the lines that order slots."""
+"""Keep repositories, give every commit its slot, and keep the lines that order slots.
+
+A *slot* is the number that a commit gets when the store first hears of it. It never changes, so values are stored by
+slot. The order of commits does change, when results of old commits come in or a branch is rewritten: it is in the
+*lines*, one for each branch, which map positions to slots.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +17,23 @@ from sqlalchemy import Connection, Row, bindparam, select, update
 
 from knickpoint.model.commit import NO_TIME, Commit, Line, Repository, SlottedCommit
 from knickpoint.model.errors import HistoryError, InputError
-from knickpoint.store.array_codec import pack, unpack
+from knickpoint.store.commits.packed_line import PackedLine
 from knickpoint.store.database import Database
 from knickpoint.store.tables import commits as tables
 
-__all__ = ["Commits"]
+__all__ = ["Commits", "SlotOrder"]
 
 _SHORTEST_PREFIX: Final = 7
 _LAST_CHARACTER: Final = "\U0010ffff"
+_MOST_DIGITS: Final = 18
+"""Digits of a number that surely fits into the 64 bits of its column."""
+
+
+class SlotOrder(NamedTuple):
+    """Two commits by slot: the first comes before the second on every line."""
+
+    before: int
+    after: int
 
 
 def _commit_of(row: Row[Any]) -> SlottedCommit:
@@ -43,7 +57,7 @@ def _facts(commit: Commit) -> dict[str, object]:
 
 
 def _is_better_time(row: Row[Any], commit: Commit) -> bool:
-    """Tell whether ``commit`` gives the commit of ``row`` another time; the rule is that of :meth:`Commits.retimed`."""
+    """Return whether ``commit`` gives the commit of ``row`` another time, by the rule of :meth:`Commits.retimed`."""
     time = commit.time.timestamp()
     if not time or time == row.time:
         return False
@@ -53,33 +67,6 @@ def _is_better_time(row: Row[Any], commit: Commit) -> bool:
     return bool(time < row.time)
 
 
-def _runs_of(slots: NDArray[np.int64]) -> bytes:
-    """Pack slots as runs of neighbours: a line of 100,000 commits in their order is one run."""
-    if not len(slots):
-        return pack(slots, slots)
-    begins = np.flatnonzero(np.diff(slots, prepend=slots[0] - 2) != 1)
-    lengths = np.diff(begins, append=len(slots))
-    return pack(slots[begins], lengths)
-
-
-def _slots_of(data: bytes) -> NDArray[np.int64]:
-    begins, lengths = unpack(data, 2)
-    total = int(lengths.sum())
-    offsets = np.repeat(begins - np.cumsum(lengths) + lengths, lengths)
-    return np.asarray(offsets + np.arange(total), dtype=np.int64)
-
-
-def _held(begins: NDArray[np.int64], lengths: NDArray[np.int64], slots: Sequence[int]) -> set[int]:
-    """Return those of ``slots`` that are in one of the runs of neighbours."""
-    if not len(begins) or not len(slots):
-        return set()
-    order = np.argsort(begins)
-    asked = np.asarray(slots, dtype=np.int64)
-    place = np.searchsorted(begins[order], asked, "right") - 1
-    run = order[np.maximum(place, 0)]
-    return set(asked[(place >= 0) & (asked < begins[run] + lengths[run])].tolist())
-
-
 class Commits:
     """Hold the commits area of a store."""
 
@@ -87,7 +74,7 @@ class Commits:
         self._database = database
 
     def add_repository(self, name: str, location: str = "") -> Repository:
-        """Return the repository ``name``, made now if it is new; a given ``location`` replaces an older one.
+        """Return the repository ``name``, which is made if it is new; a given ``location`` replaces an older one.
 
         Raises:
             InputError: the name is empty.
@@ -117,7 +104,7 @@ class Commits:
         """Return one repository.
 
         Raises:
-            HistoryError: there is none of that name; the message lists those that there are.
+            HistoryError: there is none of that name; the message lists the known ones.
         """
         known = self.repositories()
         for repository in known:
@@ -129,15 +116,15 @@ class Commits:
     def add(self, repository: Repository, commits: Iterable[Commit]) -> dict[str, int]:
         """Give each commit a slot and return hash → slot, in the order given.
 
-        A known commit keeps its slot; facts that it lacked (author, time, subject, parents, address, number)
-        are filled in, others stay as they are, but for the time: see :meth:`retimed`.
+        A known commit keeps its slot. Facts that it lacked (author, time, subject, parents, address, number) are
+        filled in; the others stay as they are, except the time: see :meth:`retimed`.
         """
         wanted = {commit.hash: commit for commit in commits}
         slots: dict[str, int] = {}
         with self._database.transaction() as connection:
             known = {row.hash: row for row in self._by_hash(connection, repository, list(wanted))}
             next_slot = self._next_slot(connection, repository)
-            fresh = []
+            added = []
             for name, commit in wanted.items():
                 row = known.get(name)
                 if row is not None:
@@ -145,19 +132,19 @@ class Commits:
                     self._fill(connection, repository, row, commit)
                     continue
                 slots[name] = next_slot
-                fresh.append({"repository_id": repository.id, "slot": next_slot, "hash": name, **_facts(commit)})
+                added.append({"repository_id": repository.id, "slot": next_slot, "hash": name, **_facts(commit)})
                 next_slot += 1
-            if fresh:
-                connection.execute(tables.commit.insert(), fresh)
+            if added:
+                connection.execute(tables.commit.insert(), added)
                 where = tables.repository.c.id == repository.id
                 connection.execute(update(tables.repository).where(where).values(next_slot=next_slot))
         return slots
 
     def retimed(self, repository: Repository, commits: Iterable[Commit]) -> bool:
-        """Tell whether :meth:`add` would change the time of a commit that is known, and so its place.
+        """Return whether :meth:`add` would change the time of a known commit, and so its position.
 
-        The time of who describes a commit counts more than that of results which only name it, and of two
-        times that count the same the earlier one: so it does not matter which came first.
+        The time from a description of the commit takes precedence over the time from results that only name it. Of
+        two times of the same kind the earlier one counts. So the order in which they come in does not matter.
         """
         wanted = {commit.hash: commit for commit in commits}
         with self._database.reading() as connection:
@@ -167,7 +154,7 @@ class Commits:
     def set_line(
         self, repository: Repository, name: str, slots: Sequence[int], *, base: str = "", merge_base: int = -1
     ) -> None:
-        """Set the order of a line, oldest first, in place of what it was.
+        """Set the order of a line, oldest first; it replaces the order before.
 
         The first base line of a repository becomes its default line.
 
@@ -178,14 +165,14 @@ class Commits:
             raise HistoryError("a line needs a name", where=repository.name, remedy="Name it after its branch.")
         order = np.asarray(slots, dtype=np.int64)
         if len(np.unique(order)) != len(order):
-            raise HistoryError("a commit stands on the line twice", where=f"{repository.name}, line {name}")
+            raise HistoryError("a commit is on the line twice", where=f"{repository.name}, line {name}")
         values = {
             "repository_id": repository.id,
             "name": name,
             "base": base,
             "merge_base": merge_base,
             "length": len(order),
-            "slots": _runs_of(order),
+            "slots": PackedLine.of_slots(order).to_bytes(),
         }
         with self._database.transaction() as connection:
             insert = self._database.insert(tables.line).values(values)
@@ -195,9 +182,7 @@ class Commits:
                 connection.execute(update(tables.repository).where(where).values(default_line=name))
 
     def append_line(self, repository: Repository, name: str, slots: Sequence[int]) -> None:
-        """Put ``slots`` behind the end of a line; it costs the same for long and for short lines.
-
-        A line that does not exist is made, as by :meth:`set_line`.
+        """Append ``slots`` to a line; a line that does not exist is made, as by :meth:`set_line`.
 
         Raises:
             HistoryError: a slot repeats, or is on the line already.
@@ -209,18 +194,11 @@ class Commits:
             if row is None:
                 self.set_line(repository, name, slots)
                 return
-            begins, lengths = unpack(row.slots, 2)
-            if len(set(slots)) < len(slots) or _held(begins, lengths, slots):
-                raise HistoryError("a commit stands on the line twice", where=f"{repository.name}, line {name}")
-            grown_begins, grown_lengths = begins.tolist(), lengths.tolist()
-            for slot in slots:
-                if grown_begins and grown_begins[-1] + grown_lengths[-1] == slot:
-                    grown_lengths[-1] += 1
-                else:
-                    grown_begins.append(slot)
-                    grown_lengths.append(1)
-            packed = pack(np.array(grown_begins, dtype=np.int64), np.array(grown_lengths, dtype=np.int64))
-            connection.execute(update(table).where(where).values(length=row.length + len(slots), slots=packed))
+            line = PackedLine.of_bytes(row.slots)
+            if len(set(slots)) < len(slots) or line.among(slots):
+                raise HistoryError("a commit is on the line twice", where=f"{repository.name}, line {name}")
+            longer = line.appended(slots).to_bytes()
+            connection.execute(update(table).where(where).values(length=row.length + len(slots), slots=longer))
 
     def on_line(self, repository: Repository, name: str, slots: Sequence[int]) -> set[int]:
         """Return those of ``slots`` that are on a line, none for a line that does not exist."""
@@ -228,13 +206,10 @@ class Commits:
         query = select(table.c.slots).where(table.c.repository_id == repository.id, table.c.name == name)
         with self._database.reading() as connection:
             row = connection.execute(query).first()
-        if row is None:
-            return set()
-        begins, lengths = unpack(row.slots, 2)
-        return _held(begins, lengths, slots)
+        return PackedLine.of_bytes(row.slots).among(slots) if row is not None else set()
 
     def set_default_line(self, repository: Repository, name: str) -> None:
-        """Make ``name`` the line that is meant when none is named."""
+        """Make ``name`` the default line."""
         self.line(repository, name)
         with self._database.transaction() as connection:
             where = tables.repository.c.id == repository.id
@@ -246,7 +221,7 @@ class Commits:
         A repository without any line has all its commits in the order of their slots as its default.
 
         Raises:
-            HistoryError: there is no line of that name; the message lists those that there are.
+            HistoryError: there is no line of that name; the message lists the known ones.
         """
         table = tables.line
         with self._database.reading() as connection:
@@ -262,7 +237,7 @@ class Commits:
         if found is None:
             lines = ", ".join(self.lines(repository)) or "none"
             raise HistoryError(f"there is no line {wanted!r}", where=repository.name, remedy=f"Known lines: {lines}.")
-        return Line(repository, wanted, tuple(_slots_of(found.slots).tolist()), found.base, found.merge_base)
+        return Line(repository, wanted, PackedLine.of_bytes(found.slots).slots(), found.base, found.merge_base)
 
     def lines(self, repository: Repository) -> tuple[str, ...]:
         """Return the names of all lines, the default one first, the others by name."""
@@ -285,31 +260,31 @@ class Commits:
         return [found[slot] for slot in slots if slot in found]
 
     def times(self, repository: Repository, slots: Sequence[int]) -> NDArray[np.float64]:
-        """Return the times of the commits at ``slots`` in seconds since 1970, nan where nobody told."""
+        """Return the times of the commits at ``slots`` in seconds since 1970, nan where none is known."""
         table = tables.commit
         query = select(table.c.slot, table.c.time).where(table.c.repository_id == repository.id)
         with self._database.reading() as connection:
-            known = {row[0]: row[1] for row in connection.execute(query.where(table.c.time.is_not(None)))}
+            known = {row.slot: row.time for row in connection.execute(query.where(table.c.time.is_not(None)))}
         return np.array([known.get(slot, np.nan) for slot in slots], dtype=np.float64)
 
     def find(self, repository: Repository, revision: str) -> SlottedCommit | None:
         """Find a commit by its full hash, a unique prefix of at least 7 characters, or its number.
 
         Raises:
-            HistoryError: more than one commit fits.
+            HistoryError: more than one commit matches.
         """
         table = tables.commit
-        own = table.c.repository_id == repository.id
+        here = table.c.repository_id == repository.id
         with self._database.reading() as connection:
-            row = connection.execute(select(table).where(own, table.c.hash == revision)).first()
+            row = connection.execute(select(table).where(here, table.c.hash == revision)).first()
             if row is not None:
                 return _commit_of(row)
             rows: list[Row[Any]] = []
             if len(revision) >= _SHORTEST_PREFIX:
                 between = (table.c.hash >= revision) & (table.c.hash < revision + _LAST_CHARACTER)
-                rows = list(connection.execute(select(table).where(own, between).limit(3)))
-            if not rows and revision.isdecimal() and len(revision) < 19:
-                rows = list(connection.execute(select(table).where(own, table.c.number == int(revision)).limit(3)))
+                rows = list(connection.execute(select(table).where(here, between).limit(3)))
+            if not rows and revision.isdecimal() and len(revision) <= _MOST_DIGITS:
+                rows = list(connection.execute(select(table).where(here, table.c.number == int(revision)).limit(3)))
         if len(rows) > 1:
             names = ", ".join(row.hash[:16] for row in rows)
             raise HistoryError(
@@ -326,8 +301,8 @@ class Commits:
             row = connection.execute(query).first()
         return _commit_of(row) if row is not None else None
 
-    def add_order(self, repository: Repository, pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Keep that of each pair of slots the first stands before the second; return those that were new."""
+    def add_order(self, repository: Repository, pairs: Iterable[tuple[int, int]]) -> list[SlotOrder]:
+        """Keep that in each pair of slots the first comes before the second; return the pairs that were new."""
         wanted = {pair for pair in pairs if pair[0] != pair[1]}
         if not wanted:
             return []
@@ -337,18 +312,18 @@ class Commits:
             query = query.where(table.c.repository_id == repository.id)
             listed = self._database.listed(sorted({before for before, _ in wanted}))
             known = {(row.before, row.after) for row in connection.execute(query, {"slots": listed})}
-            new = sorted(wanted - known)
+            new = [SlotOrder(*pair) for pair in sorted(wanted - known)]
             if new:
                 rows = [{"repository_id": repository.id, "before": before, "after": after} for before, after in new]
                 connection.execute(table.insert(), rows)
         return new
 
-    def order(self, repository: Repository) -> list[tuple[int, int]]:
+    def order(self, repository: Repository) -> list[SlotOrder]:
         """Return all pairs of slots that :meth:`add_order` kept."""
         table = tables.order
         query = select(table.c.before, table.c.after).where(table.c.repository_id == repository.id)
         with self._database.reading() as connection:
-            return [(row.before, row.after) for row in connection.execute(query)]
+            return [SlotOrder(row.before, row.after) for row in connection.execute(query)]
 
     def _next_slot(self, connection: Connection, repository: Repository) -> int:
         query = select(tables.repository.c.next_slot).where(tables.repository.c.id == repository.id)

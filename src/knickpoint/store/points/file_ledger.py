@@ -1,4 +1,9 @@
-"""Keep book of files: what was seen, what waits for its commit, what was refused and why."""
+"""The ledger of files: what was seen, what waits for its commit, what was refused and why.
+
+A file is known by the digest of its content and by its source, so that it is read once. A report whose commit is not known
+yet waits with its bytes. A refused file is in quarantine with its bytes and the reasons, so that it can be tried again.
+The ``options`` of an import are kept as JSON, which :mod:`knickpoint.ingest` alone writes and reads.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
@@ -17,6 +22,7 @@ from knickpoint.model.errors import StoreError
 from knickpoint.model.report import Problem, Severity
 from knickpoint.store.database import Database
 from knickpoint.store.tables import ledger as tables
+from knickpoint.store.timestamps import moment
 
 __all__ = ["FileEntry", "FileState", "Ledger", "Quarantined", "Waiting"]
 
@@ -25,7 +31,7 @@ _WAITING_BYTES: Final = 2**30
 
 
 class FileState(Enum):
-    """Say what became of a file."""
+    """The state of a file that was seen."""
 
     STORED = "stored"
     WAITING = "waiting"
@@ -58,7 +64,7 @@ class Waiting:
     content_hash: str
     payload: bytes
     created: datetime
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +78,7 @@ class Quarantined:
     payload: bytes
     attempts: int
     changed: datetime
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-def _when(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
+    options: Mapping[str, object] = field(default_factory=dict)
 
 
 def _waiting_of(row: Row[Any]) -> Waiting:
@@ -88,15 +90,15 @@ def _waiting_of(row: Row[Any]) -> Waiting:
         row.source,
         row.content_hash,
         bytes(row.payload),
-        _when(row.created),
+        moment(row.created),
         json.loads(row.options),
     )
 
 
 def _quarantined_of(row: Row[Any]) -> Quarantined:
     problems = tuple(
-        Problem(said["message"], said["where"], said["remedy"], Severity(said["severity"]))
-        for said in json.loads(row.problems)
+        Problem(stored["message"], stored["where"], stored["remedy"], Severity(stored["severity"]))
+        for stored in json.loads(row.problems)
     )
     return Quarantined(
         row.id,
@@ -105,7 +107,7 @@ def _quarantined_of(row: Row[Any]) -> Quarantined:
         problems,
         bytes(row.payload),
         row.attempts,
-        _when(row.changed),
+        moment(row.changed),
         json.loads(row.options),
     )
 
@@ -113,7 +115,7 @@ def _quarantined_of(row: Row[Any]) -> Quarantined:
 def _entry_of(row: Row[Any]) -> FileEntry:
     state = FileState(row.state)
     return FileEntry(
-        row.source, row.content_hash, state, row.format, row.detail, row.runs, row.size, _when(row.changed)
+        row.source, row.content_hash, state, row.format, row.detail, row.runs, row.size, moment(row.changed)
     )
 
 
@@ -123,9 +125,9 @@ class Ledger:
     def __init__(self, database: Database) -> None:
         self._database = database
         insert = database.insert(tables.file)
-        noted = ("state", "format", "detail", "runs", "size", "changed")
+        changing = ("state", "format", "detail", "runs", "size", "changed")
         self._record = insert.on_conflict_do_update(
-            index_elements=["content_hash", "source"], set_={name: insert.excluded[name] for name in noted}
+            index_elements=["content_hash", "source"], set_={name: insert.excluded[name] for name in changing}
         )
 
     def seen(self, content_hash: str, source: str | None = None) -> FileEntry | None:
@@ -139,7 +141,7 @@ class Ledger:
             return _entry_of(row) if row is not None else None
 
     def latest(self, source: str) -> FileEntry | None:
-        """Return what was last noted of ``source``, whatever its content."""
+        """Return the newest entry of ``source``, whatever its content."""
         table = tables.file
         query = select(table).where(table.c.source == source).order_by(table.c.changed.desc(), table.c.id.desc())
         with self._database.reading() as connection:
@@ -157,7 +159,7 @@ class Ledger:
         runs: int = 0,
         size: int = 0,
     ) -> None:
-        """Note what became of a file; replaces what was noted of the same content and source."""
+        """Write the state of a file; it replaces the entry of the same content and source."""
         values = {
             "source": source,
             "content_hash": content_hash,
@@ -196,9 +198,9 @@ class Ledger:
         identity: str,
         source: str,
         content_hash: str,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, object] | None = None,
     ) -> int:
-        """Keep a report until its commit is known; the same revision and identity replaces what waited.
+        """Keep a report until its commit is known; it replaces a waiting one of the same revision and identity.
 
         Raises:
             StoreError: more than a gibibyte waits already.
@@ -241,7 +243,7 @@ class Ledger:
         limit: int | None = None,
         payloads: bool = True,
     ) -> list[Waiting]:
-        """Return what waits, oldest first, or the one entry of that number; without payloads they are empty."""
+        """Return waiting reports, oldest first, or the one with ``number``; without ``payloads`` these are empty."""
         table = tables.waiting
         payload = table.c.payload if payloads else literal(b"").label("payload")
         query = select(*(payload if column.name == "payload" else column for column in table.c))
@@ -253,7 +255,7 @@ class Ledger:
             return [_waiting_of(row) for row in connection.execute(query.order_by(table.c.id).limit(limit))]
 
     def release(self, number: int) -> None:
-        """Forget a waiting report, in the transaction that stores it."""
+        """Delete a waiting report, in the transaction that stores it."""
         with self._database.transaction() as connection:
             connection.execute(tables.waiting.delete().where(tables.waiting.c.id == number))
 
@@ -264,18 +266,18 @@ class Ledger:
         payload: bytes,
         problems: Sequence[Problem],
         *,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, object] | None = None,
     ) -> int:
-        """Set a refused file aside with the reasons; another attempt at the same file counts up."""
+        """Put a refused file into quarantine with the reasons; another attempt at the same file counts up."""
         table = tables.quarantine
-        said = [
+        stored = [
             {"message": p.message, "where": p.where, "remedy": p.remedy, "severity": p.severity.value} for p in problems
         ]
         values = {
             "source": source,
             "content_hash": content_hash,
             "options": json.dumps(dict(options or {}), sort_keys=True),
-            "problems": json.dumps(said),
+            "problems": json.dumps(stored),
             "payload": payload,
             "size": len(payload),
             "changed": time.time(),
@@ -288,7 +290,7 @@ class Ledger:
             return int(connection.execute(select(table.c.id).where(same)).scalar_one())
 
     def quarantined(self, number: int | None = None, *, payloads: bool = True) -> list[Quarantined]:
-        """Return what is in quarantine, oldest first, or the one entry of that number."""
+        """Return files in quarantine, oldest first, or the one with ``number``; without ``payloads`` these are empty."""
         table = tables.quarantine
         payload = table.c.payload if payloads else literal(b"").label("payload")
         query = select(*(payload if column.name == "payload" else column for column in table.c))
@@ -298,6 +300,6 @@ class Ledger:
             return [_quarantined_of(row) for row in connection.execute(query.order_by(table.c.id))]
 
     def discharge(self, number: int) -> None:
-        """Take a file out of quarantine: it was stored after all, or somebody dropped it."""
+        """Take a file out of quarantine, after it was stored, or because it is given up."""
         with self._database.transaction() as connection:
             connection.execute(tables.quarantine.delete().where(tables.quarantine.c.id == number))

@@ -1,11 +1,22 @@
-"""Answer queries over params from codes in memory, kept fresh across processes."""
+"""Answer queries over params: which traces match, and how many have which value.
+
+A trace has a code for each name of a param: the number of its value in the vocabulary, 0 where it lacks the param. The
+catalogue holds a *column* of codes for each name, one entry a trace. A term of a query, such as ``os~^And``, is tried on
+each value of the name once. That gives a table of the codes that it accepts, and to look the column up in this table is
+the whole work for all traces. So a query costs one pass over a column for each term, also with ten million traces.
+
+Columns are read from the chunks of traces and kept in memory. Every write of new traces raises the *version* of the
+catalogue and marks its chunks and values with it, so that another process reads only what is newer than what it has. A
+repository that is too large for memory is streamed, some chunks at a time. A transaction that has new traces of its
+own shares nothing with the other threads.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +33,7 @@ __all__ = ["Catalogue"]
 _CHUNK: Final = 1024
 
 _CACHED_TRACES: Final = 8_000_000
-"""Traces of a repository up to which a process keeps their codes in memory; 12 params take 400 MB then."""
+"""Traces up to which a process keeps the codes of a repository in memory: 400 MB with 12 params."""
 
 _STREAMED_CHUNKS: Final = 256
 
@@ -30,7 +41,7 @@ _NOTHING: Final = np.zeros(0, dtype=np.int64)
 
 
 class _Names:
-    """Hold the vocabulary as far as it was read: names, and values by code."""
+    """The vocabulary as far as it was read: names, and values by code."""
 
     def __init__(self) -> None:
         self.version = -1
@@ -48,6 +59,7 @@ class _Names:
         return order
 
     def load(self, connection: Connection, version: int) -> None:
+        """Read the names, and the values that are newer than what was read."""
         if version == self.version:
             return
         self.names = {row.name: row.id for row in connection.execute(select(tables.param_name))}
@@ -61,7 +73,10 @@ class _Names:
 
 
 class _Columns:
-    """Hold the codes of one repository's traces: position → code, one array a name, with room for ``chunks``."""
+    """The codes of the traces of one repository: an array for each name, by position; with room for ``chunks``.
+
+    Position i is trace i % 1024 of the chunk ``chunks[i // 1024]``.
+    """
 
     def __init__(self, chunks: int = 1) -> None:
         self._capacity = chunks * _CHUNK
@@ -72,13 +87,14 @@ class _Columns:
         self._alike: dict[int, int] = {}
 
     def alike(self, name: int) -> int:
-        """Return the code that all traces have for a name, -1 where they differ: many params are the same throughout."""
+        """Return the code that all traces have for a name, -1 where they differ; most traces share many params."""
         if name not in self._alike:
-            held = self.columns[name][: self.count]
-            self._alike[name] = int(held[0]) if len(held) and bool((held == held[0]).all()) else -1
+            codes = self.columns[name][: self.count]
+            self._alike[name] = int(codes[0]) if len(codes) and bool((codes == codes[0]).all()) else -1
         return self._alike[name]
 
     def load(self, connection: Connection, repository_id: int, version: int) -> None:
+        """Read the chunks that are newer than what was read."""
         if version == self.version:
             return
         table = tables.chunk
@@ -89,7 +105,7 @@ class _Columns:
         self.version = version
 
     def take(self, key: int, count: int, codes: bytes) -> None:
-        """Add a chunk, or what was appended to the last one."""
+        """Take in a new chunk, or a newer version of a known one."""
         if not self.chunks or self.chunks[-1] < key:
             self.chunks.append(key)
         begin = self.chunks.index(key) * _CHUNK if key != self.chunks[-1] else (len(self.chunks) - 1) * _CHUNK
@@ -111,25 +127,25 @@ class _Columns:
             grown[: len(column)] = column
             self.columns[name] = grown
 
-    def ids(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the trace ids at ``places``."""
+    def ids(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the trace ids at ``positions``."""
         chunks = np.asarray(self.chunks, dtype=np.int64)
-        return np.asarray(chunks[places >> 10] * _CHUNK + (places & (_CHUNK - 1)))
+        return np.asarray(chunks[positions >> 10] * _CHUNK + (positions & (_CHUNK - 1)))
 
 
 class Catalogue:
-    """Answer queries; what is loaded is shared by the threads of a process and refreshed when it grew."""
+    """Answer queries; the threads of a process share what is loaded."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lock = threading.RLock()
         self._names = _Names()
         self._columns: dict[int, _Columns] = {}
-        self._last: tuple[tuple[int, int, Query], NDArray[np.int64]] | None = None
+        self._last: tuple[_Answer, NDArray[np.int64]] | None = None
         database.on_rollback(self.forget)
 
     def forget(self) -> None:
-        """Drop what was loaded."""
+        """Forget what was loaded."""
         with self._lock:
             self._names = _Names()
             self._columns = {}
@@ -143,22 +159,25 @@ class Catalogue:
     def select(self, repository_id: int, query: Query) -> NDArray[np.int64]:
         """Return the ids of the traces that match, sorted."""
         with self._view() as connection:
-            found = [columns.ids(places) for columns, places in self._matches(connection, repository_id, query)]
+            found = [columns.ids(positions) for columns, positions in self._matches(connection, repository_id, query)]
             return np.concatenate([np.empty(0, dtype=np.int64), *found])
 
     def facets(self, repository_id: int, query: Query) -> dict[str, dict[str, int]]:
         """Count the matching traces by name and value."""
         with self._view() as connection:
+            # By code
             totals: dict[int, NDArray[np.int64]] = {}
-            for columns, places in self._matches(connection, repository_id, query):
+            for columns, positions in self._matches(connection, repository_id, query):
                 for number, column in columns.columns.items():
                     size, alike = len(self._names.values[number]), columns.alike(number)
                     if alike < 0:
-                        counts = np.bincount(column[places], minlength=size)
+                        counts = np.bincount(column[positions], minlength=size)
                     else:
                         counts = np.zeros(size, dtype=np.int64)
-                        counts[alike] = len(places)
+                        counts[alike] = len(positions)
                     totals[number] = totals[number] + counts if number in totals else counts
+
+            # By name and value, both sorted, without values that no trace has
             counted: dict[str, dict[str, int]] = {}
             for name in sorted(self._names.names):
                 number = self._names.names[name]
@@ -173,16 +192,20 @@ class Catalogue:
 
     @contextmanager
     def _view(self) -> Iterator[Connection]:
-        """Read with what is loaded, alone; a transaction that sees other traces than the rest shares nothing."""
+        """Open a snapshot, and hold the lock of what is loaded.
+
+        A transaction that wrote traces sees a catalogue that no other thread may see. It loads all anew, and so does
+        the thread after it.
+        """
         inside = self._database.connection is not None
         with self._database.reading() as connection, self._lock:
-            apart = inside and self.version(connection) != self._committed()
-            if apart:
+            private = inside and self.version(connection) != self._committed()
+            if private:
                 self.forget()
             try:
                 yield connection
             finally:
-                if apart:
+                if private:
                     self.forget()
 
     def _committed(self) -> int:
@@ -193,61 +216,72 @@ class Catalogue:
     def _matches(
         self, connection: Connection, repository_id: int, query: Query
     ) -> Iterator[tuple[_Columns, NDArray[np.int64]]]:
-        """Return columns and the matching places in them: from memory, or from as much of it as fits at a time."""
+        """Yield columns and the matching positions in them: from memory at once, or streamed in pieces."""
         version = self.version(connection)
         self._names.load(connection, version)
+
+        # A repository that is too large for memory
         if repository_id not in self._columns and self._is_large(connection, repository_id):
-            allowed = self._allowed(query)
+            terms = self._accepted_codes(query)
             for columns in _streamed(connection, repository_id):
-                places = np.flatnonzero(_mask(columns, allowed))
-                if len(places):
-                    yield columns, places
+                positions = np.flatnonzero(_mask(columns, terms))
+                if len(positions):
+                    yield columns, positions
             return
-        columns = self._load(connection, repository_id, version)
-        asked = (repository_id, version, query)
-        if self._last is None or self._last[0] != asked:
-            self._last = (asked, np.flatnonzero(_mask(columns, self._allowed(query))))
+        # Others from memory. The last answer is kept: a page asks the same query for its list and for its facets.
+        columns = self._columns.setdefault(repository_id, _Columns())
+        columns.load(connection, repository_id, version)
+        key = _Answer(repository_id, version, query)
+        if self._last is None or self._last[0] != key:
+            self._last = (key, np.flatnonzero(_mask(columns, self._accepted_codes(query))))
         yield columns, self._last[1]
 
     def _is_large(self, connection: Connection, repository_id: int) -> bool:
-        held = select(func.sum(tables.chunk.c.count)).where(tables.chunk.c.repository_id == repository_id)
-        return int(connection.execute(held).scalar() or 0) > _CACHED_TRACES
+        count = select(func.sum(tables.chunk.c.count)).where(tables.chunk.c.repository_id == repository_id)
+        return int(connection.execute(count).scalar() or 0) > _CACHED_TRACES
 
-    def _load(self, connection: Connection, repository_id: int, version: int) -> _Columns:
-        columns = self._columns.setdefault(repository_id, _Columns())
-        columns.load(connection, repository_id, version)
-        return columns
-
-    def _allowed(self, query: Query) -> list[_Allowed]:
+    def _accepted_codes(self, query: Query) -> list[_AcceptedCodes]:
         found = []
-        for condition in query.conditions:
-            name = self._names.names.get(condition.name, -1)
-            found.append((name, _allowed(condition, self._names.values.get(name, [""]))))
+        for term in query.conditions:
+            name = self._names.names.get(term.name, -1)
+            found.append(_AcceptedCodes(name, _accepted(term, self._names.values.get(name, [""]))))
         return found
 
 
-_Allowed = tuple[int, NDArray[np.bool_]]
-"""A name, and which of its codes a condition lets pass."""
+class _Answer(NamedTuple):
+    """What the last answer was about."""
+
+    repository_id: int
+    version: int
+    query: Query
 
 
-def _mask(columns: _Columns, conditions: Sequence[_Allowed]) -> NDArray[np.bool_]:
+class _AcceptedCodes(NamedTuple):
+    """The codes of a name that a term of a query accepts, by code."""
+
+    name: int
+    accepted: NDArray[np.bool_]
+
+
+def _mask(columns: _Columns, terms: Sequence[_AcceptedCodes]) -> NDArray[np.bool_]:
+    """Return which traces meet all terms."""
     mask = np.ones(columns.count, dtype=np.bool_)
-    for name, allowed in conditions:
+    for name, accepted in terms:
         column = columns.columns.get(name)
-        if column is None:
-            if not allowed[0]:
+        if column is None:  # no trace has the param
+            if not accepted[0]:
                 return np.zeros(columns.count, dtype=np.bool_)
             continue
-        wanted = np.flatnonzero(allowed)
-        if len(wanted) == 1:
+        wanted = np.flatnonzero(accepted)
+        if len(wanted) == 1:  # a comparison is faster than the look-up
             mask &= column[: columns.count] == wanted.astype(column.dtype)[0]
         else:
-            mask &= allowed[column[: columns.count]]
+            mask &= accepted[column[: columns.count]]
     return mask
 
 
 def _streamed(connection: Connection, repository_id: int) -> Iterator[_Columns]:
-    """Return the catalogue of a repository in pieces of 256 chunks."""
+    """Yield the columns of a repository in pieces of some chunks."""
     table = tables.chunk
     last = -1
     while True:
@@ -263,8 +297,8 @@ def _streamed(connection: Connection, repository_id: int) -> Iterator[_Columns]:
         yield columns
 
 
-def _allowed(condition: QueryTerm, values: list[str]) -> NDArray[np.bool_]:
-    """Return which codes a condition lets pass; code 0 is a missing param."""
-    allowed = np.array(condition.accepts_each(values), dtype=np.bool_)
-    allowed[0] = condition.accepts(None)
-    return allowed
+def _accepted(term: QueryTerm, values: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which codes a term accepts; code 0 is a missing param."""
+    accepted = np.array(term.accepts_each(values), dtype=np.bool_)
+    accepted[0] = term.accepts(None)
+    return accepted

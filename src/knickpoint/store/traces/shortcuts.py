@@ -1,4 +1,4 @@
-"""Keep sets of keys and formulas under a short id that says what is in it, so that the same set has the same id."""
+"""Keep sets of trace keys and formulas under a short id, which is a digest of the set: equal sets have equal ids."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from knickpoint.store.tables.shortcuts import shortcut as table
 __all__ = ["Shortcuts"]
 
 _LENGTH: Final = 12
-"""Characters of an id: 60 bits, so that a million shortcuts meet with a chance below one in a million."""
+"""Characters of an id: 60 bits. That two of a million shortcuts have the same id is less likely than one in a million."""
 
 
 class Shortcuts:
@@ -28,22 +28,22 @@ class Shortcuts:
         self._database = database
 
     def add(self, entries: Iterable[str]) -> str:
-        """Return the id of a set of trace keys and formulas (a formula begins with ``@``); order does not count.
+        """Keep a set of trace keys and formulas (a formula begins with ``@``), and return its id; order does not count.
 
         Raises:
             InputError: the set is empty, or an entry is neither a key nor a formula.
         """
-        whole = sorted(set(entries))
-        if not whole:
+        members = sorted(set(entries))
+        if not members:
             raise InputError("a shortcut needs at least one key or formula", remedy="Select a trace first.")
-        for entry in whole:
+        for entry in members:
             if entry[:1] not in {",", "@"}:
                 raise InputError(
                     f"{entry!r} is neither a trace key nor a formula",
                     where="shortcut",
                     remedy="Keys begin with a comma, formulas with an @.",
                 )
-        content = json.dumps(whole, ensure_ascii=False)
+        content = json.dumps(members, ensure_ascii=False)
         name = base64.b32encode(sha256(content.encode()).digest()).decode().lower()[:_LENGTH]
         with self._database.transaction() as connection:
             insert = self._database.insert(table).values(id=name, content=content, created=time.time())
