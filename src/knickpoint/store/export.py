@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +27,31 @@ from knickpoint.model.unit import Better
 if TYPE_CHECKING:
     from knickpoint.store.store import Store
 
-__all__ = ["COLUMNS", "Batch", "Row", "batches", "rows", "write_csv", "write_json", "write_parquet"]
-
-COLUMNS: Final = ("repository", "line", "id", "unit", "pos", "commit", "value", "better", "commit_time")
-"""``id`` is the trace key, and ``pos`` the position of the commit on its line: 0 is the oldest. ``better`` and
-``commit_time`` (ISO, UTC) are "" where they are unknown."""
+__all__ = ["COLUMNS", "Batch", "ExportRow", "batches", "rows", "write_csv", "write_json", "write_parquet"]
 
 _MEMORY: Final = 64 * 2**20
 
-Row = tuple[str, str, str, str, int, str, float, str, str]
+
+class ExportRow(NamedTuple):
+    """A point as it is exported.
+
+    ``id`` is the trace key, and ``pos`` the position of the commit on its line: 0 is the oldest. ``better`` and
+    ``commit_time`` (ISO, UTC) are "" where they are unknown.
+    """
+
+    repository: str
+    line: str
+    id: str
+    unit: str
+    pos: int
+    commit: str
+    value: float
+    better: str
+    commit_time: str
+
+
+COLUMNS: Final = ExportRow._fields
+"""The columns of an export, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +101,26 @@ def _line_batches(store: Store, line: Line, commits: list[tuple[str, str]], trac
 
 def rows(
     store: Store, repositories: Sequence[Repository] | None = None, *, line: str = "", query: Query | None = None
-) -> Iterator[Row]:
-    """Stream the points as tuples of :data:`COLUMNS`."""
+) -> Iterator[ExportRow]:
+    """Stream the points one by one, in the order of :func:`batches`."""
     for batch in batches(store, repositories, line=line, query=query):
         points = zip(batch.trace.tolist(), batch.position.tolist(), batch.value.tolist(), strict=True)
         for trace, position, value in points:
             measured = batch.traces[trace]
-            point = (measured.key, measured.unit, position, batch.commits[position], value)
-            yield (batch.repository, batch.line, *point, _better(measured), batch.times[position])
+            yield ExportRow(
+                batch.repository,
+                batch.line,
+                measured.key,
+                measured.unit,
+                position,
+                batch.commits[position],
+                value,
+                _better(measured),
+                batch.times[position],
+            )
 
 
-def write_csv(points: Iterator[Row], output: TextIO) -> int:
+def write_csv(points: Iterator[ExportRow], output: TextIO) -> int:
     """Write points as CSV with a header, and return how many; a value is the shortest text that reads back equal."""
     writer = csv.writer(output, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -106,7 +131,7 @@ def write_csv(points: Iterator[Row], output: TextIO) -> int:
     return count
 
 
-def write_json(points: Iterator[Row], output: TextIO) -> int:
+def write_json(points: Iterator[ExportRow], output: TextIO) -> int:
     """Write points as one JSON list with an object on each line, and return how many."""
     count = 0
     for point in points:
