@@ -9,13 +9,15 @@ Each kernel is a package with everything that belongs to it::
     ranks/ranks.c        the C
 
 There is one way to choose: a package says ``compare_ranks = choose(reference.compare_ranks)``, and
-:mod:`knickpoint.native.choice` decides once for the process. A test compares each pair of twins.
+:mod:`knickpoint.native.choice` decides once for the process. Tests compare each pair of twins, and the constants that C
+and Python both have.
 
-``vectors.h`` holds what C needs to know of compilers and processors, ``levels.c`` finds out which instructions the machine
-has, and ``each_level.h`` compiles one body of code for each of these levels. ``building/kernels.py`` makes one extension,
-``_kernels``, of all C files.
+What kernels share stands here: ``vectors.h`` has what C needs to know of compilers and processors, ``levels.c`` finds out
+which instructions the machine has, ``each_level.h`` compiles one body of code for each of these levels, and ``sort.c``
+sorts and selects. ``building/kernels.py`` makes one extension, ``_kernels``, of all C files.
 
-No kernel checks its input: callers give contiguous arrays of the stated types within bounds.
+No kernel checks its input: callers give contiguous arrays of the stated types within bounds. Arrays belong to the caller,
+kernels keep no state, and a call of C lets other Python threads run.
 """
 
 from __future__ import annotations

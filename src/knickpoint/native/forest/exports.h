@@ -1,4 +1,4 @@
-/* What Python may call of this kernel. Arrays are contiguous and belong to the caller; nothing keeps state. */
+/* Decision trees that judge candidates: what Python may call. */
 
 #ifndef KP_FOREST_EXPORTS_H
 #define KP_FOREST_EXPORTS_H

@@ -1,4 +1,4 @@
-/* What Python may call of this kernel. Arrays are contiguous and belong to the caller; nothing keeps state. */
+/* Q-hat for points of several dimensions: what Python may call. */
 
 #ifndef KP_JOINT_EXPORTS_H
 #define KP_JOINT_EXPORTS_H

@@ -1,4 +1,4 @@
-/* What Python may call of this kernel. Arrays are contiguous and belong to the caller; nothing keeps state. */
+/* Exact k-means of sorted numbers: what Python may call. */
 
 #ifndef KP_PARTITION_EXPORTS_H
 #define KP_PARTITION_EXPORTS_H

@@ -1,4 +1,4 @@
-/* What Python may call of this kernel. Arrays are contiguous and belong to the caller; nothing keeps state. */
+/* Permutations of a series and their Q-hat: what Python may call. */
 
 #ifndef KP_PERMUTATION_EXPORTS_H
 #define KP_PERMUTATION_EXPORTS_H

@@ -18,13 +18,23 @@
 /* EIGHT permutations go side by side. From TREE_FROM points on the tree is faster than all pairs. */
 enum { EIGHT = 8, TREE_FROM = 300 };
 
-static uint64_t mixed(uint64_t v)
+/* The finaliser of SplitMix64, and the step between its counters. */
+#define STEP UINT64_C(0x9E3779B97F4A7C15)
+
+KP_INLINE uint64_t finalise(uint64_t v)
 {
-    v += UINT64_C(0x9E3779B97F4A7C15);
     v = (v ^ (v >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
     v = (v ^ (v >> 27)) * UINT64_C(0x94D049BB133111EB);
     return v ^ (v >> 31);
 }
+
+static uint64_t mixed(uint64_t v)
+{
+    return finalise(v + STEP);
+}
+
+#define KP_BODY "permutation/permutation_body.h"
+#include "each_level.h"
 
 /* A permutation of 0..n-1 into every eighth place of out: the last of i + 1 places so far is swapped with place j. */
 static void shuffle(const uint32_t *drawn, int64_t n, int32_t *out)
@@ -145,29 +155,28 @@ static int64_t prepare(struct room *room, const struct search *search, const dou
 static void judge(struct room *room, const struct search *search, const struct cluster *cluster, int64_t batch,
                   double *top)
 {
-    const struct scans *scans = kp_scans();
     int64_t n = cluster->n;
     if (!search->both && search->power == POWER_ONE && n >= TREE_FROM) {
         kp_tree_layout(&room->tree, n, room->tree_block);
         for (int64_t l = 0; l < batch; l++)
             if (top[l] < search->reach) {
                 kp_tree_clear(&room->tree);
-                scans->permuted_tree(cluster->sorted, cluster->r, room->order + l, n, search->least, cluster->weight,
-                                     cluster->all, &room->tree, top + l);
+                KP_CHOOSE(permuted_tree)(cluster->sorted, cluster->r, room->order + l, n, search->least,
+                                         cluster->weight, cluster->all, &room->tree, top + l);
             }
         return;
     }
     for (int64_t i = 0; i < EIGHT * n; i++)
         room->x[i] = cluster->sorted[room->order[i]];
     if (search->both) {
-        scans->permuted_both(room->x, n, search->least, room->lengths.inverse, search->power, search->alpha, room->work,
-                             top);
+        KP_CHOOSE(permuted_both)(room->x, n, search->least, room->lengths.inverse, search->power, search->alpha,
+                                 room->work, top);
         return;
     }
     for (int64_t i = 0; i < EIGHT * n; i++)
         room->row[i] = cluster->r[room->order[i]];
-    scans->permuted_tau(room->x, room->row, n, search->least, cluster->weight, cluster->all, search->power,
-                        search->alpha, top);
+    KP_CHOOSE(permuted_tau)(room->x, room->row, n, search->least, cluster->weight, cluster->all, search->power,
+                            search->alpha, top);
 }
 
 int64_t kp_permute(const double *sorted, const int64_t *bounds, int64_t clusters, double alpha, int v_form, int both,
@@ -201,7 +210,7 @@ int64_t kp_permute(const double *sorted, const int64_t *bounds, int64_t clusters
                 break;
             for (int64_t l = 0; l < EIGHT; l++) { /* an incomplete batch repeats its first permutation */
                 uint64_t number = (uint64_t)(first + done + (l < batch ? l : 0));
-                kp_scans()->draw(mixed(base + number), cluster->first, cluster->n, room.drawn);
+                KP_CHOOSE(draw)(mixed(base + number), cluster->first, cluster->n, room.drawn);
                 shuffle(room.drawn, cluster->n, room.order + l);
             }
             judge(&room, &search, cluster, batch, top);

@@ -1,4 +1,4 @@
-/* What Python may call of this kernel. Arrays are contiguous and belong to the caller; nothing keeps state. */
+/* Values and points of the store: what Python may call. */
 
 #ifndef KP_POINTS_EXPORTS_H
 #define KP_POINTS_EXPORTS_H

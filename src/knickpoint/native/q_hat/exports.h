@@ -1,4 +1,4 @@
-/* What Python may call of this kernel. Arrays are contiguous and belong to the caller; nothing keeps state. */
+/* Q-hat of one series: what Python may call. */
 
 #ifndef KP_Q_HAT_EXPORTS_H
 #define KP_Q_HAT_EXPORTS_H

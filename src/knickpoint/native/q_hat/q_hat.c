@@ -67,13 +67,8 @@ const struct after kp_after = {
     },
 };
 
-#define KP_BODY "q_hat/q_hat_body.h"
+#define KP_BODY "q_hat/scan_body.h"
 #include "each_level.h"
-
-const struct scans *kp_scans(void)
-{
-    return KP_CHOOSE(&scans);
-}
 
 enum power kp_power_of(double alpha)
 {
@@ -164,7 +159,7 @@ static int prefix_by_tree(const double *z, const int64_t *place, int64_t n, doub
     for (int64_t i = 0; i < n; i++)
         rank[place[i]] = i;
     kp_tree_clear(&tree);
-    kp_scans()->prefix_tree(z, rank, n, &tree, p);
+    KP_CHOOSE(prefix_tree)(z, rank, n, &tree, p);
     free(block);
     return 0;
 }
@@ -215,12 +210,12 @@ int64_t kp_qhat(const double *z, int64_t n, double alpha, int v_form, double *q)
         for (int64_t i = 0; i < n; i++)
             r[place[i]] = p[i];
         if (n < TREE_FROM)
-            kp_scans()->prefix(centred, n, power, alpha, p);
+            KP_CHOOSE(prefix)(centred, n, power, alpha, p);
         else
             failed = prefix_by_tree(centred, place, n, p);
     } else if (!failed) {
         kp_row_sums_pairs(centred, n, power, alpha, r);
-        kp_scans()->prefix(centred, n, power, alpha, p);
+        KP_CHOOSE(prefix)(centred, n, power, alpha, p);
     }
     if (!failed)
         q_of_splits(p, r, n, v_form, q);
@@ -234,15 +229,14 @@ int64_t kp_qhat(const double *z, int64_t n, double alpha, int v_form, double *q)
 void kp_best_both(const double *z, int64_t n, int64_t least, const struct lengths *lengths, enum power power,
                   double alpha, double *work, double *found)
 {
-    const struct scans *scans = kp_scans();
     double *whole = work, *rows = work + n + 1, sum = 0.0;
-    scans->prefix(z, n, power, alpha, rows);
+    KP_CHOOSE(prefix)(z, n, power, alpha, rows);
     whole[0] = 0.0;
     for (int64_t t = 0; t < n; t++) {
         sum += rows[t];
         whole[t + 1] = sum;
     }
-    scans->scan_both(z, n, least, lengths, power, alpha, whole, rows, found);
+    KP_CHOOSE(scan_both)(z, n, least, lengths, power, alpha, whole, rows, found);
 }
 
 int64_t kp_scan_both(const double *z, int64_t n, double alpha, int v_form, int64_t least, double *found)

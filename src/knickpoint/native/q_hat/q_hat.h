@@ -50,23 +50,6 @@ extern const struct after {
    eight times minus infinity, to be read from 8 less the values that count. */
 extern const double kp_beyond[16];
 
-/* The functions that exist once for each level of instructions; q_hat_body.h documents each. */
-struct scans {
-    void (*prefix)(const double *z, int64_t n, enum power power, double alpha, double *p);
-    void (*prefix_tree)(const double *z, const int64_t *rank, int64_t n, const struct tree *tree, double *p);
-    void (*permuted_tau)(const double *x, const double *row, int64_t n, int64_t least, const double *weight, double all,
-                         enum power power, double alpha, double *top);
-    void (*permuted_tree)(const double *sorted, const double *r, const int32_t *order, int64_t n, int64_t least,
-                          const double *weight, double all, const struct tree *tree, double *top);
-    void (*permuted_both)(const double *x, int64_t n, int64_t least, const double *inverse, enum power power,
-                          double alpha, double *work, double *top);
-    void (*scan_both)(const double *z, int64_t n, int64_t least, const struct lengths *lengths, enum power power,
-                      double alpha, const double *whole, double *rows, double *found);
-    void (*draw)(uint64_t stream, int64_t first, int64_t n, uint32_t *out);
-};
-
-const struct scans *kp_scans(void);
-
 /* The distances of each sorted value to all others, alpha 1. O(n). */
 void kp_row_sums(const double *sorted, int64_t n, double *r);
 

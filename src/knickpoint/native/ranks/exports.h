@@ -1,4 +1,4 @@
-/* What Python may call of this kernel. Arrays are contiguous and belong to the caller; nothing keeps state. */
+/* The Mann-Whitney U test of many pairs: what Python may call. */
 
 #ifndef KP_RANKS_EXPORTS_H
 #define KP_RANKS_EXPORTS_H

@@ -1,4 +1,4 @@
-/* What Python may call of this kernel. Arrays are contiguous and belong to the caller; nothing keeps state. */
+/* The levels of a series: what Python may call. */
 
 #ifndef KP_REGIONS_EXPORTS_H
 #define KP_REGIONS_EXPORTS_H

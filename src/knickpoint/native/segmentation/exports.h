@@ -1,5 +1,5 @@
-/* What Python may call of this kernel, and the constants that both languages have: constants.py has the same ones, and
-   what they mean. Arrays are contiguous and belong to the caller; nothing keeps state. */
+/* The search of the default method: what Python may call, and the constants that both languages have; constants.py has the
+   same ones, and what they mean. */
 
 #ifndef KP_SEGMENTATION_EXPORTS_H
 #define KP_SEGMENTATION_EXPORTS_H

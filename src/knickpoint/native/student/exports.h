@@ -1,4 +1,4 @@
-/* What Python may call of this kernel. Arrays are contiguous and belong to the caller; nothing keeps state. */
+/* Student's t: what Python may call. */
 
 #ifndef KP_STUDENT_EXPORTS_H
 #define KP_STUDENT_EXPORTS_H

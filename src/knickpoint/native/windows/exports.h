@@ -1,4 +1,4 @@
-/* What Python may call of this kernel. Arrays are contiguous and belong to the caller; nothing keeps state. */
+/* E-Divisive in windows with a t-test: what Python may call. */
 
 #ifndef KP_WINDOWS_EXPORTS_H
 #define KP_WINDOWS_EXPORTS_H
