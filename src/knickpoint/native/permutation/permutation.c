@@ -1,5 +1,5 @@
 /* Permutations of a series inside its clusters, and the largest Q-hat of each: the significance test of E-Divisive
-   (Matteson and James, JASA 109, 2014, section 3.2). See q_hat.c for Q.
+   (Matteson and James, JASA 109, 2014). See q_hat.c for Q. A permutation of n points takes O(n log n) or O(n^2) time.
 
    A permutation keeps the sorted values of a cluster and the distances of each to all others; only the distances to those
    before it are new. Eight permutations are judged side by side, or one after the other by the order-statistic tree where
