@@ -143,11 +143,11 @@ def page(client: Client) -> list[Row]:
         window = browser.new_page(viewport={"width": 1440, "height": 900})
         start = time.perf_counter()
         window.goto(f"{client.address}triage?sort=-traces&open=c{largest['id']}")
-        window.wait_for_function("() => document.querySelectorAll('tr.member').length >= 200")
+        window.wait_for_function("() => document.querySelectorAll('tr.finding-row').length >= 200")
         opened = (time.perf_counter() - start) * 1e3
         for number in range(2, _PAGES + 1):
             window.locator("tr.more button").click()
-            window.wait_for_function("(n) => document.querySelectorAll('tr.member').length >= n", arg=200 * number)
+            window.wait_for_function("(n) => document.querySelectorAll('tr.finding-row').length >= n", arg=200 * number)
         window.keyboard.press("j")
         window.keyboard.press("j")
         window.evaluate(_WATCH)

@@ -9,12 +9,6 @@ import "./styles/explore.css";
 import "uplot/dist/uPlot.min.css";
 
 import { applyTheme } from "./state/theme";
-import "./components/decision-dialog";
-import "./components/keyboard-help";
-import "./components/toast";
-import "./views/explore/view";
-import "./views/trace/view";
-import "./views/triage/view";
 import "./views/app";
 
 applyTheme();

@@ -1,21 +1,18 @@
 import { describe, expect, test } from "vitest";
 import {
-  changeInWords,
-  comparison,
-  count,
+  changeText,
+  comparisonText,
   decidedStatus,
+  deviationsText,
+  directionCountsText,
   hazardNumber,
   hazardText,
-  mixText,
-  percent,
-  sigmas,
-  sigmaText,
-  signedPercent,
-  standingInWords,
+  sizeInDeviations,
+  standingText,
 } from "../src/text/findings";
 
 const change = (size: number, relative_size: number | null, dimension = "time") =>
-  changeInWords({ size, relative_size, trace: { dimension } });
+  changeText({ size, relative_size, trace: { dimension } });
 
 describe("a change in words", () => {
   test("says slower and faster for times", () => {
@@ -23,22 +20,22 @@ describe("a change in words", () => {
     expect(change(-5, -0.05)).toBe("5 % faster");
   });
 
-  test("says the same the other way round for rates", () => {
+  test("says the opposite for rates", () => {
     expect(change(12, 0.12, "ops/time")).toBe("12 % faster");
     expect(change(-12, -0.12, "bytes/time")).toBe("12 % slower");
   });
 
-  test("says larger and smaller for sizes, higher and lower for what nobody knows", () => {
+  test("says larger and smaller for sizes, higher and lower for unknown dimensions", () => {
     expect(change(1, 0.034, "bytes")).toBe("3.4 % larger");
     expect(change(-1, -0.5, "?score")).toBe("50 % lower");
   });
 
-  test("counts times where percent stop being readable", () => {
+  test("shows the ratio of the levels if it is large", () => {
     expect(change(400, 4)).toBe("5× the time");
     expect(change(1, 1192.72)).toBe("1,194× the time");
   });
 
-  test("says that a level that stayed did not change", () => {
+  test("has words for no change", () => {
     expect(change(0, 0)).toBe("no change");
   });
 
@@ -47,20 +44,10 @@ describe("a change in words", () => {
   });
 });
 
-test.each([
-  [0, "0 %"],
-  [0.004, "0.4 %"],
-  [0.0123, "1.2 %"],
-  [0.5, "50 %"],
-  [-0.254, "25 %"],
-])("%d is %s", (fraction, text) => {
-  expect(percent(fraction)).toBe(text);
-});
-
-test("a mix of directions counts them all, the worse first", () => {
-  expect(mixText({ improvement: 48, regression: 302 })).toBe("302 worse, 48 better of 350");
-  expect(mixText({ regression: 3 })).toBe("3 worse");
-  expect(mixText({ regression: 0, unknown: 1200 })).toBe("1,200 changed");
+test("directions are counted, the worse ones first", () => {
+  expect(directionCountsText({ improvement: 48, regression: 302 })).toBe("302 worse, 48 better of 350");
+  expect(directionCountsText({ regression: 3 })).toBe("3 worse");
+  expect(directionCountsText({ regression: 0, unknown: 1200 })).toBe("1,200 changed");
 });
 
 test("a hazard level keeps its sign", () => {
@@ -70,36 +57,18 @@ test("a hazard level keeps its sign", () => {
   expect(hazardText(null)).toBe("no hazard level");
 });
 
-test("one finding, two findings", () => {
-  expect([count(1, "finding"), count(2, "finding"), count(1200, "match", "matches")]).toEqual([
-    "1 finding",
-    "2 findings",
-    "1,200 matches",
-  ]);
+test("the size of a change is counted in standard deviations of single values", () => {
+  expect(sizeInDeviations({ size: 6, deviation: 2 })).toBe(3);
+  expect(sizeInDeviations({ size: -6, deviation: 2 })).toBe(3);
 });
 
-test.each([
-  [0.228, "+22.8 %"],
-  [-0.0341, "−3.41 %"],
-  [0.0999, "+9.99 %"],
-  [11.7, "+1,170 %"],
-  [0, "0.00 %"],
-])("%d is %s with its sign", (fraction, text) => {
-  expect(signedPercent(fraction)).toBe(text);
+test("values that do not vary have no size in deviations", () => {
+  expect(sizeInDeviations({ size: 6, deviation: 0 })).toBeUndefined();
+  expect(sizeInDeviations({ size: 6, deviation: null })).toBeUndefined();
 });
 
-test("levels lie so many standard deviations of single values apart", () => {
-  expect(sigmas({ size: 6, deviation: 2 })).toBe(3);
-  expect(sigmas({ size: -6, deviation: 2 })).toBe(3);
-});
-
-test("levels that do not vary are no number of deviations apart", () => {
-  expect(sigmas({ size: 6, deviation: 0 })).toBeUndefined();
-  expect(sigmas({ size: 6, deviation: null })).toBeUndefined();
-});
-
-test("deviations are told as closely as they matter", () => {
-  expect([sigmaText(6.42), sigmaText(31.4), sigmaText(5000), sigmaText(undefined)]).toEqual([
+test("deviations have no more digits than they need", () => {
+  expect([deviationsText(6.42), deviationsText(31.4), deviationsText(5000), deviationsText(undefined)]).toEqual([
     "6.4 σ",
     "31 σ",
     ">100 σ",
@@ -107,8 +76,8 @@ test("deviations are told as closely as they matter", () => {
   ]);
 });
 
-test("a comparison tells both levels, their difference and how it compares with the noise", () => {
-  const member = {
+test("a comparison has both levels, their difference and its size in deviations", () => {
+  const finding = {
     before_level: 12.3,
     after_level: 15.1,
     size: 2.8,
@@ -116,22 +85,22 @@ test("a comparison tells both levels, their difference and how it compares with 
     relative_size: 0.2276,
     trace: { unit: "ms" },
   };
-  expect(comparison(member)).toBe("12.3\u00a0ms → 15.1\u00a0ms, +22.8\u00a0%, 6.3\u00a0σ");
-  expect(comparison({ ...member, before_level: 0, after_level: 3, deviation: 0, relative_size: null })).toBe(
+  expect(comparisonText(finding)).toBe("12.3\u00a0ms → 15.1\u00a0ms, +22.8\u00a0%, 6.3\u00a0σ");
+  expect(comparisonText({ ...finding, before_level: 0, after_level: 3, deviation: 0, relative_size: null })).toBe(
     "0\u00a0ms → 3\u00a0ms",
   );
-  expect(comparison({ ...member, relative_size: 1169 })).toContain(", 1,170×,");
+  expect(comparisonText({ ...finding, relative_size: 1169 })).toContain(", 1,170×,");
 });
 
-test("what only a matching ticket took care of is not decided", () => {
+test("a finding that only a matching ticket processed is not decided", () => {
   expect(decidedStatus({ status: "ticket", ticket: "" })).toBe("new");
   expect(decidedStatus({ status: "ticket", ticket: "PERF-1" })).toBe("ticket");
   expect(decidedStatus({ status: "hidden", ticket: "" })).toBe("hidden");
 });
 
-test("what is history says so, and what was decided about it", () => {
-  expect(standingInWords({ condition: "present", history: true, status: "new" })).toBe("history");
-  expect(standingInWords({ condition: "present", history: true, status: "hidden" })).toBe("hidden, history");
-  expect(standingInWords({ condition: "present", history: false, status: "new" })).toBe("unprocessed");
-  expect(standingInWords({ condition: "gone", history: true, status: "new" })).toBe("gone");
+test("a finding of the history says so, and its status", () => {
+  expect(standingText({ condition: "present", history: true, status: "new" })).toBe("history");
+  expect(standingText({ condition: "present", history: true, status: "hidden" })).toBe("hidden, history");
+  expect(standingText({ condition: "present", history: false, status: "new" })).toBe("unprocessed");
+  expect(standingText({ condition: "gone", history: true, status: "new" })).toBe("gone");
 });

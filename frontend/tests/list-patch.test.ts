@@ -1,22 +1,28 @@
 import { expect, test } from "vitest";
-import type { Group, Member, Regressions, Triage } from "../src/api/client";
-import { marked, patched, putBack, sameAsBefore, withoutFindings } from "../src/state/triage/list-patch";
-import { oneMember, wholeGroup } from "../src/state/triage/selection";
+import type { Regression, Finding, RegressionList, Triage } from "../src/api/client";
+import {
+  patchFindings,
+  patchList,
+  insertInOrder,
+  reuseUnchanged,
+  withoutFindings,
+} from "../src/state/triage/list-patch";
+import { selectFinding, selectRegression } from "../src/state/triage/selection";
 
-const member = (id: number): Member => ({ id, status: "new" }) as Member;
-const group = (id: number, ids: number[], traces = ids.length): Group =>
-  ({ id, traces, lead: ids[0], members: ids.map(member) }) as unknown as Group;
-const ONE = group(1, [11, 12], 8000);
-const TWO = group(2, [21]);
-const list = (groups: Group[]): Regressions => ({
+const finding = (id: number): Finding => ({ id, status: "new" }) as Finding;
+const regression = (id: number, ids: number[], traces = ids.length): Regression =>
+  ({ id, traces, lead: ids[0], members: ids.map(finding) }) as unknown as Regression;
+const ONE = regression(1, [11, 12], 8000);
+const TWO = regression(2, [21]);
+const list = (regressions: Regression[]): RegressionList => ({
   page: 1,
   pages: 1,
-  groups_total: groups.length,
-  unprocessed: groups.length,
+  groups_total: regressions.length,
+  unprocessed: regressions.length,
   history: 0,
   processed: 0,
   gone: 0,
-  groups,
+  groups: regressions,
 });
 const answer = (part: Partial<Triage>): Triage => ({
   changed: 1,
@@ -29,56 +35,56 @@ const answer = (part: Partial<Triage>): Triage => ({
   gone: 0,
   ...part,
 });
-const ids = (groups: readonly Group[]): unknown =>
-  groups.map((own) => [own.id, own.traces, own.members.map((each) => each.id)]);
+const ids = (regressions: readonly Regression[]): unknown =>
+  regressions.map((regression) => [regression.id, regression.traces, regression.members.map(({ id }) => id)]);
 
-test("what is decided leaves its group, and a group without findings leaves the list", () => {
-  expect(ids(withoutFindings([ONE, TWO], oneMember(ONE, 11)))).toEqual([
+test("what is decided leaves its regression, and a regression without findings leaves the list", () => {
+  expect(ids(withoutFindings([ONE, TWO], selectFinding(ONE, 11)))).toEqual([
     [1, 7999, [12]],
     [2, 1, [21]],
   ]);
-  expect(ids(withoutFindings([ONE, TWO], wholeGroup(ONE)))).toEqual([[2, 1, [21]]]);
+  expect(ids(withoutFindings([ONE, TWO], selectRegression(ONE)))).toEqual([[2, 1, [21]]]);
 });
 
-test("a member that leads and leaves hands the lead on", () => {
-  expect(withoutFindings([ONE], oneMember(ONE, 11))[0]?.lead).toBe(12);
+test("the next finding takes over the lead of one that leaves", () => {
+  expect(withoutFindings([ONE], selectFinding(ONE, 11))[0]?.lead).toBe(12);
 });
 
-test("an answer changes the groups that it is about and the counts, and nothing else", () => {
-  const now = patched(list([ONE, TWO]), answer({ left: [1] }), "unprocessed", []);
+test("an answer changes the regressions that it is about and the counts, and nothing else", () => {
+  const now = patchList(list([ONE, TWO]), answer({ left: [1] }), "unprocessed", []);
   expect([now.groups, now.unprocessed, now.processed, now.groups_total]).toEqual([[TWO], 1, 1, 1]);
   expect(now.groups[0]).toBe(TWO);
 });
 
-test("members that were loaded stay where the group still begins with the same ones", () => {
-  const loaded = group(1, [11, 12, 13], 8000);
-  const fresh = group(1, [11, 12], 7999);
-  expect(ids(patched(list([loaded]), answer({ groups: [fresh] }), "unprocessed", []).groups)).toEqual([
+test("findings that were loaded stay where the regression still begins with the same ones", () => {
+  const loaded = regression(1, [11, 12, 13], 8000);
+  const fresh = regression(1, [11, 12], 7999);
+  expect(ids(patchList(list([loaded]), answer({ groups: [fresh] }), "unprocessed", []).groups)).toEqual([
     [1, 7999, [11, 12, 13]],
   ]);
-  const other = group(1, [10, 11], 8001);
-  expect(ids(patched(list([loaded]), answer({ groups: [other] }), "unprocessed", []).groups)).toEqual([
+  const other = regression(1, [10, 11], 8001);
+  expect(ids(patchList(list([loaded]), answer({ groups: [other] }), "unprocessed", []).groups)).toEqual([
     [1, 8001, [10, 11]],
   ]);
 });
 
-test("a group that comes back is where it was", () => {
-  const three = group(3, [31]);
-  expect(putBack([ONE, three], [TWO], [1, 2, 3]).map((own) => own.id)).toEqual([1, 2, 3]);
-  expect(putBack([three], [TWO, ONE], [1, 2, 3]).map((own) => own.id)).toEqual([1, 2, 3]);
-  expect(putBack([ONE], [three], [1, 2, 3]).map((own) => own.id)).toEqual([1, 3]);
+test("a regression that returns is where it was", () => {
+  const three = regression(3, [31]);
+  expect(insertInOrder([ONE, three], [TWO], [1, 2, 3]).map(({ id }) => id)).toEqual([1, 2, 3]);
+  expect(insertInOrder([three], [TWO, ONE], [1, 2, 3]).map(({ id }) => id)).toEqual([1, 2, 3]);
+  expect(insertInOrder([ONE], [three], [1, 2, 3]).map(({ id }) => id)).toEqual([1, 3]);
 });
 
-test("what was decided is written on the findings that stay", () => {
-  const [own] = marked([ONE], oneMember(ONE, 12), { status: "ticket", ticket: "PERF-1" });
-  expect(own?.members.map((each) => [each.status, each.ticket])).toEqual([
+test("a decision is written on the findings that stay", () => {
+  const [patched] = patchFindings([ONE], selectFinding(ONE, 12), { status: "ticket", ticket: "PERF-1" });
+  expect(patched?.members.map((finding) => [finding.status, finding.ticket])).toEqual([
     ["new", undefined],
     ["ticket", "PERF-1"],
   ]);
 });
 
-test("a group that did not change stays the same object, with the members that were loaded", () => {
-  const loaded = group(1, [11, 12, 13], 8000);
-  const [first, second] = sameAsBefore([group(1, [11, 12], 8000), group(2, [21, 22])], [loaded, TWO]);
+test("a regression that did not change stays the same object, with the findings that were loaded", () => {
+  const loaded = regression(1, [11, 12, 13], 8000);
+  const [first, second] = reuseUnchanged([regression(1, [11, 12], 8000), regression(2, [21, 22])], [loaded, TWO]);
   expect([first === loaded, second === TWO]).toEqual([true, false]);
 });

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { quote, toggleValue, wanted } from "../src/text/query";
+import { quote, toggleValue, selectedValues } from "../src/text/query";
 
-test("a value is added, joined by others, and taken out again", () => {
-  const one = toggleValue("", "os", "linux");
-  const two = toggleValue(one, "os", "mac");
-  expect([one, two, toggleValue(two, "os", "linux"), toggleValue(one, "os", "linux")]).toEqual([
+test("a value is added, joined by others, and removed again", () => {
+  const linux = toggleValue("", "os", "linux");
+  const both = toggleValue(linux, "os", "mac");
+  expect([linux, both, toggleValue(both, "os", "linux"), toggleValue(linux, "os", "linux")]).toEqual([
     "os=linux",
     "os=linux|mac",
     "os=mac",
@@ -12,20 +12,20 @@ test("a value is added, joined by others, and taken out again", () => {
   ]);
 });
 
-test("other conditions stay as they were written", () => {
+test("other terms stay as they were typed", () => {
   expect(toggleValue("name~^json  !sub os!=x", "os", "linux")).toBe("name~^json !sub os!=x os=linux");
 });
 
 test("values with spaces and signs are quoted and found again", () => {
   const query = toggleValue("", "name", 'say "hi" | bye');
   expect(query).toBe(String.raw`name="say \"hi\" | bye"`);
-  expect(wanted(query, "name")).toEqual(['say "hi" | bye']);
+  expect(selectedValues(query, "name")).toEqual(['say "hi" | bye']);
   expect(toggleValue(query, "name", 'say "hi" | bye')).toBe("");
 });
 
-test("a refused value and a wanted presence are no wanted values", () => {
-  expect(wanted("os!=linux name=*", "os")).toEqual([]);
-  expect(wanted("os!=linux name=*", "name")).toEqual([]);
+test("terms that exclude a value or ask for presence select no values", () => {
+  expect(selectedValues("os!=linux name=*", "os")).toEqual([]);
+  expect(selectedValues("os!=linux name=*", "name")).toEqual([]);
 });
 
 test("plain words need no quotes", () => {

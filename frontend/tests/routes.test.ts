@@ -1,53 +1,74 @@
+import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { explore, readAddress, traceAt, triage, writeAddress, type Address } from "../src/routes/routes";
+import { exploreRoute } from "../src/routes/explore";
+import { parseRoute, routeUrl, type Route } from "../src/routes/routes";
+import { traceRoute } from "../src/routes/trace";
+import { triageRoute } from "../src/routes/triage";
 
-const read = (text: string): Address => readAddress(new URL(text, "http://here"));
+const parse = (url: string): Route => parseRoute(new URL(url, "http://here"));
 
-const ADDRESSES: readonly Address[] = [
-  triage,
+const ROUTES: readonly Route[] = [
+  triageRoute,
   {
-    ...triage,
+    ...triageRoute,
     tab: "processed",
     repository: "owner/project",
     filter: "a&b = c",
     direction: "regression",
     status: "hidden",
-    least: 5,
+    minimumPercent: 5,
     sort: "date",
     page: 3,
     size: 200,
     open: ["c1", "c2"],
     at: "17",
   },
-  { ...triage, tab: "history" },
-  { ...triage, tab: "gone" },
-  traceAt(12, { line: "feature/x", first: 3, last: 40, scale: "log", commit: 0, gone: true, why: true }),
-  traceAt(1),
-  { ...explore, repository: "r", query: 'os="a b"|c', traces: [1, 2], listed: 300, first: 0, last: 9, scale: "ratio" },
-  { ...explore, formulas: ['ave(filter("a=b"))', "2 * 3"] },
-  { ...explore, keys: "abcdefghijkl" },
+  { ...triageRoute, tab: "history" },
+  { ...triageRoute, tab: "gone" },
+  traceRoute(12, { line: "feature/x", first: 3, last: 40, scale: "log", commit: 0, gone: true, why: true }),
+  traceRoute(1),
+  {
+    ...exploreRoute,
+    repository: "r",
+    query: 'os="a b"|c',
+    traces: [1, 2],
+    listed: 300,
+    first: 0,
+    last: 9,
+    scale: "ratio",
+  },
+  { ...exploreRoute, formulas: ['ave(filter("a=b"))', "2 * 3"] },
+  { ...exploreRoute, keys: "abcdefghijkl" },
   { view: "unknown", path: "/nowhere" },
 ];
 
-test.each(ADDRESSES.map((address) => [writeAddress(address), address] as const))(
-  "%s reads back as it was written",
-  (text, address) => {
-    expect(read(text)).toEqual(address);
+test.each(ROUTES.map((route) => [routeUrl(route), route] as const))(
+  "%s parses to the route that it was made from",
+  (url, route) => {
+    expect(parse(url)).toEqual(route);
   },
 );
 
-test("what is at its default is not in the address", () => {
-  expect(writeAddress(triage)).toBe("/triage");
-  expect(writeAddress(explore)).toBe("/explore");
+test("defaults are not in the URL", () => {
+  expect(routeUrl(triageRoute)).toBe("/triage");
+  expect(routeUrl(exploreRoute)).toBe("/explore");
 });
 
 test("the root is triage", () => {
-  expect(read("/")).toEqual(triage);
+  expect(parse("/")).toEqual(triageRoute);
 });
 
-test("nonsense in an address falls back to the defaults", () => {
-  expect(read("/triage?page=-1&sort=&size=0&least=a")).toEqual(triage);
-  expect(read("/triage?size=9000")).toEqual({ ...triage, size: 500 });
-  expect(read("/trace/5?first=x&y=cubic&why=yes")).toEqual(traceAt(5));
-  expect(read("/trace/abc")).toEqual({ view: "unknown", path: "/trace/abc" });
+test("invalid parameters falls back to the defaults", () => {
+  expect(parse("/triage?page=-1&sort=&size=0&least=a")).toEqual(triageRoute);
+  expect(parse("/triage?size=9000")).toEqual({ ...triageRoute, size: 500 });
+  expect(parse("/trace/5?first=x&y=cubic&why=yes")).toEqual(traceRoute(5));
+  expect(parse("/trace/abc")).toEqual({ view: "unknown", path: "/trace/abc" });
+});
+
+test("the server sends the dashboard for the path of every page", async () => {
+  const source = await readFile(new URL("../../src/knickpoint/server/dashboard.py", import.meta.url), "utf8");
+  const views = /^_VIEWS.*?\((.*?)\)$/m.exec(source)?.[1] ?? "";
+  const paths = [...views.matchAll(/"(.*?)"/g)].map(([, path = ""]) => path.replace(/\{.*?\}/, "1"));
+  const served = new Set(paths.map((path) => parse(path).view));
+  expect(served).toEqual(new Set(["triage", "explore", "trace"]));
 });

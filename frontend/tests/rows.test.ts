@@ -1,88 +1,97 @@
 import { expect, test } from "vitest";
-import type { Group, Member } from "../src/api/client";
-import { aimOf, cursorOf, heirOf, layRows, move, nextAfter, tickedOf, toggle } from "../src/state/triage/rows";
-import { groupsOf, NOTHING, targetsOf, type Selection } from "../src/state/triage/selection";
-import { shownList } from "../src/state/triage/undo-stack";
+import type { Regression, Finding } from "../src/api/client";
+import {
+  decisionTargets,
+  cursorIndex,
+  nearestRemainingRow,
+  layOutRows,
+  stepRow,
+  nextRemainingRow,
+  checkState,
+  toggleRows,
+} from "../src/state/triage/rows";
+import { selectedRegressions, NOTHING, toTargets, type Selection } from "../src/state/triage/selection";
+import { visibleList } from "../src/state/triage/visible-list";
 
-const member = (id: number): Member => ({ id }) as Member;
-const group = (id: number, ids: number[]): Group =>
-  ({ id, traces: ids.length, members: ids.map(member) }) as unknown as Group;
-const GROUPS = [group(1, [11, 12]), group(2, [21])];
-const rows = layRows(GROUPS, ["c1"]);
+const finding = (id: number): Finding => ({ id }) as Finding;
+const regression = (id: number, ids: number[]): Regression =>
+  ({ id, traces: ids.length, members: ids.map(finding) }) as unknown as Regression;
+const REGRESSIONS = [regression(1, [11, 12]), regression(2, [21])];
+const rows = layOutRows(REGRESSIONS, ["c1"]);
 /** Select rows by their names. */
-const picked = (...names: string[]): Selection =>
-  toggle(
+const select = (...names: string[]): Selection =>
+  toggleRows(
     NOTHING,
     rows.filter((row) => names.includes(row.id)),
     true,
   );
-const asked = (selection: Selection): unknown => {
-  const { ids, regressions, without } = targetsOf(selection, shownList().filter);
+const targetsOf = (selection: Selection): unknown => {
+  const { ids, regressions, without } = toTargets(selection, visibleList().filter);
   return { ids, regressions, without };
 };
 
-test("members follow the group that is opened", () => {
+test("findings follow the regression that is expanded", () => {
   expect(rows.map((row) => row.id)).toEqual(["c1", "11", "12", "c2"]);
 });
 
 test("the keyboard moves row by row and stays in the table", () => {
-  expect([move(rows, "c1", 1), move(rows, "c2", 1), move(rows, "c1", -1)]).toEqual(["11", "c2", "c1"]);
+  expect([stepRow(rows, "c1", 1), stepRow(rows, "c2", 1), stepRow(rows, "c1", -1)]).toEqual(["11", "c2", "c1"]);
 });
 
-test("a row that has gone gives way to the first", () => {
-  expect(cursorOf(rows, "99")).toBe(0);
-  expect(cursorOf([], "c1")).toBe(-1);
+test("the keyboard is on the first row if its row is gone", () => {
+  expect(cursorIndex(rows, "99")).toBe(0);
+  expect(cursorIndex([], "c1")).toBe(-1);
 });
 
-test("a group that is selected in part says so", () => {
+test("a regression that is selected in part says so", () => {
   const [first] = rows;
   if (!first) throw new Error("no rows");
-  expect([tickedOf(first, NOTHING), tickedOf(first, picked("11")), tickedOf(first, picked("11", "12"))]).toEqual([
+  expect([checkState(first, NOTHING), checkState(first, select("11")), checkState(first, select("11", "12"))]).toEqual([
     "none",
     "some",
     "all",
   ]);
 });
 
-test("a selection touches whole groups and parts of others", () => {
-  const { whole, parts } = groupsOf(GROUPS, picked("12", "c2"));
-  expect([whole.map((own) => own.id), parts.map((own) => own.id)]).toEqual([[2], [1]]);
+test("a selection touches whole regressions and parts of others", () => {
+  const { whole, partial } = selectedRegressions(REGRESSIONS, select("12", "c2"));
+  expect([whole.map(({ id }) => id), partial.map(({ id }) => id)]).toEqual([[2], [1]]);
 });
 
-test("selecting a group selects its members, and again takes them out", () => {
-  const once = toggle(NOTHING, rows.slice(0, 1));
-  expect(asked(once)).toEqual({ ids: [], regressions: [1], without: [] });
-  expect(toggle(once, rows.slice(0, 1)).size).toBe(0);
+test("selecting a regression selects its findings, and again deselects them", () => {
+  const once = toggleRows(NOTHING, rows.slice(0, 1));
+  expect(targetsOf(once)).toEqual({ ids: [], regressions: [1], without: [] });
+  expect(toggleRows(once, rows.slice(0, 1)).size).toBe(0);
 });
 
-test("selecting a group that is selected in part selects the rest", () => {
-  expect(asked(toggle(picked("12"), rows.slice(0, 1)))).toEqual({ ids: [], regressions: [1], without: [] });
+test("selecting a regression that is selected in part selects the rest", () => {
+  expect(targetsOf(toggleRows(select("12"), rows.slice(0, 1)))).toEqual({ ids: [], regressions: [1], without: [] });
 });
 
-test("a member taken out of a selected group is left out of it, those included that were never loaded", () => {
-  const large = { ...group(7, [71, 72]), traces: 8000 };
-  const [whole, first] = layRows([large], ["c7"]);
+test("a finding removed from a selected regression is its only exception, also among findings that were not loaded", () => {
+  const large = { ...regression(7, [71, 72]), traces: 8000 };
+  const [whole, first] = layOutRows([large], ["c7"]);
   if (!whole || !first) throw new Error("no rows");
-  const but = toggle(toggle(NOTHING, [whole]), [first]);
-  expect(asked(but)).toEqual({ ids: [], regressions: [7], without: [71] });
-  expect([tickedOf(whole, but), tickedOf(first, but)]).toEqual(["some", "none"]);
+  const but = toggleRows(toggleRows(NOTHING, [whole]), [first]);
+  expect(targetsOf(but)).toEqual({ ids: [], regressions: [7], without: [71] });
+  expect([checkState(whole, but), checkState(first, but)]).toEqual(["some", "none"]);
 });
 
 test("a key press decides about the selection, or about the current row", () => {
-  expect(asked(aimOf(rows, "c1", picked("c2")))).toEqual({ ids: [], regressions: [2], without: [] });
-  expect(asked(aimOf(rows, "12", NOTHING))).toEqual({ ids: [12], regressions: [], without: [] });
+  expect(targetsOf(decisionTargets(rows, "c1", select("c2")))).toEqual({ ids: [], regressions: [2], without: [] });
+  expect(targetsOf(decisionTargets(rows, "12", NOTHING))).toEqual({ ids: [12], regressions: [], without: [] });
 });
 
 test("after a decision the keyboard is on the next row that stays, or on the one before", () => {
-  expect(nextAfter(rows, "c1", picked("c1"))).toBe("c2");
-  expect(nextAfter(rows, "c2", picked("c2"))).toBe("12");
-  expect(nextAfter(rows, "c1", picked("c1", "c2"))).toBe("");
+  expect(nextRemainingRow(rows, "c1", select("c1"))).toBe("c2");
+  expect(nextRemainingRow(rows, "c2", select("c2"))).toBe("12");
+  expect(nextRemainingRow(rows, "c1", select("c1", "c2"))).toBe("");
 });
 
-test("a row that left while somebody looked elsewhere leaves the keyboard to the next one that is still there", () => {
+test("a row that left while another page was open leaves the keyboard to the next one that is still there", () => {
   const before = ["c0", "c1", "11", "12", "c2"];
-  expect(heirOf(rows, "11", before)).toBe("11");
-  expect(heirOf(layRows(GROUPS, []), "11", before)).toBe("c2");
-  expect(heirOf(layRows(GROUPS.slice(0, 1), []), "c2", before)).toBe("c1");
-  expect(heirOf(rows, "unheard of", before)).toBe("unheard of");
+  expect(nearestRemainingRow(rows, "11", before)).toBe("11");
+  expect(nearestRemainingRow(layOutRows(REGRESSIONS, []), "11", before)).toBe("c2");
+  expect(nearestRemainingRow(layOutRows(REGRESSIONS.slice(0, 1), []), "c2", before)).toBe("c1");
+  expect(nearestRemainingRow(rows, "unknown", before)).toBe("unknown");
 });

@@ -1,8 +1,10 @@
 // @vitest-environment happy-dom
 import { expect, test } from "vitest";
-import { findShortcut, keyName, type Shortcuts } from "../src/state/shortcuts";
+import { findShortcut, keyLabel, type ShortcutGroup } from "../src/state/shortcuts";
 
-const ALL: Shortcuts[] = [{ title: "here", list: [{ keys: ["j", "Enter"], does: "go", run: () => undefined }] }];
+const GROUPS: ShortcutGroup[] = [
+  { title: "here", shortcuts: [{ keys: ["j", "Enter"], description: "go", run: () => undefined }] },
+];
 
 function press(key: string, on: HTMLElement, options: KeyboardEventInit = {}): KeyboardEvent {
   document.body.replaceChildren(on);
@@ -18,25 +20,25 @@ function element(tag: string, type = ""): HTMLElement {
 }
 
 test("a key on the page runs its shortcut", () => {
-  expect(findShortcut(press("j", element("p")), ALL)?.does).toBe("go");
+  expect(findShortcut(press("j", element("p")), GROUPS)?.description).toBe("go");
 });
 
-test("a key that is typed into a field stays there", () => {
-  expect(findShortcut(press("j", element("input")), ALL)).toBeUndefined();
+test("a field keeps the keys that are typed into it", () => {
+  expect(findShortcut(press("j", element("input")), GROUPS)).toBeUndefined();
 });
 
 test("a checkbox with the focus leaves letters to the shortcuts", () => {
-  expect(findShortcut(press("j", element("input", "checkbox")), ALL)?.does).toBe("go");
+  expect(findShortcut(press("j", element("input", "checkbox")), GROUPS)?.description).toBe("go");
 });
 
-test("enter on a button presses the button", () => {
-  expect(findShortcut(press("Enter", element("button")), ALL)).toBeUndefined();
+test("Enter on a button presses the button", () => {
+  expect(findShortcut(press("Enter", element("button")), GROUPS)).toBeUndefined();
 });
 
-test("keys of the browser stay the browser's", () => {
-  expect(findShortcut(press("j", element("p"), { ctrlKey: true }), ALL)).toBeUndefined();
+test("a shortcut of the browser is left to the browser", () => {
+  expect(findShortcut(press("j", element("p"), { ctrlKey: true }), GROUPS)).toBeUndefined();
 });
 
-test("keys are called by what is on them", () => {
-  expect([keyName("ArrowLeft"), keyName("a")]).toEqual(["←", "a"]);
+test("a key has the label that is printed on it", () => {
+  expect([keyLabel("ArrowLeft"), keyLabel("a")]).toEqual(["←", "a"]);
 });

@@ -1,30 +1,30 @@
 import { expect, test } from "vitest";
 import {
-  commonBeginning,
+  commonPrefixLength,
   commonParams,
   formulaText,
-  headAndTail,
-  pieces,
+  splitForEllipsis,
+  breakableParts,
   traceName,
   traceText,
 } from "../src/text/trace-names";
 
-test("a trace is called by its benchmark, the other params follow", () => {
+test("the name of a trace is its benchmark; the other params follow", () => {
   expect(traceName({ arch: "arm", benchmark: "parse" })).toEqual({ name: "parse", rest: [["arch", "arm"]] });
   expect(traceText({ arch: "arm", benchmark: "parse" })).toBe("parse arch=arm");
 });
 
-test("a trace without a usual name is called by its first param", () => {
+test("a trace without a usual name param has the value of its first param as its name", () => {
   expect(traceName({ arch: "arm", os: "linux" }).name).toBe("arm");
 });
 
-test("a long common beginning is cut at a boundary between words", () => {
-  expect(commonBeginning(["Company.Project.ReadFast", "Company.Project.ReadSlow"])).toBe("Company.Project.".length);
-  expect(commonBeginning(["read_a", "read_b"])).toBe(0);
-  expect(commonBeginning(["Company.Project.Only"])).toBe(0);
+test("a long common prefix ends at a boundary between words", () => {
+  expect(commonPrefixLength(["Company.Project.ReadFast", "Company.Project.ReadSlow"])).toBe("Company.Project.".length);
+  expect(commonPrefixLength(["read_a", "read_b"])).toBe(0);
+  expect(commonPrefixLength(["Company.Project.Only"])).toBe(0);
 });
 
-test("params that all traces share are found, and left out", () => {
+test("params that all traces share can be omitted", () => {
   const all = [
     { benchmark: "parse", os: "linux", arch: "arm" },
     { benchmark: "print", os: "linux", arch: "x86" },
@@ -35,20 +35,20 @@ test("params that all traces share are found, and left out", () => {
   expect(commonParams(all.slice(0, 1)).size).toBe(0);
 });
 
-test("a calculated trace is called by the traces that it was made from", () => {
+test("the name of a calculated trace has the names of the traces that it was made from", () => {
   expect(formulaText("@norm(,benchmark=parse,os=linux,)")).toBe("norm(parse os=linux)");
   expect(formulaText("@(,benchmark=a%2Cb,os=x, / ,benchmark=c,os=x,)", new Set(["os"]))).toBe("(a,b / c)");
   expect(formulaText('@ave(filter("os=linux"))')).toBe('ave(filter("os=linux"))');
 });
 
 test("a long name breaks after its separators and between its words", () => {
-  expect(pieces("org.Engine::drawMany/size=2")).toEqual(["org.", "Engine::", "draw", "Many/", "size=2"]);
-  expect(pieces("parse")).toEqual(["parse"]);
-  expect(pieces("")).toEqual([]);
+  expect(breakableParts("org.Engine::drawMany/size=2")).toEqual(["org.", "Engine::", "draw", "Many/", "size=2"]);
+  expect(breakableParts("parse")).toEqual(["parse"]);
+  expect(breakableParts("")).toEqual([]);
 });
 
-test("a name is cut in the middle, so that what tells it from others stays", () => {
-  expect(headAndTail("short")).toEqual(["short", ""]);
-  expect(headAndTail("module4.RenderPipeline/variant56").join("")).toBe("module4.RenderPipeline/variant56");
-  expect(headAndTail("module4.RenderPipeline/variant56")[1]).toBe("line/variant56");
+test("a long name is split so that its tail, which differs from others, stays", () => {
+  expect(splitForEllipsis("short")).toEqual(["short", ""]);
+  expect(splitForEllipsis("module4.RenderPipeline/variant56").join("")).toBe("module4.RenderPipeline/variant56");
+  expect(splitForEllipsis("module4.RenderPipeline/variant56")[1]).toBe("line/variant56");
 });

@@ -1,24 +1,24 @@
 import { expect, test } from "vitest";
-import { around, pan, zoom } from "../src/state/plot/zoom";
+import { rangeAround, pan, zoom } from "../src/state/plot/zoom";
 
-test("looking closer halves the range around its middle", () => {
+test("zooming in halves the range around its middle", () => {
   expect(zoom({ first: 0, last: 100 }, 0.5, 101)).toEqual({ first: 25, last: 75 });
 });
 
-test("looking from as far away as possible is the whole line", () => {
+test("a range that covers the whole line is undefined", () => {
   expect(zoom({ first: 10, last: 90 }, 2, 101)).toBeUndefined();
 });
 
-test("moving keeps the width and stops at the ends", () => {
+test("panning keeps the width and stops at the ends", () => {
   expect(pan({ first: 10, last: 30 }, 0.25, 101)).toEqual({ first: 15, last: 35 });
   expect(pan({ first: 2, last: 22 }, -0.25, 101)).toEqual({ first: 0, last: 20 });
   expect(pan({ first: 78, last: 98 }, 0.25, 101)).toEqual({ first: 80, last: 100 });
 });
 
-test("around a place there are as many values on each side as asked for, however far apart", () => {
+test("a range around a position has the same number of values on each side, however far apart", () => {
   const positions = [0, 10, 20, 30, 40, 50, 60];
-  expect(around(positions, 30, 2, 100)).toEqual({ first: 10, last: 50 });
-  expect(around(positions, 60, 2, 100)).toEqual({ first: 40, last: 60 });
-  expect(around(positions, 25, 1, 100)).toEqual({ first: 20, last: 40 });
-  expect(around([5], 5, 2, 100)).toBeUndefined();
+  expect(rangeAround(positions, 30, 2, 100)).toEqual({ first: 10, last: 50 });
+  expect(rangeAround(positions, 60, 2, 100)).toEqual({ first: 40, last: 60 });
+  expect(rangeAround(positions, 25, 1, 100)).toEqual({ first: 20, last: 40 });
+  expect(rangeAround([5], 5, 2, 100)).toBeUndefined();
 });

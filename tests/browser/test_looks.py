@@ -29,7 +29,7 @@ def test_the_page_is_as_light_as_the_system(
 ) -> None:
     page.emulate_media(color_scheme=scheme)
     page.goto(f"{shown}/triage")
-    expect(page.locator("tr.group")).to_have_count(2)
+    expect(page.locator("tr.regression-row")).to_have_count(2)
     assert paper(page) == colour
 
 
@@ -63,8 +63,8 @@ def test_nothing_is_wider_than_the_window(page: Page, shown: str, view: str) -> 
 def test_commits_and_their_traces_share_their_columns(page: Page, shown: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(f"{shown}/triage")
-    page.locator("tr.group").first.click()
-    expect(page.locator("tr.member")).to_have_count(2)
+    page.locator("tr.regression-row").first.click()
+    expect(page.locator("tr.finding-row")).to_have_count(2)
     script = "(cells) => new Set(cells.map((cell) => Math.round(cell.getBoundingClientRect().left))).size"
     assert page.locator("td.c-act").evaluate_all(script) == 1
 

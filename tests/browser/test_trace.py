@@ -67,7 +67,7 @@ def test_hovering_tells_value_unit_commit_author_and_subject(look: Visit, trace:
     hover(page, 0.1)
     tip = page.locator(".chart-tip")
     expect(tip).to_contain_text("µs/iter")
-    expect(tip).to_contain_text("Transition number")
+    expect(tip).to_contain_text("Change number")
     expect(tip).to_contain_text("2026-01-0")
     expect(tip.get_by_text("Ada Lovelace").or_(tip.get_by_text("Grace Hopper"))).to_be_visible()
 
@@ -86,12 +86,12 @@ def test_commits_that_were_not_measured_are_listed_as_suspects(look: Visit, trac
     page = look(f"/trace/{trace('load')}?commit={FASTER}")
     expect(page.get_by_text("The change lies in one of 6 commits")).to_be_visible()
     expect(page.locator("ol.suspects li")).to_have_count(6)
-    expect(page.get_by_text("not measured, change lies in here")).to_be_visible()
+    expect(page.get_by_text("suspect range, not measured")).to_be_visible()
 
 
 def test_a_suspect_that_failed_to_be_measured_says_so(look: Visit, trace: Callable[[str], int]) -> None:
     page = look(f"/trace/{trace('load')}?commit={FASTER}")
-    expect(page.locator("ol.suspects li", has_text=f"Transition number {FAILED}")).to_contain_text("failed")
+    expect(page.locator("ol.suspects li", has_text=f"Change number {FAILED}")).to_contain_text("failed")
     expect(page.locator("ol.suspects .outcome")).to_have_count(1)
 
 
@@ -127,10 +127,10 @@ def test_a_decision_on_the_trace_page_changes_the_mark(visit: Visit, trace: Call
     page.keyboard.press("j")
     expect(page.locator("dl.facts")).to_contain_text("commit 31 of 60")
     page.keyboard.press("h")
-    expect(page.locator("table.changes .state.hidden")).to_be_visible()
-    expect(page.locator(".legend .state.hidden")).to_be_visible()
+    expect(page.locator("table.changes .status.hidden")).to_be_visible()
+    expect(page.locator(".legend .status.hidden")).to_be_visible()
     page.keyboard.press("u")
-    expect(page.locator("table.changes .state.new")).to_be_visible()
+    expect(page.locator("table.changes .status.new")).to_be_visible()
 
 
 def test_the_history_of_a_finding_tells_who_decided_and_takes_it_back(
@@ -139,11 +139,11 @@ def test_the_history_of_a_finding_tells_who_decided_and_takes_it_back(
     page = visit(f"/trace/{trace('parse')}?commit=30")
     expect(page.locator("dl.facts")).to_contain_text("commit 31 of 60")
     page.keyboard.press("h")
-    expect(page.locator("table.changes .state.hidden")).to_be_visible()
+    expect(page.locator("table.changes .status.hidden")).to_be_visible()
     page.get_by_text("Decisions").click()
-    expect(page.locator("kp-log li").first).to_contain_text("dashboard")
+    expect(page.locator("kp-decision-log li").first).to_contain_text("dashboard")
     page.get_by_role("button", name="Undo the last").click()
-    expect(page.locator("table.changes .state.new").first).to_be_visible()
+    expect(page.locator("table.changes .status.new").first).to_be_visible()
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def test_the_scale_of_the_values_is_in_the_address(look: Visit, trace: Callable[
 
 def test_a_rejected_place_is_shown_on_the_plot(look: Visit, trace: Callable[[str], int]) -> None:
     page = look(f"/trace/{trace('parse')}?why=1")
-    expect(page.locator(".legend").get_by_text("looked at")).to_be_visible()
+    expect(page.locator(".legend").get_by_text("candidate")).to_be_visible()
     page.locator("table.candidates").get_by_role("button", name="commit").first.click()
     page.wait_for_url("**commit=*")
     expect(page.locator('table.candidates tr[aria-current="true"]')).to_have_count(1)
@@ -267,7 +267,7 @@ def test_a_formula_is_plotted_and_is_in_the_address(look: Visit) -> None:
     page.keyboard.press("Enter")
     expect(page.locator(".legend.series li")).to_have_count(1)
     page.wait_for_url("**/explore?f=ave*")
-    page.get_by_role("button", name="out of the plot").click()
+    page.get_by_role("button", name="from the plot").click()
     expect(page.locator(".legend.series")).to_have_count(0)
 
 

@@ -15,11 +15,11 @@ Visit = Callable[[str], Page]
 
 
 def groups(page: Page) -> Locator:
-    return page.locator("tr.group")
+    return page.locator("tr.regression-row")
 
 
 def members(page: Page) -> Locator:
-    return page.locator("tr.member")
+    return page.locator("tr.finding-row")
 
 
 def keys(page: Page, *names: str) -> None:
@@ -52,7 +52,7 @@ def test_the_hazard_level_never_stands_below_the_word_of_the_change(look: Visit,
     page = look("/triage")
     page.set_viewport_size({"width": width, "height": 900})
     keys(page, "j", "ArrowRight")
-    expect(page.locator("tr.member").first).to_contain_text("hazard −")
+    expect(page.locator("tr.finding-row").first).to_contain_text("hazard −")
     assert not [text for text in page.locator("td.c-change").all_inner_texts() if "hazard" in text]
 
 
@@ -177,7 +177,7 @@ def test_filter_and_sort_write_the_address(look: Visit) -> None:
 
 def test_small_changes_are_left_out_when_asked(look: Visit) -> None:
     page = look("/triage")
-    page.get_by_label("Least change").select_option("From 100 %")
+    page.get_by_label("Minimum change").select_option("From 100 %")
     page.wait_for_url("**/triage?least=100")
     expect(page.get_by_role("heading", name="No finding matches the filter")).to_be_visible()
     page.get_by_role("button", name="Clear the filter").click()
@@ -207,7 +207,7 @@ def test_back_from_a_trace_that_was_decided_about_leads_to_the_next_row(visit: V
     expect(page.get_by_role("heading", level=1)).to_have_text("parse")
     expect(page.locator("table.changes")).to_be_visible()
     keys(page, "a")
-    expect(page.locator("table.changes .state.acknowledged")).to_be_visible()
+    expect(page.locator("table.changes .status.acknowledged")).to_be_visible()
     page.go_back()
     expect(members(page)).to_have_count(1)
     expect(page.locator('tr[aria-current="true"]')).to_contain_text("print")

@@ -1,7 +1,7 @@
-/** Talk to the API: one function a resource, one error class, binary values decoded. */
+/** The client of the HTTP API: a function for each resource, one class of errors, decoded binary values. */
 
 import type { components } from "./schema";
-import { lostConnection } from "./connection";
+import { reportLostConnection } from "./connection";
 import { decodeSeries, type Series } from "./series";
 
 type Schemas = components["schemas"];
@@ -16,13 +16,13 @@ export type Environment = Schemas["EnvironmentAnswer"];
 export type Explanation = Schemas["ExplanationAnswer"];
 export type Facets = Schemas["FacetsAnswer"];
 export type Formula = Schemas["FormulaAnswer"];
-export type Group = Schemas["GroupAnswer"];
+export type Regression = Schemas["GroupAnswer"];
 export type Health = Schemas["HealthAnswer"];
 export type ListFilter = Schemas["ListFilter"];
-export type Member = Schemas["MemberAnswer"];
-export type Members = Schemas["MembersAnswer"];
+export type Finding = Schemas["MemberAnswer"];
+export type FindingPage = Schemas["MembersAnswer"];
 export type Entries = Schemas["Entries"];
-export type Regressions = Schemas["RegressionsAnswer"];
+export type RegressionList = Schemas["RegressionsAnswer"];
 export type Repository = Schemas["RepositoryAnswer"];
 export type Run = Schemas["RunAnswer"];
 export type Shortcut = Schemas["ShortcutAnswer"];
@@ -35,12 +35,13 @@ export type NeverMeasured = Schemas["NeverMeasuredAnswer"];
 export type WithoutValue = Schemas["WithoutValueAnswer"];
 export type Version = Schemas["VersionAnswer"];
 
-/** What went wrong, where, and what to do about it. */
+/** An error that a person can act on: what went wrong, where, and what to do about it. */
 export class ApiError extends Error {
   constructor(
     message: string,
     readonly where = "",
     readonly remedy = "",
+    /** The HTTP status; 0 where the server did not answer. */
     readonly code = 0,
   ) {
     super(message);
@@ -49,7 +50,7 @@ export class ApiError extends Error {
 
 type Parameters = Record<string, string | number | boolean | readonly number[] | null | undefined>;
 
-function address(path: string, parameters: Parameters = {}): string {
+function apiUrl(path: string, parameters: Parameters = {}): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {
     if (value === undefined || value === null || value === "") continue;
@@ -59,48 +60,41 @@ function address(path: string, parameters: Parameters = {}): string {
   return `/api/v1/${path}${text ? `?${text}` : ""}`;
 }
 
-async function failure(response: Response): Promise<ApiError> {
+/** The error that a response carries; a proxy may answer without one. */
+async function errorOf(response: Response): Promise<ApiError> {
   try {
     const body = (await response.json()) as Partial<Schemas["ErrorAnswer"]>;
     return new ApiError(body.error ?? response.statusText, body.where, body.remedy, response.status);
   } catch {
-    return new ApiError(
-      `The server answered ${response.status} ${response.statusText}.`,
-      path(response),
-      "",
-      response.status,
-    );
+    const message = `The server answered ${response.status} ${response.statusText}.`;
+    return new ApiError(message, response.url ? new URL(response.url).pathname : "", "", response.status);
   }
 }
 
-function path(response: Response): string {
-  return response.url ? new URL(response.url).pathname : "";
-}
+const TIMEOUT_MS = 60_000;
+const NO_ANSWER_REMEDY = "The page tries again until the server answers. Is `knick serve` still running?";
 
-const PATIENCE_MS = 60_000;
-const REMEDY = "The page looks for it until it answers. Is `knick serve` still running?";
-
-async function ask(url: string, options: RequestInit = {}): Promise<Response> {
-  const patience = AbortSignal.timeout(PATIENCE_MS);
+async function request(url: string, options: RequestInit = {}): Promise<Response> {
+  const timeout = AbortSignal.timeout(TIMEOUT_MS);
   const { signal } = options;
   try {
-    const response = await fetch(url, { ...options, signal: signal ? AbortSignal.any([signal, patience]) : patience });
+    const response = await fetch(url, { ...options, signal: signal ? AbortSignal.any([signal, timeout]) : timeout });
     if (response.ok) return response;
-    throw await failure(response);
+    throw await errorOf(response);
   } catch (cause) {
     if (signal?.aborted || cause instanceof ApiError) throw cause;
-    lostConnection();
-    throw new ApiError("The server does not answer.", url.split("?")[0], REMEDY);
+    reportLostConnection();
+    throw new ApiError("The server does not answer.", url.split("?")[0], NO_ANSWER_REMEDY);
   }
 }
 
-async function read<T>(url: string, signal?: AbortSignal): Promise<T> {
-  const response = await ask(url, signal ? { signal } : {});
+async function get<T>(url: string, signal?: AbortSignal): Promise<T> {
+  const response = await request(url, signal ? { signal } : {});
   return (await response.json()) as T;
 }
 
-async function send<T>(url: string, body: unknown): Promise<T> {
-  const response = await ask(url, {
+async function post<T>(url: string, body: unknown): Promise<T> {
+  const response = await request(url, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
@@ -115,17 +109,18 @@ export interface RegressionsRequest extends ListFilter {
   members: number;
 }
 
-/** The findings that a decision is about. */
+/** The findings that a decision is about: single ones, and whole regressions with exceptions. */
 export type Targets = Required<Pick<Schemas["RegroupRequest"], "ids" | "regressions" | "without" | "filter">>;
 
-export interface Decided extends Targets {
+export interface DecisionRequest extends Targets {
   status?: Status;
   note?: string;
   ticket?: string;
   assignee?: string;
 }
 
-export interface Window {
+/** The part of a line that values are read of, and how many points may represent it. */
+export interface ValueWindow {
   line?: string;
   first?: number | undefined;
   last?: number | undefined;
@@ -133,61 +128,61 @@ export interface Window {
 }
 
 export const api = {
-  version: (signal?: AbortSignal) => read<Version>(address("version"), signal),
-  alerts: (signal?: AbortSignal) => read<Alert[]>(address("alerts"), signal),
-  health: (signal?: AbortSignal) => read<Health>(address("health"), signal),
-  notices: (signal?: AbortSignal) => read<Notice[]>(address("notices"), signal),
-  repositories: (signal?: AbortSignal) => read<Repository[]>(address("repositories"), signal),
+  version: (signal?: AbortSignal) => get<Version>(apiUrl("version"), signal),
+  alerts: (signal?: AbortSignal) => get<Alert[]>(apiUrl("alerts"), signal),
+  health: (signal?: AbortSignal) => get<Health>(apiUrl("health"), signal),
+  notices: (signal?: AbortSignal) => get<Notice[]>(apiUrl("notices"), signal),
+  repositories: (signal?: AbortSignal) => get<Repository[]>(apiUrl("repositories"), signal),
   regressions: (request: RegressionsRequest, signal?: AbortSignal) =>
-    read<Regressions>(address("regressions", { ...request }), signal),
-  members: (regression: number, after: number | undefined, size: number, filter: ListFilter, signal?: AbortSignal) =>
-    read<Members>(address("members", { ...filter, regression, after, size }), signal),
-  triage: (decided: Decided) => send<Triage>(address("triage"), decided),
-  regroup: (how: "split" | "merge", what: Targets) => send<Triage>(address(`triage/${how}`), what),
-  undo: (what: { ids: number[] } | { entries: Entries }, filter: ListFilter) =>
-    send<Triage>(address("triage/undo"), { ...what, filter }),
-  decisions: (finding: number, signal?: AbortSignal) => read<Decision[]>(address("triage", { finding }), signal),
+    get<RegressionList>(apiUrl("regressions", { ...request }), signal),
+  findings: (regression: number, after: number | undefined, size: number, filter: ListFilter, signal?: AbortSignal) =>
+    get<FindingPage>(apiUrl("members", { ...filter, regression, after, size }), signal),
+  triage: (decision: DecisionRequest) => post<Triage>(apiUrl("triage"), decision),
+  regroup: (action: "split" | "merge", targets: Targets) => post<Triage>(apiUrl(`triage/${action}`), targets),
+  undo: (targets: { ids: number[] } | { entries: Entries }, filter: ListFilter) =>
+    post<Triage>(apiUrl("triage/undo"), { ...targets, filter }),
+  decisions: (finding: number, signal?: AbortSignal) => get<Decision[]>(apiUrl("triage", { finding }), signal),
   traces: (repository: string, query: string, limit: number, signal?: AbortSignal) =>
-    read<Traces>(address("traces", { repository, query, limit }), signal),
+    get<Traces>(apiUrl("traces", { repository, query, limit }), signal),
   facets: (repository: string, query: string, signal?: AbortSignal) =>
-    read<Facets>(address("facets", { repository, query }), signal),
+    get<Facets>(apiUrl("facets", { repository, query }), signal),
   formula: (repository: string, formula: string, limit: number, signal?: AbortSignal) =>
-    read<Formula>(address("formulas", { repository, formula, limit }), signal),
+    get<Formula>(apiUrl("formulas", { repository, formula, limit }), signal),
   shortcut: (repository: string, id: string, signal?: AbortSignal) =>
-    read<Shortcut>(address(`shortcuts/${encodeURIComponent(id)}`, { repository }), signal),
-  keep: (keys: string[], formulas: string[]) => send<{ id: string }>(address("shortcuts"), { keys, formulas }),
-  trace: (id: number, signal?: AbortSignal) => read<Trace>(address(`traces/${id}`), signal),
+    get<Shortcut>(apiUrl(`shortcuts/${encodeURIComponent(id)}`, { repository }), signal),
+  createShortcut: (keys: string[], formulas: string[]) => post<{ id: string }>(apiUrl("shortcuts"), { keys, formulas }),
+  trace: (id: number, signal?: AbortSignal) => get<Trace>(apiUrl(`traces/${id}`), signal),
   changes: (id: number, line: string, signal?: AbortSignal) =>
-    read<Changes>(address(`traces/${id}/changes`, { line }), signal),
+    get<Changes>(apiUrl(`traces/${id}/changes`, { line }), signal),
   explain: (id: number, line: string, signal?: AbortSignal) =>
-    read<Explanation>(address(`traces/${id}/explanation`, { line }), signal),
+    get<Explanation>(apiUrl(`traces/${id}/explanation`, { line }), signal),
   environments: (id: number, line: string, signal?: AbortSignal) =>
-    read<Environment[]>(address(`traces/${id}/environments`, { line }), signal),
+    get<Environment[]>(apiUrl(`traces/${id}/environments`, { line }), signal),
   withoutValue: (id: number, line: string, signal?: AbortSignal) =>
-    read<WithoutValue[]>(address(`traces/${id}/without-value`, { line }), signal),
+    get<WithoutValue[]>(apiUrl(`traces/${id}/without-value`, { line }), signal),
   neverMeasured: (repository: string, signal?: AbortSignal) =>
-    read<NeverMeasured[]>(address("never-measured", { repository }), signal),
+    get<NeverMeasured[]>(apiUrl("never-measured", { repository }), signal),
   runs: (id: number, commit: string, signal?: AbortSignal) =>
-    read<Run[]>(address(`traces/${id}/runs`, { commit }), signal),
+    get<Run[]>(apiUrl(`traces/${id}/runs`, { commit }), signal),
   commits: (repository: string, line: string, first: number, limit: number) =>
-    read<Commits>(address("commits", { repository, line, first, limit })),
+    get<Commits>(apiUrl("commits", { repository, line, first, limit })),
   async times(repository: string, line: string, signal?: AbortSignal): Promise<Float64Array> {
-    const response = await ask(address("commits/times", { repository, line }), signal ? { signal } : {});
+    const response = await request(apiUrl("commits/times", { repository, line }), signal ? { signal } : {});
     return new Float64Array(await response.arrayBuffer());
   },
-  async values(traces: readonly number[], window: Window, signal?: AbortSignal): Promise<Series[]> {
-    const response = await ask(address("values", { traces, ...window }), signal ? { signal } : {});
+  async values(traces: readonly number[], window: ValueWindow, signal?: AbortSignal): Promise<Series[]> {
+    const response = await request(apiUrl("values", { traces, ...window }), signal ? { signal } : {});
     return decodeSeries(await response.arrayBuffer());
   },
 };
 
-/** Turn whatever was thrown into something that can be shown. */
-export function shown(thrown: unknown): ApiError {
+/** Turn anything thrown into an error that the page can show. */
+export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   return new ApiError(thrown instanceof Error ? thrown.message : String(thrown), "", "Reload the page.");
 }
 
-/** Whether a request was given up because a newer one replaced it. */
-export function abandoned(thrown: unknown): boolean {
+/** Whether a request was aborted, usually because a newer one replaced it. */
+export function isAborted(thrown: unknown): boolean {
   return thrown instanceof DOMException && thrown.name === "AbortError";
 }

@@ -1,36 +1,36 @@
-/** Notice that the server does not answer, and look until it answers again. */
+/** Detect that the server does not answer, and poll until it answers again. */
 
-const FIRST_MS = 1000;
-const LONGEST_MS = 15_000;
+const FIRST_POLL_MS = 1000;
+const LONGEST_POLL_MS = 15_000;
 
-let waiting = false;
+let polling = false;
 
-/** Look for the server from now on; `kp-back` is sent to the window once it answers. */
-export function lostConnection(): void {
-  if (waiting) return;
-  waiting = true;
-  look(FIRST_MS);
+/** Poll the server from now on, and send `kp-reconnect` to the window once it answers. */
+export function reportLostConnection(): void {
+  if (polling) return;
+  polling = true;
+  poll(FIRST_POLL_MS);
 }
 
-function look(after: number): void {
+function poll(delay: number): void {
   window.setTimeout(() => {
     fetch("/api/v1/version", { cache: "no-store" })
       .then((response) => response.ok)
       .catch(() => false)
       .then(
-        (answers) => (answers ? found() : look(Math.min(2 * after, LONGEST_MS))),
+        (answers) => (answers ? announceReconnect() : poll(Math.min(2 * delay, LONGEST_POLL_MS))),
         () => undefined,
       );
-  }, after);
+  }, delay);
 }
 
-function found(): void {
-  waiting = false;
-  window.dispatchEvent(new Event("kp-back"));
+function announceReconnect(): void {
+  polling = false;
+  window.dispatchEvent(new Event("kp-reconnect"));
 }
 
-/** Run something each time the server is back; call the answer to stop. */
-export function whenBack(run: () => void): () => void {
-  window.addEventListener("kp-back", run);
-  return () => window.removeEventListener("kp-back", run);
+/** Run a function each time the server answers again. Returns a function that unsubscribes. */
+export function onReconnect(run: () => void): () => void {
+  window.addEventListener("kp-reconnect", run);
+  return () => window.removeEventListener("kp-reconnect", run);
 }

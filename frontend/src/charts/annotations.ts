@@ -1,215 +1,225 @@
-/** Draw what uPlot does not: levels with their spread, changes, suspect ranges, what was looked at. */
+/** Draw what uPlot does not: stable regions, changes, suspect ranges, candidates, failed runs, the pinned commit. */
 
 import type uPlot from "uplot";
-import { baseOf, type ChartMark, type ChartView } from "./chart-data";
+import { relativeBase, type ChartMark, type ChartView } from "./chart-data";
+import type { Palette } from "./palette";
+import { drawCross, drawStatusShape, fillHatched } from "./shapes";
 import { STRIP } from "./uplot-options";
-import { hatch, shape, type Palette } from "./palette";
 
-export const FAILURES_ABOVE = 8;
-const LOGARITHMIC = 3; // what uPlot calls it
+/** How far above the foot of the plot failed runs are drawn, in pixels. */
+export const FAILURE_OFFSET = 8;
+/** uPlot's number for logarithmic scales. */
+const LOGARITHMIC = 3;
+/** How far stable regions reach beyond their first and last commit, in commits. */
+const REGION_MARGIN = 0.3;
+/** How far the text of a mark may reach beyond the plot, in pixels. */
+const MARK_GAP = 16;
 
-interface Canvas {
+/** What all drawing functions need: the data, the canvas, and functions from data to device pixels. */
+interface Drawing {
   view: ChartView;
   plot: uPlot;
   colours: Palette;
-  at: CanvasRenderingContext2D;
+  canvas: CanvasRenderingContext2D;
   ratio: number;
   x: (position: number) => number;
   y: (value: number) => number;
 }
 
-function canvasOf(view: ChartView, plot: uPlot, colours: Palette): Canvas {
-  const base = view.lines[0] ? baseOf(view, view.lines[0]) : 1;
+function drawingOf(view: ChartView, plot: uPlot, colours: Palette): Drawing {
+  const base = view.lines[0] ? relativeBase(view, view.lines[0]) : 1;
   return {
     view,
     plot,
     colours,
-    at: plot.ctx,
+    canvas: plot.ctx,
     ratio: devicePixelRatio,
     x: (position) => plot.valToPos(position, "x", true),
     y: (value) => plot.valToPos(value / base, "y", true),
   };
 }
 
-function clip({ at, plot: { bbox } }: Canvas): void {
-  at.save();
-  at.beginPath();
-  at.rect(bbox.left, bbox.top, bbox.width, bbox.height);
-  at.clip();
+/** Draw what lies under the values: the ranges of stable regions, suspect ranges, the pinned commit. */
+export function drawBelowValues(view: ChartView, plot: uPlot, colours: Palette): void {
+  const drawing = drawingOf(view, plot, colours);
+  clipToPlot(drawing);
+  drawRegionRanges(drawing);
+  drawSuspectRanges(drawing);
+  if (view.pinned !== undefined) drawPin(drawing, drawing.x(view.pinned));
+  drawing.canvas.restore();
 }
 
-/** Draw what lies under the values. */
-export function drawUnder(view: ChartView, plot: uPlot, colours: Palette): void {
-  const canvas = canvasOf(view, plot, colours);
-  const { at, ratio, x, y } = canvas;
-  const { bbox } = plot;
-  clip(canvas);
+/** Draw what lies over the values: the medians of stable regions, marks at commits, changes. */
+export function drawAboveValues(view: ChartView, plot: uPlot, colours: Palette): void {
+  const drawing = drawingOf(view, plot, colours);
+  clipToPlot(drawing);
+  drawRegionMedians(drawing);
+  drawNotes(drawing);
+  drawCandidates(drawing);
+  drawFailures(drawing);
+  drawing.canvas.restore();
+  // The texts of changes stand in the strip above the plot, so they are not clipped.
+  drawMarks(drawing);
+}
+
+function clipToPlot({ canvas, plot: { bbox } }: Drawing): void {
+  canvas.save();
+  canvas.beginPath();
+  canvas.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  canvas.clip();
+}
+
+function drawRegionRanges({ view, plot, colours, canvas, x, y }: Drawing): void {
+  // A logarithmic scale has no zero: bound what reaches down to it.
   const lowest = Number(plot.scales.y?.distr) === LOGARITHMIC ? 1e-300 : -Infinity;
-  at.fillStyle = colours.band;
-  for (const level of view.levels) {
-    const left = x(level.first - 0.3);
-    const top = y(level.maximum);
-    at.fillRect(left, top, x(level.last + 0.3) - left, y(Math.max(level.minimum, lowest)) - top);
+  canvas.fillStyle = colours.band;
+  for (const { first, last, minimum, maximum } of view.levels) {
+    const left = x(first - REGION_MARGIN);
+    const top = y(maximum);
+    canvas.fillRect(left, top, x(last + REGION_MARGIN) - left, y(Math.max(minimum, lowest)) - top);
   }
-  at.fillStyle = colours.suspect;
-  at.strokeStyle = colours.suspect;
-  at.lineWidth = ratio;
-  for (const mark of view.marks) {
-    if (mark.suspects <= 1 || mark.gone) continue;
-    const left = x(mark.previous);
-    hatch(at, left, bbox.top, x(mark.position) - left, bbox.height, 7 * ratio);
-  }
-  if (view.pinned !== undefined) drawPin(canvas, x(view.pinned));
-  at.restore();
 }
 
-function drawPin({ at, colours, ratio, plot: { bbox } }: Canvas, x: number): void {
-  at.strokeStyle = colours.pin;
+function drawRegionMedians({ view, colours, canvas, ratio, x, y }: Drawing): void {
+  canvas.strokeStyle = colours.level;
+  canvas.lineWidth = 2.5 * ratio;
+  canvas.lineCap = "round";
+  for (const { first, last, median } of view.levels) {
+    canvas.beginPath();
+    canvas.moveTo(x(first - REGION_MARGIN), y(median));
+    canvas.lineTo(x(last + REGION_MARGIN), y(median));
+    canvas.stroke();
+  }
+}
+
+function drawSuspectRanges({ view, plot: { bbox }, colours, canvas, ratio, x }: Drawing): void {
+  canvas.fillStyle = colours.suspect;
+  canvas.strokeStyle = colours.suspect;
+  canvas.lineWidth = ratio;
+  for (const { suspects, gone, previous, position } of view.marks) {
+    if (suspects <= 1 || gone) continue;
+    const left = x(previous);
+    fillHatched(canvas, left, bbox.top, x(position) - left, bbox.height, 7 * ratio);
+  }
+}
+
+function drawPin({ canvas, colours, ratio, plot: { bbox } }: Drawing, x: number): void {
+  canvas.strokeStyle = colours.pin;
   for (const [width, alpha] of [
     [9, 0.16],
     [1.5, 1],
   ] as const) {
-    at.globalAlpha = alpha;
-    at.lineWidth = width * ratio;
-    at.beginPath();
-    at.moveTo(x, bbox.top);
-    at.lineTo(x, bbox.top + bbox.height);
-    at.stroke();
+    canvas.globalAlpha = alpha;
+    canvas.lineWidth = width * ratio;
+    canvas.beginPath();
+    canvas.moveTo(x, bbox.top);
+    canvas.lineTo(x, bbox.top + bbox.height);
+    canvas.stroke();
   }
-  at.globalAlpha = 1;
+  canvas.globalAlpha = 1;
 }
 
-/** Draw what lies over the values. */
-export function drawOver(view: ChartView, plot: uPlot, colours: Palette): void {
-  const canvas = canvasOf(view, plot, colours);
-  const { at, ratio, x, y } = canvas;
-  clip(canvas);
-  at.strokeStyle = colours.level;
-  at.lineWidth = 2.5 * ratio;
-  at.lineCap = "round";
-  for (const level of view.levels) {
-    at.beginPath();
-    at.moveTo(x(level.first - 0.3), y(level.median));
-    at.lineTo(x(level.last + 0.3), y(level.median));
-    at.stroke();
-  }
-  drawNotes(canvas);
-  drawCandidates(canvas);
-  drawFailures(canvas);
-  at.restore();
-  drawMarks(canvas);
-}
-
-function drawNotes({ view, at, ratio, colours, x, plot: { bbox } }: Canvas): void {
+/** Changes of environment: a dotted line between two commits, with a triangle at its foot. */
+function drawNotes({ view, canvas, ratio, colours, x, plot: { bbox } }: Drawing): void {
   const bottom = bbox.top + bbox.height;
-  at.fillStyle = at.strokeStyle = colours.note;
-  at.lineWidth = ratio;
-  at.setLineDash([ratio, 4 * ratio]);
+  canvas.fillStyle = canvas.strokeStyle = colours.note;
+  canvas.lineWidth = ratio;
+  canvas.setLineDash([ratio, 4 * ratio]);
   for (const note of view.notes) {
     const middle = x(note.position - 0.5);
-    at.beginPath();
-    at.moveTo(middle, bbox.top);
-    at.lineTo(middle, bottom);
-    at.stroke();
-    at.beginPath();
-    at.moveTo(middle - 6 * ratio, bottom);
-    at.lineTo(middle, bottom - 9 * ratio);
-    at.lineTo(middle + 6 * ratio, bottom);
-    at.fill();
+    canvas.beginPath();
+    canvas.moveTo(middle, bbox.top);
+    canvas.lineTo(middle, bottom);
+    canvas.stroke();
+    canvas.beginPath();
+    canvas.moveTo(middle - 6 * ratio, bottom);
+    canvas.lineTo(middle, bottom - 9 * ratio);
+    canvas.lineTo(middle + 6 * ratio, bottom);
+    canvas.fill();
   }
-  at.setLineDash([]);
+  canvas.setLineDash([]);
 }
 
-/** Places that a method looked at: a stroke at the foot of the plot, a longer one where it saw a change. */
-function drawCandidates({ view, at, ratio, colours, x, plot: { bbox } }: Canvas): void {
+/** Candidates of the method: a stroke at the foot of the plot, a longer one for each change that it accepted. */
+function drawCandidates({ view, canvas, ratio, colours, x, plot: { bbox } }: Drawing): void {
   const bottom = bbox.top + bbox.height;
-  at.lineCap = "butt";
-  at.lineWidth = 2 * ratio;
+  canvas.lineCap = "butt";
+  canvas.lineWidth = 2 * ratio;
   for (const { position, accepted } of view.candidates) {
-    at.strokeStyle = accepted ? colours.ink : colours.faint;
-    at.beginPath();
-    at.moveTo(x(position), bottom);
-    at.lineTo(x(position), bottom - (accepted ? 18 : 10) * ratio);
-    at.stroke();
+    canvas.strokeStyle = accepted ? colours.ink : colours.faint;
+    canvas.beginPath();
+    canvas.moveTo(x(position), bottom);
+    canvas.lineTo(x(position), bottom - (accepted ? 18 : 10) * ratio);
+    canvas.stroke();
   }
 }
 
-/** Commits without a value: a cross at the foot where something failed, a ring where it was skipped. */
-function drawFailures({ view, at, ratio, colours, x, plot: { bbox } }: Canvas): void {
-  const y = bbox.top + bbox.height - FAILURES_ABOVE * ratio;
-  at.lineWidth = 1.75 * ratio;
+/** Runs without a value, at the foot of the plot: a cross where the benchmark failed, a ring where it was skipped. */
+function drawFailures({ view, canvas, ratio, colours, x, plot: { bbox } }: Drawing): void {
+  const y = bbox.top + bbox.height - FAILURE_OFFSET * ratio;
+  canvas.lineWidth = 1.75 * ratio;
   for (const { position, failed } of view.failures) {
-    at.strokeStyle = failed ? colours.direction.regression : colours.faint;
+    canvas.strokeStyle = failed ? colours.direction.regression : colours.faint;
     if (failed) {
-      cross(at, x(position), y, 4 * ratio);
+      drawCross(canvas, x(position), y, 4 * ratio);
     } else {
-      at.beginPath();
-      at.arc(x(position), y, 3.5 * ratio, 0, 2 * Math.PI);
-      at.stroke();
+      canvas.beginPath();
+      canvas.arc(x(position), y, 3.5 * ratio, 0, 2 * Math.PI);
+      canvas.stroke();
     }
   }
 }
 
-function drawMarks(canvas: Canvas): void {
-  const {
-    view,
-    at,
-    ratio,
-    x,
-    plot: { bbox },
-  } = canvas;
-  const visible = view.marks
-    .map((mark) => ({ mark, at: x(mark.position) }))
-    .filter((own) => own.at >= bbox.left - 1 && own.at <= bbox.left + bbox.width + 1)
-    .sort((a, b) => a.at - b.at);
-  at.save();
-  at.font = `${12 * ratio}px system-ui, sans-serif`;
-  at.textAlign = "left";
-  at.textBaseline = "middle";
-  let taken = bbox.left - 16 * ratio;
-  visible.forEach((own, index) => {
-    const until = visible[index + 1]?.at ?? bbox.left + bbox.width + 16 * ratio;
-    taken = drawMark(canvas, own.mark, own.at, { taken, until });
+/** Changes: a line at the commit, with the shape of the status and the text of the change in the strip above the plot. */
+function drawMarks(drawing: Drawing): void {
+  const { bbox } = drawing.plot;
+  const { canvas, ratio } = drawing;
+  const right = bbox.left + bbox.width;
+  const visible = drawing.view.marks
+    .map((mark) => ({ mark, x: drawing.x(mark.position) }))
+    .filter(({ x }) => x >= bbox.left - 1 && x <= right + 1)
+    .sort((a, b) => a.x - b.x);
+  canvas.save();
+  canvas.font = `${12 * ratio}px system-ui, sans-serif`;
+  canvas.textAlign = "left";
+  canvas.textBaseline = "middle";
+  let taken = bbox.left - MARK_GAP * ratio;
+  visible.forEach(({ mark, x }, index) => {
+    const until = visible[index + 1]?.x ?? right + MARK_GAP * ratio;
+    taken = drawMark(drawing, mark, x, { taken, until });
   });
-  at.restore();
+  canvas.restore();
 }
 
-/** Draw one change, its text on the side where there is room; answers up to where the strip is taken. */
-function drawMark(canvas: Canvas, mark: ChartMark, x: number, room: { taken: number; until: number }): number {
-  const {
-    at,
-    ratio,
-    colours,
-    plot: { bbox },
-  } = canvas;
-  const top = bbox.top - (STRIP / 2) * ratio;
+/**
+ * Draw one change, with its text on the side that has room for it.
+ *
+ * The strip is `taken` up to one place, and the next mark stands at `until`. Returns up to where it is taken then.
+ */
+function drawMark(drawing: Drawing, mark: ChartMark, x: number, room: { taken: number; until: number }): number {
+  const { canvas, ratio, colours, plot } = drawing;
+  const top = plot.bbox.top - (STRIP / 2) * ratio;
   const calm = mark.gone || mark.history;
-  at.strokeStyle = at.fillStyle = calm ? colours.faint : colours.status[mark.status];
-  at.lineWidth = (calm ? 1 : 1.25) * ratio;
-  at.setLineDash(calm ? [ratio, 5 * ratio] : [4 * ratio, 4 * ratio]);
-  at.beginPath();
-  at.moveTo(x, top + 6 * ratio);
-  at.lineTo(x, bbox.top + bbox.height);
-  at.stroke();
-  at.setLineDash([]);
-  at.lineWidth = (calm ? 1.25 : 1.75) * ratio;
-  if (mark.gone) cross(at, x, top, 4 * ratio);
-  else shape(at, mark.status, x, top, (mark.history ? 3.5 : 5) * ratio, colours.paper);
-  const { width } = at.measureText(mark.text);
-  const right = width <= room.until - x - 18 * ratio;
-  const left = width <= x - room.taken - 18 * ratio;
-  if (right || left) {
-    at.fillStyle = calm || mark.status === "hidden" ? colours.faint : colours.direction[mark.direction];
-    at.fillText(mark.text, right ? x + 10 * ratio : x - 10 * ratio - width, top);
+  // Line
+  canvas.strokeStyle = canvas.fillStyle = calm ? colours.faint : colours.status[mark.status];
+  canvas.lineWidth = (calm ? 1 : 1.25) * ratio;
+  canvas.setLineDash(calm ? [ratio, 5 * ratio] : [4 * ratio, 4 * ratio]);
+  canvas.beginPath();
+  canvas.moveTo(x, top + 6 * ratio);
+  canvas.lineTo(x, plot.bbox.top + plot.bbox.height);
+  canvas.stroke();
+  canvas.setLineDash([]);
+  // Shape
+  canvas.lineWidth = (calm ? 1.25 : 1.75) * ratio;
+  if (mark.gone) drawCross(canvas, x, top, 4 * ratio);
+  else drawStatusShape(canvas, mark.status, x, top, (mark.history ? 3.5 : 5) * ratio, colours.paper);
+  // Text
+  const { width } = canvas.measureText(mark.text);
+  const fitsRight = width <= room.until - x - 18 * ratio;
+  const fitsLeft = width <= x - room.taken - 18 * ratio;
+  if (fitsRight || fitsLeft) {
+    canvas.fillStyle = calm || mark.status === "hidden" ? colours.faint : colours.direction[mark.direction];
+    canvas.fillText(mark.text, fitsRight ? x + 10 * ratio : x - 10 * ratio - width, top);
   }
-  return right ? x + 10 * ratio + width : x + 8 * ratio;
-}
-
-function cross(at: CanvasRenderingContext2D, x: number, y: number, size: number): void {
-  at.beginPath();
-  at.moveTo(x - size, y - size);
-  at.lineTo(x + size, y + size);
-  at.moveTo(x - size, y + size);
-  at.lineTo(x + size, y - size);
-  at.stroke();
+  return fitsRight ? x + 10 * ratio + width : x + 8 * ratio;
 }

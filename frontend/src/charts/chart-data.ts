@@ -1,7 +1,7 @@
-/** What a chart shows, and which of its axes a line belongs to. */
+/** The data of a chart, and what follows from them: axes, scales, bounds. */
 
 import type { Direction, Status } from "../api/client";
-import type { Scale } from "../routes/routes";
+import type { Scale } from "../routes/url";
 
 export interface ChartLine {
   id: number;
@@ -11,6 +11,7 @@ export interface ChartLine {
   values: Float64Array;
 }
 
+/** A stable region: its positions, and its median, least and greatest value. */
 export interface ChartLevel {
   first: number;
   last: number;
@@ -19,6 +20,7 @@ export interface ChartLevel {
   maximum: number;
 }
 
+/** A change, with the suspect range before it. */
 export interface ChartMark {
   id: number;
   previous: number;
@@ -29,37 +31,38 @@ export interface ChartMark {
   text: string;
   /** Later data no longer show it. */
   gone: boolean;
-  /** It is no work. */
+  /** It lies before the history boundary. */
   history: boolean;
 }
 
-/** Something else that happened at a commit. */
+/** A change of environment; `position` is the first commit in the new one. */
 export interface ChartNote {
   position: number;
 }
 
-/** A place that a method looked at. */
+/** A position at which the method examined a change. */
 export interface ChartCandidate {
   position: number;
   accepted: boolean;
 }
 
-/** A commit at which something ran and gave no value. */
+/** A commit at which the benchmark ran and gave no value. */
 export interface ChartFailure {
   position: number;
   failed: boolean;
 }
 
+/** A range of positions, with both ends. */
 export interface ChartRange {
   first: number;
   last: number;
 }
 
-/** What the pointer is on, for the one who describes it. */
+/** What the pointer is on. */
 export interface Hovered {
   line: ChartLine;
   position: number;
-  /** NaN where nothing was measured. */
+  /** NaN for a run without a value. */
   value: number;
 }
 
@@ -77,56 +80,64 @@ export interface ChartView {
   pinned: number | undefined;
 }
 
-/** Units that get an axis of their own; with more of them there would be no room for the plot. */
-export const MOST_AXES = 4;
+/** The most axes; with more of them there is no room for the plot. */
+export const MAX_AXES = 4;
 
-/** The units of the axes, the first one on the left; one axis of percent where values are shown relative. */
+/** The units of the axes, the first one on the left. Relative values share one axis of percent. */
 export function axisUnits(lines: readonly ChartLine[], scale: Scale): string[] {
   if (scale === "ratio") return ["%"];
   const units = [...new Set(lines.map((line) => line.unit))];
   return units.length > 0 ? units : [""];
 }
 
-/** The axis that a line belongs to, as an index into the units. */
-export function axisOf(line: ChartLine, units: readonly string[]): number {
+/** The axis of a line, as an index into the units. */
+export function axisIndex(line: ChartLine, units: readonly string[]): number {
   return Math.max(units.indexOf(line.unit), 0);
 }
 
-/** The name that the plot gives to an axis. */
+/** The name of an axis in uPlot. */
 export function axisName(index: number): string {
   return index === 0 ? "y" : `y${index + 1}`;
 }
 
-/** What a value is divided by where values are shown relative to the start of their line, in percent. */
-export function baseOf(view: Pick<ChartView, "lines" | "levels" | "scale">, line: ChartLine): number {
+/**
+ * What values are divided by: 1, or 1 % of the start of their line if they are shown relative to it.
+ *
+ * A single trace starts with its first stable region, which is steadier than its first value.
+ */
+export function relativeBase(view: Pick<ChartView, "lines" | "levels" | "scale">, line: ChartLine): number {
   if (view.scale !== "ratio") return 1;
-  const first = view.lines.length === 1 ? view.levels[0]?.median : undefined;
-  const start = first ?? line.values[0] ?? 1;
+  const firstLevel = view.lines.length === 1 ? view.levels[0]?.median : undefined;
+  const start = firstLevel ?? line.values[0] ?? 1;
   return Math.abs(start === 0 ? 1 : start) / 100;
 }
 
-/** The positions that the plot reaches over, with some room at both ends. */
-export function boundsOf(view: Pick<ChartView, "lines" | "range" | "total">): { min: number; max: number } {
+/** The first and last position of the plot, with some room at both ends. */
+export function positionBounds(view: Pick<ChartView, "lines" | "range" | "total">): { min: number; max: number } {
   const { lines, range, total } = view;
-  const first = range?.first ?? lines.reduce((least, line) => Math.min(least, line.positions[0] ?? least), total);
-  const last = range?.last ?? lines.reduce((most, line) => Math.max(most, line.positions.at(-1) ?? most), 0);
-  const pad = Math.max(0.5, (last - first) * 0.012);
-  return { min: Math.min(first, last) - pad, max: Math.max(first, last) + pad };
+  const first = range?.first ?? lines.reduce((minimum, line) => Math.min(minimum, line.positions[0] ?? minimum), total);
+  const last = range?.last ?? lines.reduce((maximum, line) => Math.max(maximum, line.positions.at(-1) ?? maximum), 0);
+  const margin = Math.max(0.5, (last - first) * 0.012);
+  return { min: Math.min(first, last) - margin, max: Math.max(first, last) + margin };
 }
 
-/** Whether the values of an axis can be shown on a logarithmic scale. */
-export function canBeLogarithmic(lines: readonly ChartLine[]): boolean {
+/** Whether a logarithmic scale can show the values of an axis. */
+export function canUseLogScale(lines: readonly ChartLine[]): boolean {
   return lines.some((line) => line.values.length > 0) && lines.every((line) => line.values.every((value) => value > 0));
 }
 
-const FAR_APART = 50;
+/** A line whose mean is this much smaller than another looks flat beside it. */
+const MAX_MEAN_RATIO = 50;
 
-/** Whether lines of one unit are so far apart that the lower ones look flat, and a logarithmic scale would help. */
-export function areFarApart(lines: readonly Pick<ChartLine, "unit" | "values">[]): boolean {
-  const sizes = new Map<string, number[]>();
+/** Whether lines of one unit differ so much that a logarithmic scale would help. */
+export function differInMagnitude(lines: readonly Pick<ChartLine, "unit" | "values">[]): boolean {
+  const meansByUnit = new Map<string, number[]>();
   for (const { unit, values } of lines) {
     if (values.length === 0 || values.some((value) => value <= 0)) continue;
-    sizes.set(unit, [...(sizes.get(unit) ?? []), values.reduce((sum, value) => sum + value, 0) / values.length]);
+    meansByUnit.set(unit, [
+      ...(meansByUnit.get(unit) ?? []),
+      values.reduce((sum, value) => sum + value, 0) / values.length,
+    ]);
   }
-  return [...sizes.values()].some((means) => Math.max(...means) > FAR_APART * Math.min(...means));
+  return [...meansByUnit.values()].some((means) => Math.max(...means) > MAX_MEAN_RATIO * Math.min(...means));
 }

@@ -1,135 +1,127 @@
-/** Values over commits: dots, levels with their spread, changes by triage state, suspect ranges. */
+/** The chart of values over commits: values, stable regions, changes by status, suspect ranges. */
 
 import { html, nothing, render, type PropertyValues, type TemplateResult } from "lit";
+import { customElement, property, query } from "lit/decorators.js";
 import uPlot from "uplot";
-import type { Scale } from "../routes/routes";
-import { number } from "../text/units";
-import { Part } from "../components/page-element";
-import { drawOver, drawUnder, FAILURES_ABOVE } from "./annotations";
-import {
-  axisName,
-  axisOf,
-  axisUnits,
-  baseOf,
-  type ChartCandidate,
-  type ChartFailure,
-  type ChartLevel,
-  type ChartLine,
-  type ChartMark,
-  type ChartNote,
-  type ChartRange,
-  type ChartView,
-  type Hovered,
+import { PageElement } from "../components/page-element";
+import type { Scale } from "../routes/url";
+import { numberText } from "../text/numbers";
+import { drawAboveValues, drawBelowValues } from "./annotations";
+import type {
+  ChartCandidate,
+  ChartFailure,
+  ChartLevel,
+  ChartLine,
+  ChartMark,
+  ChartNote,
+  ChartRange,
+  ChartView,
+  Hovered,
 } from "./chart-data";
-import { optionsOf, spacing, tableOf } from "./uplot-options";
+import { findHovered, valueToPixels } from "./hover";
 import { palette, type Palette } from "./palette";
+import { alignedData, uplotOptions } from "./uplot-options";
 
-const HOVER_PIXELS = 40;
-
+/** Properties that uPlot knows nothing about: a redraw is enough when they change. */
 const DRAWN = ["levels", "marks", "notes", "candidates", "failures", "pinned"] as const;
+/** Properties that are part of uPlot's options or data: it has to be built again. */
 const BUILT = ["lines", "scale", "times", "total", "range"] as const;
 
-export class ChartPart extends Part implements ChartView {
-  static override properties = {
-    lines: { attribute: false },
-    levels: { attribute: false },
-    marks: { attribute: false },
-    notes: { attribute: false },
-    candidates: { attribute: false },
-    failures: { attribute: false },
-    times: { attribute: false },
-    total: { type: Number },
-    range: { attribute: false },
-    scale: { type: String },
-    pinned: { type: Number },
-    label: { type: String },
-    describe: { attribute: false },
-  };
-  declare lines: readonly ChartLine[];
-  declare levels: readonly ChartLevel[];
-  declare marks: readonly ChartMark[];
-  declare notes: readonly ChartNote[];
-  declare candidates: readonly ChartCandidate[];
-  declare failures: readonly ChartFailure[];
-  declare times: Float64Array;
-  declare total: number;
-  declare range: ChartRange | undefined;
-  declare scale: Scale;
-  declare pinned: number | undefined;
-  declare label: string;
-  declare describe: (hovered: Hovered) => TemplateResult;
+/** A press that moves less than this, in pixels, is a click and no drag. */
+const MIN_DRAG = 4;
+
+/**
+ * Draws with uPlot, and adds what uPlot does not draw.
+ *
+ * Sends the range that the user drags over as the detail of `kp-range` (undefined after a double click), and the
+ * position that the user clicks on as the detail of `kp-pick`.
+ */
+@customElement("kp-chart")
+export class Chart extends PageElement implements ChartView {
+  @property({ attribute: false }) lines: readonly ChartLine[] = [];
+  @property({ attribute: false }) levels: readonly ChartLevel[] = [];
+  @property({ attribute: false }) marks: readonly ChartMark[] = [];
+  @property({ attribute: false }) notes: readonly ChartNote[] = [];
+  @property({ attribute: false }) candidates: readonly ChartCandidate[] = [];
+  @property({ attribute: false }) failures: readonly ChartFailure[] = [];
+  @property({ attribute: false }) times = new Float64Array();
+  @property({ type: Number }) total = 0;
+  @property({ attribute: false }) range: ChartRange | undefined;
+  @property() scale: Scale = "auto";
+  @property({ type: Number }) pinned: number | undefined;
+  @property() label = "";
+  @property({ attribute: false }) describe = (hovered: Hovered): TemplateResult => html`${numberText(hovered.value)}`;
+
+  @query(".chart-box") private readonly box!: HTMLElement;
+  @query(".chart-tip") private readonly tooltip!: HTMLElement | null;
 
   private plot: uPlot | undefined;
-  private readonly sized = new ResizeObserver(() => this.resize());
+  private pressedAt = { x: 0, y: 0 };
+  private readonly resizeObserver = new ResizeObserver(() => this.resize());
+  private readonly darkScheme = matchMedia("(prefers-color-scheme: dark)");
   private readonly rebuild = (): void => this.build();
-  private pressed = { x: 0, y: 0 };
-
-  constructor() {
-    super();
-    this.lines = [];
-    this.levels = [];
-    this.marks = [];
-    this.notes = [];
-    this.candidates = [];
-    this.failures = [];
-    this.times = new Float64Array();
-    this.total = 0;
-    this.scale = "auto";
-    this.label = "";
-    this.describe = (hovered) => html`${number(hovered.value)}`;
-  }
 
   override connectedCallback(): void {
     super.connectedCallback();
     window.addEventListener("kp-theme", this.rebuild);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", this.rebuild);
+    this.darkScheme.addEventListener("change", this.rebuild);
   }
 
   override disconnectedCallback(): void {
     window.removeEventListener("kp-theme", this.rebuild);
-    matchMedia("(prefers-color-scheme: dark)").removeEventListener("change", this.rebuild);
-    this.sized.disconnect();
+    this.darkScheme.removeEventListener("change", this.rebuild);
+    this.resizeObserver.disconnect();
     this.plot?.destroy();
     this.plot = undefined;
     super.disconnectedCallback();
   }
 
   override render() {
+    const empty = this.lines.every((line) => line.positions.length === 0);
     return html`<div class="chart-box" role="img" aria-label=${this.label}></div>
       <div class="chart-tip" hidden></div>
-      ${this.lines.some((line) => line.positions.length > 0) ? nothing : html`<p class="chart-empty">No values in this range. Press 0 to see the whole line.</p>`}`;
+      ${empty ? html`<p class="chart-empty">No values in this range. Press 0 to see the whole line.</p>` : nothing}`;
   }
 
   override firstUpdated(): void {
-    this.sized.observe(this.box);
+    this.resizeObserver.observe(this.box);
   }
 
-  override updated(changed: PropertyValues<ChartPart>): void {
+  override updated(changed: PropertyValues<Chart>): void {
     if (!this.plot || BUILT.some((name) => changed.has(name))) this.build();
     else if (DRAWN.some((name) => changed.has(name))) this.plot.redraw(false);
   }
 
-  private get box(): HTMLElement {
-    const box = this.querySelector<HTMLElement>(".chart-box");
-    if (!box) throw new Error("the chart is not rendered yet");
-    return box;
+  /** Let one line stand out from the others; no line without an id. */
+  highlightLine(id: number | undefined): void {
+    const index = this.lines.findIndex((line) => line.id === id);
+    this.plot?.setSeries(index < 0 ? null : index + 1, { focus: index >= 0 });
   }
 
-  private get tip(): HTMLElement | null {
-    return this.querySelector<HTMLElement>(".chart-tip");
+  /** Render the tooltip again, after more about the hovered value was loaded. */
+  refreshTooltip(): void {
+    if (this.tooltip && !this.tooltip.hidden) this.updateTooltip();
   }
 
   private build(): void {
     if (!this.isConnected || !this.hasUpdated) return;
     this.plot?.destroy();
     const colours = palette(this);
-    const { box } = this;
-    this.plot = new uPlot(optionsOf(this, colours, box, this.hooks(colours)), tableOf(this), box);
+    this.plot = new uPlot(uplotOptions(this, colours, this.box, this.hooks(colours)), alignedData(this), this.box);
     const { over } = this.plot;
-    over.addEventListener("mousedown", (event) => (this.pressed = { x: event.clientX, y: event.clientY }));
-    over.addEventListener("mouseup", (event) => this.onRelease(event));
-    over.addEventListener("dblclick", () => this.announce("kp-range", undefined));
-    over.addEventListener("mouseleave", () => this.hideTip());
+    over.addEventListener("mousedown", (event) => (this.pressedAt = { x: event.clientX, y: event.clientY }));
+    over.addEventListener("mouseup", (event) => this.onMouseup(event));
+    over.addEventListener("dblclick", () => this.send("kp-range", undefined));
+    over.addEventListener("mouseleave", () => this.hideTooltip());
+  }
+
+  private hooks(colours: Palette): uPlot.Hooks.Arrays {
+    return {
+      drawAxes: [(plot) => drawBelowValues(this, plot, colours)],
+      draw: [(plot) => drawAboveValues(this, plot, colours)],
+      setSelect: [(plot) => this.onSelect(plot)],
+      setCursor: [() => this.updateTooltip()],
+    };
   }
 
   private resize(): void {
@@ -137,115 +129,57 @@ export class ChartPart extends Part implements ChartView {
     if (clientWidth > 0) this.plot?.setSize({ width: clientWidth, height: clientHeight });
   }
 
-  private announce(name: string, detail: unknown): void {
+  private send(name: string, detail: unknown): void {
     this.dispatchEvent(new CustomEvent(name, { detail }));
   }
 
-  private onRelease(event: MouseEvent): void {
-    const moved = Math.hypot(event.clientX - this.pressed.x, event.clientY - this.pressed.y);
-    const hovered = moved < 4 ? this.hovered() : undefined;
-    if (hovered) this.announce("kp-pick", hovered.position);
+  private onMouseup(event: MouseEvent): void {
+    const moved = Math.hypot(event.clientX - this.pressedAt.x, event.clientY - this.pressedAt.y);
+    const hovered = moved < MIN_DRAG && this.plot ? findHovered(this, this.plot) : undefined;
+    if (hovered) this.send("kp-pick", hovered.position);
   }
-
-  private hooks(colours: Palette): uPlot.Hooks.Arrays {
-    return {
-      drawAxes: [(plot) => drawUnder(this, plot, colours)],
-      draw: [(plot) => drawOver(this, plot, colours)],
-      setSelect: [(plot) => this.onSelect(plot)],
-      setCursor: [() => this.onCursor()],
-    };
-  }
-
-  /** Let one line stand out from the others; none of them without an id. */
-  focusLine(id: number | undefined): void {
-    const index = this.lines.findIndex((line) => line.id === id);
-    this.plot?.setSeries(index < 0 ? null : index + 1, { focus: index >= 0 });
-  }
-
-  // ---- pointer
 
   private onSelect(plot: uPlot): void {
     const { left, width } = plot.select;
-    if (width < 4) return;
+    if (width < MIN_DRAG) return;
     const first = Math.max(0, Math.floor(plot.posToVal(left, "x")));
     const last = Math.min(this.total - 1, Math.ceil(plot.posToVal(left + width, "x")));
     plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-    if (last > first) this.announce("kp-range", { first, last });
+    if (last > first) this.send("kp-range", { first, last });
   }
 
-  private hovered(): Hovered | undefined {
-    const { plot } = this;
-    if (typeof plot?.cursor.idx !== "number") return undefined;
-    const { left = -1, top = -1 } = plot.cursor;
-    const failure = this.failureAt(plot, left, top);
-    if (failure) return failure;
-    let best: (Hovered & { distance: number }) | undefined;
-    this.lines.forEach((line, index) => {
-      const near = this.nearest(plot, index + 1, left);
-      if (near === undefined) return;
-      const position = plot.data[0][near] ?? 0;
-      const shown = plot.data[index + 1]?.[near] ?? 0;
-      const across = Math.abs(plot.valToPos(position, "x") - left);
-      const down = Math.abs(plot.valToPos(shown, this.axisNameOf(line)) - top);
-      const distance = this.lines.length === 1 ? across : Math.hypot(across, down);
-      if (!best || distance < best.distance) best = { line, position, value: shown * baseOf(this, line), distance };
-    });
-    return best && best.distance <= Math.max(HOVER_PIXELS, spacing(plot)) ? best : undefined;
+  private hideTooltip(): void {
+    if (this.tooltip) this.tooltip.hidden = true;
   }
 
-  private failureAt(plot: uPlot, left: number, top: number): Hovered | undefined {
-    const [line] = this.lines;
-    if (!line || top < plot.bbox.height / devicePixelRatio - 2 * FAILURES_ABOVE) return undefined;
-    const away = ({ position }: ChartFailure): number => Math.abs(plot.valToPos(position, "x") - left);
-    const near = this.failures.filter((own) => away(own) <= FAILURES_ABOVE).sort((a, b) => away(a) - away(b))[0];
-    return near && { line, position: near.position, value: NaN };
-  }
-
-  private axisNameOf(line: ChartLine): string {
-    return axisName(axisOf(line, axisUnits(this.lines, this.scale)));
-  }
-
-  private nearest(plot: uPlot, series: number, left: number): number | undefined {
-    const middle = plot.cursor.idx ?? 0;
-    const values = plot.data[series];
-    for (let step = 0; step < 200; step++) {
-      const found = [middle - step, middle + step].filter((index) => typeof values?.[index] === "number");
-      if (found.length === 0) continue;
-      const away = (index: number): number => Math.abs(plot.valToPos(plot.data[0][index] ?? 0, "x") - left);
-      return found.reduce((best, index) => (away(index) < away(best) ? index : best));
-    }
-    return undefined;
-  }
-
-  private hideTip(): void {
-    if (this.tip) this.tip.hidden = true;
-  }
-
-  private onCursor(): void {
-    const { plot, tip } = this;
-    const hovered = this.hovered();
-    if (!plot || !tip || !hovered) {
-      this.hideTip();
+  private updateTooltip(): void {
+    const { plot, tooltip } = this;
+    const hovered = plot && findHovered(this, plot);
+    if (!tooltip || !hovered) {
+      this.hideTooltip();
       return;
     }
-    render(this.describe(hovered), tip);
-    tip.hidden = false;
-    const ratio = devicePixelRatio;
-    const x = plot.bbox.left / ratio + plot.valToPos(hovered.position, "x");
-    const { top, height } = plot.bbox;
-    const down = Number.isNaN(hovered.value)
-      ? height / ratio
-      : plot.valToPos(hovered.value / baseOf(this, hovered.line), this.axisNameOf(hovered.line));
-    const y = top / ratio + down;
-    const right = x + 16 + tip.offsetWidth < this.clientWidth;
-    tip.style.left = `${right ? x + 14 : Math.max(0, x - 14 - tip.offsetWidth)}px`;
-    tip.style.top = `${Math.max(4, Math.min(y - tip.offsetHeight / 2, this.clientHeight - tip.offsetHeight - 4))}px`;
+    render(this.describe(hovered), tooltip);
+    tooltip.hidden = false;
+    this.placeTooltip(plot, tooltip, hovered);
   }
 
-  /** Describe again what the pointer is on, after more about it has become known. */
-  refreshTip(): void {
-    if (this.tip && !this.tip.hidden) this.onCursor();
+  /** Place the tooltip beside the value: on the right if there is room, and never outside of the chart. */
+  private placeTooltip(plot: uPlot, tooltip: HTMLElement, { line, position, value }: Hovered): void {
+    const ratio = devicePixelRatio;
+    const { left, top, height } = plot.bbox;
+    const x = left / ratio + plot.valToPos(position, "x");
+    const down = Number.isNaN(value) ? height / ratio : valueToPixels(this, plot, line, value);
+    const y = top / ratio + down;
+    const roomOnRight = x + 16 + tooltip.offsetWidth < this.clientWidth;
+    const lowest = this.clientHeight - tooltip.offsetHeight - 4;
+    tooltip.style.left = `${roomOnRight ? x + 14 : Math.max(0, x - 14 - tooltip.offsetWidth)}px`;
+    tooltip.style.top = `${Math.max(4, Math.min(y - tooltip.offsetHeight / 2, lowest))}px`;
   }
 }
 
-customElements.define("kp-chart", ChartPart);
+declare global {
+  interface HTMLElementTagNameMap {
+    "kp-chart": Chart;
+  }
+}

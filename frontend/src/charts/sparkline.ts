@@ -1,38 +1,67 @@
-import { svg, html, type TemplateResult } from "lit";
-import type { Member } from "../api/client";
+/** Small drawings of values in the rows of tables. */
+
+import { html, svg, type TemplateResult } from "lit";
+import type { Finding } from "../api/client";
+import type { Series } from "../api/series";
 
 const WIDTH = 132;
 const HEIGHT = 30;
 const EDGE = 3;
 
-/** Draw the values around a change with the levels beside it; what lies beyond these levels may leave the drawing. */
-export function sparkline(member: Member): TemplateResult {
-  const spark = member.sparkline;
-  if (!spark || spark.values.length < 2) return html`<span class="faint">no values</span>`;
-  const { values, begin, split, end } = spark;
-  const bounds = [...values.slice(begin, end), member.before_level, member.after_level];
+/**
+ * The values around a change, with the levels before and after it.
+ *
+ * The scale fits these two levels. Values beyond the next changes may leave the drawing: they would flatten the change.
+ */
+export function findingSparkline(finding: Finding): TemplateResult {
+  const { sparkline, before_level: before, after_level: after } = finding;
+  if (!sparkline || sparkline.values.length < 2) return html`<span class="faint">no values</span>`;
+  const { values, begin, split, end } = sparkline;
+  // Scales
+  const bounds = [...values.slice(begin, end), before, after];
   const low = Math.min(...bounds);
   const span = Math.max(...bounds) - low || 1;
   const x = (index: number): number => EDGE + (index * (WIDTH - 2 * EDGE)) / (values.length - 1);
-  const y = (value: number): number => HEIGHT - EDGE - ((value - low) * (HEIGHT - 2 * EDGE)) / span;
-  const at = (index: number, value: number): string => `${x(index).toFixed(1)} ${y(value).toFixed(1)}`;
-  const line = values.map((value, index) => at(index, value)).join("L");
-  const between = (index: number): number => Math.min(Math.max((x(index - 1) + x(index)) / 2, EDGE), WIDTH - EDGE);
-  const middle = between(split);
-  const level = (from: number, to: number, value: number) =>
-    svg`<path class="level" d="M${from.toFixed(1)} ${y(value).toFixed(1)}H${to.toFixed(1)}"></path>`;
+  const y = (value: number): string => (HEIGHT - EDGE - ((value - low) * (HEIGHT - 2 * EDGE)) / span).toFixed(1);
+  // Levels begin and end half-way between two values.
+  const beforeIndex = (index: number): number => Math.min(Math.max((x(index - 1) + x(index)) / 2, EDGE), WIDTH - EDGE);
+  const middle = beforeIndex(split).toFixed(1);
+  const level = (from: string, to: string, value: number) =>
+    svg`<path class="level" d="M${from} ${y(value)}H${to}"></path>`;
+  const points = values.map((value, index) => `${x(index).toFixed(1)} ${y(value)}`);
   return html`<svg
-    class="spark ${member.direction}"
+    class="spark ${finding.direction}"
     viewBox="0 0 ${WIDTH} ${HEIGHT}"
     width=${WIDTH}
     height=${HEIGHT}
     aria-hidden="true"
   >
-    <path class="trail" d="M${line}"></path>
-    ${level(between(begin), middle, member.before_level)} ${level(middle, between(end), member.after_level)}
-    <path
-      class="knick"
-      d="M${middle.toFixed(1)} ${y(member.before_level).toFixed(1)}V${y(member.after_level).toFixed(1)}"
-    ></path>
+    <path class="trail" d="M${points.join("L")}"></path>
+    ${level(beforeIndex(begin).toFixed(1), middle, before)} ${level(middle, beforeIndex(end).toFixed(1), after)}
+    <path class="knick" d="M${middle} ${y(before)}V${y(after)}"></path>
+  </svg>`;
+}
+
+const TRACE_WIDTH = 160;
+
+/** All values of a trace. */
+export function traceSparkline({ positions, values }: Series): TemplateResult {
+  const first = positions[0] ?? 0;
+  const width = (positions.at(-1) ?? first) - first || 1;
+  const low = Math.min(...values);
+  const span = Math.max(...values) - low || 1;
+  const points = Array.from(values, (value, index) => {
+    const x = EDGE + (((positions[index] ?? first) - first) / width) * (TRACE_WIDTH - 2 * EDGE);
+    const y = HEIGHT - EDGE - ((value - low) / span) * (HEIGHT - 2 * EDGE);
+    return `${x.toFixed(1)} ${y.toFixed(1)}`;
+  });
+  return html`<svg
+    class="spark"
+    viewBox="0 0 ${TRACE_WIDTH} ${HEIGHT}"
+    width=${TRACE_WIDTH}
+    height=${HEIGHT}
+    aria-hidden="true"
+  >
+    <path class="trail strong" d="M${points.join("L")}"></path>
   </svg>`;
 }

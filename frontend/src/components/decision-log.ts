@@ -1,105 +1,83 @@
-/** What was decided about a finding, by whom and when; the last of it can be taken back. */
+/** The decisions about a finding, with who made them and when, and a button that takes back the last one. */
 
-import { html, nothing, type PropertyValues } from "lit";
-import { api, type ApiError, type Decision } from "../api/client";
-import { whenBack } from "../api/connection";
-import { undoOne } from "../state/triage/decisions";
-import { Latest } from "../state/latest";
-import { moment } from "../text/units";
-import { Part } from "./page-element";
-import { failed, state, ticketLink, waiting } from "../templates/finding";
+import { html, nothing } from "lit";
+import { customElement, property, state } from "lit/decorators.js";
+import { api, type Decision } from "../api/client";
+import { Resource } from "../state/resource";
+import { undoFinding } from "../state/triage/decisions";
+import { statusLabel, ticketLink } from "../templates/finding";
+import { errorNotice, loadingNotice } from "../templates/notice";
+import { timestampText } from "../text/dates";
+import { PageElement } from "./page-element";
 
-const DONE: Record<Decision["action"], string> = {
+const ACTION_TEXTS: Record<Decision["action"], string> = {
   decide: "",
-  split: "set apart,",
+  split: "split off,",
   merge: "merged,",
   undo: "undone, back to",
 };
 
-export class LogPart extends Part {
-  static override properties = {
-    finding: { type: Number },
-    opened: { state: true },
-    entries: { state: true },
-    error: { state: true },
-  };
-  declare finding: number;
-  declare opened: boolean;
-  declare entries: readonly Decision[] | undefined;
-  declare error: ApiError | undefined;
+@customElement("kp-decision-log")
+export class DecisionLog extends PageElement {
+  @property({ type: Number }) finding = 0;
+  @state() private opened = false;
 
-  private readonly reading = new Latest();
-  private ending: (() => void) | undefined;
-  private readonly refresh = (): void => {
-    if (this.opened) void this.load();
-    else this.entries = undefined;
-  };
+  private readonly decisions = new Resource(this, {
+    args: () => (this.opened ? ([this.finding] as const) : undefined),
+    load: ([finding], signal) => api.decisions(finding, signal),
+  });
 
-  constructor() {
-    super();
-    this.opened = false;
-  }
+  private readonly onDecided = (): void => {
+    if (this.opened) this.decisions.reload();
+    else this.decisions.clear();
+  };
 
   override connectedCallback(): void {
     super.connectedCallback();
-    window.addEventListener("kp-decided", this.refresh);
-    this.ending = whenBack(() => this.error && this.refresh());
+    window.addEventListener("kp-decided", this.onDecided);
   }
 
   override disconnectedCallback(): void {
-    window.removeEventListener("kp-decided", this.refresh);
-    this.ending?.();
-    this.reading.stop();
+    window.removeEventListener("kp-decided", this.onDecided);
     super.disconnectedCallback();
-  }
-
-  override willUpdate(changed: PropertyValues<this>): void {
-    if (changed.has("finding")) this.refresh();
-  }
-
-  private load(): Promise<void> {
-    const { finding } = this;
-    this.error = undefined;
-    return this.reading.run(
-      async (signal, present) => {
-        this.entries = present(await api.decisions(finding, signal));
-      },
-      (error) => (this.error = error),
-    );
-  }
-
-  private onToggle(event: Event): void {
-    this.opened = (event.target as HTMLDetailsElement).open;
-    if (this.opened && !this.entries) void this.load();
   }
 
   override render() {
     return html`<details class="log" @toggle=${(event: Event) => this.onToggle(event)}>
       <summary>Decisions</summary>
-      ${this.opened ? this.renderOpened() : nothing}
+      ${this.opened ? this.renderDecisions() : nothing}
     </details>`;
   }
 
-  private renderOpened() {
-    if (this.error) return failed(this.error, () => void this.load());
-    return this.entries ? this.renderEntries(this.entries) : waiting("Reading the log");
+  private onToggle(event: Event): void {
+    this.opened = (event.target as HTMLDetailsElement).open;
   }
 
-  private renderEntries(entries: readonly Decision[]) {
-    if (entries.length === 0) return html`<p class="faint">Nobody has decided anything yet.</p>`;
+  private renderDecisions() {
+    const { value: decisions, error } = this.decisions;
+    if (error) return errorNotice(error, () => this.decisions.reload());
+    if (!decisions) return loadingNotice("Loading the decisions");
+    if (decisions.length === 0) return html`<p class="faint">No decisions yet.</p>`;
     return html`<ol>
-        ${[...entries].reverse().map(
-          (own) =>
-            html`<li>
-              ${DONE[own.action]} ${state(own.status)}
-              <span class="second"><span>${own.who}</span><time datetime=${own.time}>${moment(own.time)}</time></span>
-              ${own.ticket ? html`<div class="second">${ticketLink(own.ticket)}</div>` : nothing}
-              ${own.note ? html`<div class="second wide-note">${own.note}</div>` : nothing}
-            </li>`,
-        )}
+        ${[...decisions].reverse().map(renderDecision)}
       </ol>
-      <button class="link" @click=${() => void undoOne(this.finding)}>Undo the last</button>`;
+      <button class="link" @click=${() => void undoFinding(this.finding)}>Undo the last</button>`;
   }
 }
 
-customElements.define("kp-log", LogPart);
+function renderDecision(decision: Decision) {
+  return html`<li>
+    ${ACTION_TEXTS[decision.action]} ${statusLabel(decision.status)}
+    <span class="second"
+      ><span>${decision.who}</span><time datetime=${decision.time}>${timestampText(decision.time)}</time></span
+    >
+    ${decision.ticket ? html`<div class="second">${ticketLink(decision.ticket)}</div>` : nothing}
+    ${decision.note ? html`<div class="second wide-note">${decision.note}</div>` : nothing}
+  </li>`;
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    "kp-decision-log": DecisionLog;
+  }
+}

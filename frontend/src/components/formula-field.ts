@@ -1,26 +1,28 @@
-/** A field for a formula; an error points at its column. */
+/** The field for a formula. An error in the formula selects its column. */
 
-import { html, nothing } from "lit";
+import { html, nothing, type PropertyValues } from "lit";
+import { customElement, property, query } from "lit/decorators.js";
 import type { ApiError } from "../api/client";
-import { Part } from "./page-element";
+import { PageElement } from "./page-element";
 
-/** The column that an error names, counted from 1; undefined where it names none. */
-export function columnOf(error: ApiError): number | undefined {
-  const found = /column (\d+)$/.exec(error.where)?.[1];
-  return found === undefined ? undefined : Number(found);
+/** The column that an error names, counted from 1; undefined if it names none. */
+function columnOf(error: ApiError): number | undefined {
+  const column = /column (\d+)$/.exec(error.where)?.[1];
+  return column === undefined ? undefined : Number(column);
 }
 
-export class FormulaPart extends Part {
-  static override properties = { error: { attribute: false }, formula: { attribute: false } };
-  declare error: ApiError | undefined;
+/** Sends the formula as the detail of `kp-formula`. */
+@customElement("kp-formula-field")
+export class FormulaField extends PageElement {
+  @property({ attribute: false }) error: ApiError | undefined;
   /** The formula that the error is about. */
-  declare formula: string;
+  @property({ attribute: false }) formula = "";
+  @query("input") private readonly input!: HTMLInputElement | null;
 
-  override updated(changed: Map<string, unknown>): void {
-    if (!changed.has("error") || !this.error) return;
-    const column = columnOf(this.error);
-    const { input } = this;
-    if (!input) return;
+  override updated(changed: PropertyValues<this>): void {
+    const { error, input } = this;
+    if (!changed.has("error") || !error || !input) return;
+    const column = columnOf(error);
     input.value = this.formula;
     input.focus();
     if (column !== undefined) input.setSelectionRange(column - 1, column);
@@ -30,14 +32,15 @@ export class FormulaPart extends Part {
     this.input?.focus();
   }
 
-  private get input(): HTMLInputElement | null {
-    return this.querySelector("input");
+  /** Empty the field after its formula was plotted. */
+  clear(): void {
+    if (!this.input) return;
+    this.input.value = "";
+    this.input.blur();
   }
 
   override render() {
-    const { error } = this;
-    const column = error && columnOf(error);
-    return html`<form class="formula" @submit=${(event: SubmitEvent) => this.submit(event)}>
+    return html`<form class="formula" @submit=${(event: SubmitEvent) => this.onSubmit(event)}>
       <label class="search wide"
         ><span class="sr-only">Formula</span>
         <input
@@ -47,43 +50,40 @@ export class FormulaPart extends Part {
           maxlength="10000"
           autocomplete="off"
           spellcheck="false"
-          aria-invalid=${error ? "true" : "false"}
+          aria-invalid=${this.error ? "true" : "false"}
           aria-describedby="formula-error"
-          @keydown=${(event: KeyboardEvent) => event.key === "Escape" && this.input?.blur()}
+          @keydown=${(event: KeyboardEvent) => this.onKeydown(event)}
         /><kbd aria-hidden="true">f</kbd></label
       >
       <button class="button">Plot the formula</button>
       <div id="formula-error" class="formula-error" role="alert">
-        ${
-          error
-            ? html`${
-                  column === undefined
-                    ? nothing
-                    : html`<pre aria-hidden="true">
-${this.formula}
-${" ".repeat(column - 1)}^</pre>`
-                }
-                <p class="field-error">
-                  ${error.message} ${error.remedy}${column === undefined ? "" : ` (column ${column})`}
-                </p>`
-            : nothing
-        }
+        ${this.error ? this.renderError(this.error) : nothing}
       </div>
     </form>`;
   }
 
-  private submit(event: SubmitEvent): void {
+  private renderError(error: ApiError) {
+    const column = columnOf(error);
+    if (column === undefined) return html`<p class="field-error">${error.message} ${error.remedy}</p>`;
+    return html`<pre aria-hidden="true">
+${this.formula}
+${" ".repeat(column - 1)}^</pre>
+      <p class="field-error">${error.message} ${error.remedy} (column ${column})</p>`;
+  }
+
+  private onKeydown(event: KeyboardEvent): void {
+    if (event.key === "Escape") this.input?.blur();
+  }
+
+  private onSubmit(event: SubmitEvent): void {
     event.preventDefault();
     const formula = this.input?.value.trim() ?? "";
     if (formula) this.dispatchEvent(new CustomEvent("kp-formula", { detail: formula }));
   }
-
-  /** Empty the field, once its formula is plotted. */
-  clear(): void {
-    if (!this.input) return;
-    this.input.value = "";
-    this.input.blur();
-  }
 }
 
-customElements.define("kp-formula", FormulaPart);
+declare global {
+  interface HTMLElementTagNameMap {
+    "kp-formula-field": FormulaField;
+  }
+}

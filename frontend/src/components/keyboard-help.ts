@@ -1,32 +1,28 @@
-/** The keyboard help, made from the shortcuts that work now. */
+/** The keyboard help: a dialog with the shortcuts that work now. */
 
 import { html } from "lit";
-import { keyName, shortcuts } from "../state/shortcuts";
-import { Part } from "./page-element";
+import { customElement, query } from "lit/decorators.js";
+import { activeShortcuts, keyLabel, type Shortcut } from "../state/shortcuts";
+import { PageElement } from "./page-element";
 
-export class HelpPart extends Part {
+@customElement("kp-keyboard-help")
+export class KeyboardHelp extends PageElement {
+  @query("dialog") private readonly dialog!: HTMLDialogElement | null;
+
   show(): void {
     this.requestUpdate();
-    void this.updateComplete.then(() => this.querySelector("dialog")?.showModal());
+    void this.updateComplete.then(() => this.dialog?.showModal());
   }
 
   override render() {
     return html`<dialog class="dialog" aria-labelledby="help-title">
       <h2 id="help-title" tabindex="-1" autofocus>Keyboard</h2>
       <div class="help-columns">
-        ${shortcuts().map(
-          (some) =>
+        ${activeShortcuts().map(
+          ({ title, shortcuts }) =>
             html`<section>
-              <h3>${some.title}</h3>
-              <dl class="keys">
-                ${some.list.map(
-                  (shortcut) =>
-                    html`<div>
-                      <dt>${shortcut.keys.map((name) => html`<kbd>${keyName(name)}</kbd>`)}</dt>
-                      <dd>${shortcut.does}</dd>
-                    </div>`,
-                )}
-              </dl>
+              <h3>${title}</h3>
+              <dl class="keys">${shortcuts.map(renderShortcut)}</dl>
             </section>`,
         )}
       </div>
@@ -37,4 +33,15 @@ export class HelpPart extends Part {
   }
 }
 
-customElements.define("kp-help", HelpPart);
+function renderShortcut({ keys, description }: Shortcut) {
+  return html`<div>
+    <dt>${keys.map((key) => html`<kbd>${keyLabel(key)}</kbd>`)}</dt>
+    <dd>${description}</dd>
+  </div>`;
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    "kp-keyboard-help": KeyboardHelp;
+  }
+}

@@ -1,30 +1,32 @@
-/** One message at a time at the foot of the page, with one thing to do about it. */
+/** One message at a time at the foot of the page, with at most one button. */
 
 import { html, nothing } from "lit";
-import { Part } from "./page-element";
+import { customElement, state } from "lit/decorators.js";
+import { PageElement } from "./page-element";
 
 export interface Toast {
   text: string;
   action?: { label: string; key?: string; run: () => void };
+  /** A failure stays until it is closed. */
   failure?: boolean;
 }
 
-const SECONDS = 8;
+const SHOWN_MS = 8000;
 
-/** Show a message; the next one takes its place. */
-export function toast(message: Toast): void {
-  window.dispatchEvent(new CustomEvent("kp-toast", { detail: message }));
+/** Show a message instead of the one before. */
+export function showToast(toast: Toast): void {
+  window.dispatchEvent(new CustomEvent("kp-toast", { detail: toast }));
 }
 
-class ToastPart extends Part {
-  static override properties = { message: { state: true } };
-  declare message: Toast | undefined;
+@customElement("kp-toast")
+export class ToastElement extends PageElement {
+  @state() private toast: Toast | undefined;
   private timer = 0;
 
   private readonly onToast = (event: Event): void => {
-    this.message = (event as CustomEvent<Toast>).detail;
+    this.toast = (event as CustomEvent<Toast>).detail;
     window.clearTimeout(this.timer);
-    if (!this.message.failure) this.timer = window.setTimeout(() => (this.message = undefined), SECONDS * 1000);
+    if (!this.toast.failure) this.timer = window.setTimeout(() => (this.toast = undefined), SHOWN_MS);
   };
 
   override connectedCallback(): void {
@@ -38,33 +40,29 @@ class ToastPart extends Part {
   }
 
   override render() {
-    const { message } = this;
+    const { toast } = this;
     return html`<div class="toasts" role="status" aria-live="polite">
-      ${
-        message
-          ? html`<div class="toast ${message.failure ? "failure" : ""}">
-              <span>${message.text}</span>
-              ${
-                message.action
-                  ? html`<button class="toast-action" @click=${() => this.act()}>
-                      ${message.action.label}${message.action.key ? html` <kbd>${message.action.key}</kbd>` : nothing}
-                    </button>`
-                  : nothing
-              }
-              <button class="toast-close" aria-label="Close the message" @click=${() => (this.message = undefined)}>
-                ×
-              </button>
-            </div>`
-          : nothing
-      }
+      ${toast ? this.renderToast(toast) : nothing}
     </div>`;
   }
 
-  private act(): void {
-    const run = this.message?.action?.run;
-    this.message = undefined;
-    run?.();
+  private renderToast({ text, action, failure }: Toast) {
+    const close = (): void => void (this.toast = undefined);
+    const act = (): void => {
+      close();
+      action?.run();
+    };
+    const key = action?.key ? html` <kbd>${action.key}</kbd>` : nothing;
+    return html`<div class="toast ${failure ? "failure" : ""}">
+      <span>${text}</span>
+      ${action ? html`<button class="toast-action" @click=${act}>${action.label}${key}</button>` : nothing}
+      <button class="toast-close" aria-label="Close the message" @click=${close}>×</button>
+    </div>`;
   }
 }
 
-customElements.define("kp-toast", ToastPart);
+declare global {
+  interface HTMLElementTagNameMap {
+    "kp-toast": ToastElement;
+  }
+}

@@ -1,21 +1,21 @@
-/** How fresh the findings are: when the alerts ran, and what keeps them from running. */
+/** How up to date the findings are: when the alerts ran last, and what keeps them from running. */
 
 import { api, type Alert } from "../api/client";
-import { ago } from "../text/units";
+import { ageText } from "../text/dates";
 
 export interface Freshness {
   alerts: readonly Alert[];
   troubles: readonly string[];
 }
 
-const SECONDS = 60;
+const POLL_MS = 60_000;
 
-export async function readFreshness(signal?: AbortSignal): Promise<Freshness> {
+export async function loadFreshness(signal?: AbortSignal): Promise<Freshness> {
   const [alerts, health] = await Promise.all([api.alerts(signal), api.health(signal)]);
   return { alerts, troubles: health.troubles };
 }
 
-/** The time at which an alert ran last; null where none has. */
+/** The time of the newest run of an alert; null if none has run. */
 export function newestRun(alerts: readonly Alert[]): string | null {
   const times = alerts.flatMap((alert) => alert.last_run ?? []);
   return times.sort((a, b) => Date.parse(a) - Date.parse(b)).at(-1) ?? null;
@@ -26,13 +26,13 @@ export function freshnessText(alerts: readonly Alert[], now: number = Date.now()
   const newest = newestRun(alerts);
   const subject = alerts.length === 1 ? "The alert" : "The alerts";
   if (alerts.length === 0) return "There are no alerts.";
-  return newest === null ? `${subject} never ran.` : `${subject} ran ${ago(newest, now)}.`;
+  return newest === null ? `${subject} never ran.` : `${subject} ran ${ageText(newest, now)}.`;
 }
 
-/** Look once a minute for as long as the page is seen; call the answer to stop. */
-export function watchFreshness(look: () => void): () => void {
+/** Run a function once a minute while the page is visible. Returns a function that stops it. */
+export function pollWhileVisible(run: () => void): () => void {
   const timer = window.setInterval(() => {
-    if (document.visibilityState === "visible") look();
-  }, SECONDS * 1000);
+    if (document.visibilityState === "visible") run();
+  }, POLL_MS);
   return () => window.clearInterval(timer);
 }

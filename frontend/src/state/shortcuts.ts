@@ -1,63 +1,63 @@
-/** Keyboard shortcuts: each view says what its keys do, and the help reads the same list. */
+/** Keyboard shortcuts: each view registers its keys with what they do, and the keyboard help reads the same list. */
 
 export interface Shortcut {
-  /** What `KeyboardEvent.key` says; several keys may do the same. */
+  /** Values of `KeyboardEvent.key`; each of them runs the shortcut. */
   keys: readonly string[];
-  /** What it does, for the help. */
-  does: string;
+  /** What the shortcut does, for the help. */
+  description: string;
   run: (event: KeyboardEvent) => void;
 }
 
-export interface Shortcuts {
+export interface ShortcutGroup {
   title: string;
-  list: readonly Shortcut[];
+  shortcuts: readonly Shortcut[];
 }
 
-const sources = new Set<() => readonly Shortcuts[]>();
+const sources = new Set<() => readonly ShortcutGroup[]>();
 
-/** Add the shortcuts of a view for as long as it is shown; call the answer to take them away. */
-export function addShortcuts(source: () => readonly Shortcuts[]): () => void {
+/** Register the shortcuts of a view while it is shown. Returns a function that unregisters them. */
+export function registerShortcuts(source: () => readonly ShortcutGroup[]): () => void {
   sources.add(source);
   return () => sources.delete(source);
 }
 
-/** All shortcuts that work now, those of the view before those of every page. */
-export function shortcuts(): Shortcuts[] {
+/** All shortcuts that work now: those of the view, then those of every page. */
+export function activeShortcuts(): ShortcutGroup[] {
   return [...sources].reverse().flatMap((source) => source());
 }
 
-function typing(target: EventTarget | null): boolean {
-  return (
-    target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
-  );
+function isTextField(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 }
 
 function isCheckbox(target: EventTarget | null): boolean {
   return target instanceof HTMLInputElement && target.type === "checkbox";
 }
 
-function actsItself(target: EventTarget | null, key: string): boolean {
+/** Whether the browser itself acts on the key: Enter and Space press buttons and follow links. */
+function isActivation(target: EventTarget | null, key: string): boolean {
   if (key !== "Enter" && key !== " ") return false;
   return target instanceof Element && target.closest("button, a[href], summary, input, select") !== null;
 }
 
-/** Find the shortcut for a key press, unless the key belongs to what has the focus. */
-export function findShortcut(event: KeyboardEvent, all: readonly Shortcuts[]): Shortcut | undefined {
+/** The shortcut of a key press, unless the focused element or an open dialog needs the key. */
+export function findShortcut(event: KeyboardEvent, groups: readonly ShortcutGroup[]): Shortcut | undefined {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return undefined;
-  if (typing(event.target) && !isCheckbox(event.target)) return undefined;
-  if (actsItself(event.target, event.key)) return undefined;
+  if (isTextField(event.target) && !isCheckbox(event.target)) return undefined;
+  if (isActivation(event.target, event.key)) return undefined;
   if (document.querySelector("dialog[open]")) return undefined;
-  return all.flatMap((some) => some.list).find((shortcut) => shortcut.keys.includes(event.key));
+  return groups.flatMap((group) => group.shortcuts).find((shortcut) => shortcut.keys.includes(event.key));
 }
 
-export function onKey(event: KeyboardEvent): void {
-  const shortcut = findShortcut(event, shortcuts());
+export function handleKey(event: KeyboardEvent): void {
+  const shortcut = findShortcut(event, activeShortcuts());
   if (!shortcut) return;
   event.preventDefault();
   shortcut.run(event);
 }
 
-const NAMES: Record<string, string> = {
+const KEY_LABELS: Record<string, string> = {
   ArrowLeft: "←",
   ArrowRight: "→",
   ArrowUp: "↑",
@@ -66,7 +66,7 @@ const NAMES: Record<string, string> = {
   " ": "Space",
 };
 
-/** The name that is on a key. */
-export function keyName(key: string): string {
-  return NAMES[key] ?? key;
+/** What is printed on a key. */
+export function keyLabel(key: string): string {
+  return KEY_LABELS[key] ?? key;
 }

@@ -1,25 +1,28 @@
-/** Light, dark, or as the system says. */
+/** The theme: light, dark, or that of the system. The choice is the only state that the browser keeps. */
 
 export type Theme = "system" | "light" | "dark";
-const KEY = "knickpoint-theme";
 
-export function theme(): Theme {
-  const kept = localStorage.getItem(KEY);
-  return kept === "light" || kept === "dark" ? kept : "system";
+const STORAGE_KEY = "knickpoint-theme";
+
+/** The theme that a press of the button chooses next. */
+export const nextTheme: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
+
+export function currentTheme(): Theme {
+  const stored = localStorage.getItem(STORAGE_KEY);
+  return stored === "light" || stored === "dark" ? stored : "system";
 }
 
-/** Use a theme from now on, here and on the next visit. */
-export function setTheme(next: Theme): void {
-  if (next === "system") localStorage.removeItem(KEY);
-  else localStorage.setItem(KEY, next);
+/** Use a theme from now on, and on the next visit. */
+export function setTheme(theme: Theme): void {
+  if (theme === "system") localStorage.removeItem(STORAGE_KEY);
+  else localStorage.setItem(STORAGE_KEY, theme);
   applyTheme();
 }
 
+/** Apply the stored theme, and send `kp-theme` to the window: canvases read their colours again. */
 export function applyTheme(): void {
-  const now = theme();
-  if (now === "system") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = now;
+  const theme = currentTheme();
+  if (theme === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
   window.dispatchEvent(new Event("kp-theme"));
 }
-
-export const nextTheme: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };

@@ -1,94 +1,83 @@
-/** Say changes, hazards and states in words. */
+/** The words for changes, directions, statuses and hazard levels. */
 
-import type { Better, Direction, Member, Status, Trace } from "../api/client";
-import { grouped } from "./numbers";
-import { fromTo } from "./units";
+import type { Better, Direction, Finding, Status, Trace } from "../api/client";
+import { grouped, percentText, ratioText, signedPercentText } from "./numbers";
+import { levelsText } from "./units";
 
-interface Words {
+interface MovementWords {
   rise: string;
   fall: string;
   noun: string;
 }
 
-const KINDS: readonly [RegExp, Words][] = [
+/** By dimension of the unit, as the API names it. */
+const MOVEMENTS: readonly [RegExp, MovementWords][] = [
   [/^time$/, { rise: "slower", fall: "faster", noun: "time" }],
   [/^bytes$/, { rise: "larger", fall: "smaller", noun: "size" }],
   [/\/time$/, { rise: "faster", fall: "slower", noun: "rate" }],
 ];
 
-/** The words for a rise and for a fall of what a trace measures: slower and faster for times. */
-export function movementWords(dimension: string): Words {
-  for (const [pattern, words] of KINDS) if (pattern.test(dimension)) return words;
+/** The words for a rise and a fall of what a trace measures: slower and faster for times. */
+export function movementWords(dimension: string): MovementWords {
+  for (const [pattern, words] of MOVEMENTS) if (pattern.test(dimension)) return words;
   return { rise: "higher", fall: "lower", noun: "value" };
 }
 
-/** Whether the words for a movement say by themselves whether it is bad, as slower does and larger does not. */
-export function saysItself(dimension: string): boolean {
+/** Whether the word for a movement says if it is bad: "slower" does, "larger" does not. */
+export function impliesDirection(dimension: string): boolean {
   return /^(slow|fast)er$/.test(movementWords(dimension).rise);
 }
 
-/** A relative size as percent: whole above ten, more digits the smaller it is. */
-export function percent(fraction: number): string {
-  const size = Math.abs(fraction) * 100;
-  if (size === 0) return "0 %";
-  const digits = size >= 10 ? 0 : size >= 1 ? 1 : 2;
-  const text = size.toFixed(digits);
-  return `${text.includes(".") ? text.replace(/0+$/, "").replace(/\.$/, "") : text} %`;
+/** From this relative size on, "5× the time" reads better than "400 % slower". */
+const RATIO_FROM = 3;
+
+type Change = Pick<Finding, "relative_size" | "size"> & { trace: Pick<Trace, "dimension"> };
+
+/** "12 % slower", or "5× the time" for a large change. */
+export function changeText(finding: Change): string {
+  const words = movementWords(finding.trace.dimension);
+  if (finding.size === 0) return "no change";
+  const word = finding.size > 0 ? words.rise : words.fall;
+  if (finding.relative_size === null) return `${word}, from 0`;
+  if (finding.relative_size < RATIO_FROM) return `${percentText(finding.relative_size)} ${word}`;
+  return `${ratioText(1 + finding.relative_size)}× the ${words.noun}`;
 }
 
-type Change = Pick<Member, "relative_size" | "size"> & { trace: Pick<Trace, "dimension"> };
-
-/** "12 % slower", or "4.1× the time" where a percentage stops being readable. */
-export function changeInWords(member: Change): string {
-  const words = movementWords(member.trace.dimension);
-  if (member.size === 0) return "no change";
-  const word = member.size > 0 ? words.rise : words.fall;
-  if (member.relative_size === null) return `${word}, from 0`;
-  if (member.relative_size < 3) return `${percent(member.relative_size)} ${word}`;
-  return `${times(1 + member.relative_size)}× the ${words.noun}`;
+/** The size of a change in standard deviations of single values; undefined if the values do not vary. */
+export function sizeInDeviations(finding: Pick<Finding, "size" | "deviation">): number | undefined {
+  return finding.deviation ? Math.abs(finding.size) / finding.deviation : undefined;
 }
 
-/** How many times as much, with a digit after the point where that says something. */
-export function times(ratio: number): string {
-  return grouped(ratio, ratio < 100 ? 1 : 0);
+const MAX_DEVIATIONS = 100;
+
+/** "6.4 σ"; "" if the values do not vary. */
+export function deviationsText(deviations: number | undefined): string {
+  if (deviations === undefined) return "";
+  if (deviations > MAX_DEVIATIONS) return `>${MAX_DEVIATIONS} σ`;
+  return `${deviations.toFixed(deviations < 9.95 ? 1 : 0)} σ`;
 }
 
-/** A relative size with its sign and three digits: "+22.8 %"; "+1,170 %" where it is large. */
-export function signedPercent(fraction: number): string {
-  const size = Math.abs(fraction) * 100;
-  const digits = size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
-  const text = grouped(size, digits, digits);
-  return `${fraction > 0 ? "+" : fraction < 0 ? "−" : ""}${text} %`;
-}
+/** From this relative size on, the comparison shows the ratio of the levels instead of percent. */
+const COMPARED_RATIO_FROM = 10;
 
-/** How many standard deviations of single values the levels beside a change lie apart; undefined where values do not vary. */
-export function sigmas(member: Pick<Member, "size" | "deviation">): number | undefined {
-  return member.deviation ? Math.abs(member.size) / member.deviation : undefined;
-}
-
-const MANY_SIGMAS = 100;
-const MANY_TIMES = 10;
-
-/** "6.4 σ"; nothing where the values do not vary. */
-export function sigmaText(found: number | undefined): string {
-  if (found === undefined) return "";
-  if (found > MANY_SIGMAS) return `>${MANY_SIGMAS} σ`;
-  return `${found.toFixed(found < 9.95 ? 1 : 0)} σ`;
-}
-
-type Compared = Pick<Member, "before_level" | "after_level" | "deviation" | "size" | "relative_size"> & {
+type Compared = Pick<Finding, "before_level" | "after_level" | "deviation" | "size" | "relative_size"> & {
   trace: Pick<Trace, "unit">;
 };
 
-/** "12.3 ms → 15.1 ms, +22.8 %, 6.4 σ": the levels, their difference, and how it compares with the noise. */
-export function comparison(member: Compared): string {
-  const { before_level: before, after_level: after, relative_size: relative } = member;
-  const signed = relative === null ? "" : relative >= MANY_TIMES ? `${times(1 + relative)}×` : signedPercent(relative);
-  const parts = [signed, sigmaText(sigmas(member))].map((part) => part.replaceAll(" ", "\u00a0"));
-  return [fromTo(before, after, member.trace.unit), ...parts].filter(Boolean).join(", ");
+/** "12.3 ms → 15.1 ms, +22.8 %, 6.4 σ": the local levels, their difference, and its size in deviations. */
+export function comparisonText(finding: Compared): string {
+  const { before_level: before, after_level: after, relative_size: relative } = finding;
+  const size =
+    relative === null
+      ? ""
+      : relative >= COMPARED_RATIO_FROM
+        ? `${ratioText(1 + relative)}×`
+        : signedPercentText(relative);
+  const sizes = [size, deviationsText(sizeInDeviations(finding))].map((text) => text.replaceAll(" ", "\u00a0"));
+  return [levelsText(before, after, finding.trace.unit), ...sizes].filter(Boolean).join(", ");
 }
 
-/** The hazard level with its sign, "–" where there is none. */
+/** The hazard level with its sign; "–" if there is none. */
 export function hazardNumber(hazard: number | null): string {
   if (hazard === null) return "–";
   return `${hazard > 0 ? "+" : hazard < 0 ? "−" : ""}${Math.abs(hazard).toFixed(hazard === 0 ? 0 : 3)}`;
@@ -107,13 +96,14 @@ export const directionWord: Record<Direction, string> = {
 
 const DIRECTIONS: readonly Direction[] = ["regression", "improvement", "unknown"];
 
-/** How many traces went which way: "302 worse, 48 better of 350", or "3 worse" where they all went the same. */
-export function mixText(directions: Partial<Record<Direction, number>>): string {
-  const parts = DIRECTIONS.flatMap((name) =>
-    directions[name] ? [`${grouped(directions[name])} ${directionWord[name]}`] : [],
-  );
-  const all = DIRECTIONS.reduce((sum, name) => sum + (directions[name] ?? 0), 0);
-  return parts.length > 1 ? `${parts.join(", ")} of ${grouped(all)}` : parts.join("");
+/** How many traces changed in which direction: "302 worse, 48 better of 350"; "3 worse" for a single direction. */
+export function directionCountsText(directions: Partial<Record<Direction, number>>): string {
+  const counts = DIRECTIONS.flatMap((direction) => {
+    const number = directions[direction];
+    return number ? [`${grouped(number)} ${directionWord[direction]}`] : [];
+  });
+  const total = DIRECTIONS.reduce((sum, direction) => sum + (directions[direction] ?? 0), 0);
+  return counts.length > 1 ? `${counts.join(", ")} of ${grouped(total)}` : counts.join("");
 }
 
 export const statusWord: Record<Status, string> = {
@@ -123,23 +113,20 @@ export const statusWord: Record<Status, string> = {
   ticket: "ticket",
 };
 
-/** Whether a finding is gone, history, or what was decided about it. */
-export function standingInWords({
-  condition,
-  history,
-  status,
-}: Pick<Member, "condition" | "history" | "status">): string {
+/** The status of a finding as the page shows it: a finding that is gone or history says so first. */
+export function standingText(finding: Pick<Finding, "condition" | "history" | "status">): string {
+  const { condition, history, status } = finding;
   if (condition === "gone") return "gone";
   if (!history) return statusWord[status];
   return status === "new" ? "history" : `${statusWord[status]}, history`;
 }
 
-/** What a person decided: nothing yet where only a matching ticket makes the state `ticket`. */
-export function decidedStatus(member: Pick<Member, "status" | "ticket">): Status {
-  return member.status === "ticket" && !member.ticket ? "new" : member.status;
+/** The status that a person set: `new` if only a matching ticket makes it `ticket`. */
+export function decidedStatus(finding: Pick<Finding, "status" | "ticket">): Status {
+  return finding.status === "ticket" && !finding.ticket ? "new" : finding.status;
 }
 
-/** What happened to findings, for the message after a decision. */
+/** What a decision did, for the message after it. */
 export const statusDone: Record<Status, string> = {
   new: "Put back",
   acknowledged: "Acknowledged",
@@ -147,11 +134,6 @@ export const statusDone: Record<Status, string> = {
   ticket: "Linked a ticket to",
 };
 
-export function betterWord(better: Better): string {
+export function betterText(better: Better): string {
   return better === "unknown" ? "" : `${better} is better`;
-}
-
-/** "1 finding", "6 findings". */
-export function count(number: number, one: string, many = `${one}s`): string {
-  return `${grouped(number)} ${number === 1 ? one : many}`;
 }

@@ -1,12 +1,14 @@
-/** Read and change the text form of a query: `os=Android|iOS config=gpu name!=x name~regex name=* !name`. */
+/** Parse and edit a query: `os=Android|iOS config=gpu name!=x name~regex name=* !name`. */
 
 interface Term {
+  /** The term as it was typed. */
   text: string;
   name: string;
+  /** The values of `name=value|value`; undefined for other kinds of terms. */
   values: string[] | undefined;
 }
 
-/** Quote a name or a value where it would not read as one word. */
+/** Quote a name or a value that would otherwise not parse as one word. */
 export function quote(text: string): string {
   return /^[^\s"=|~!*&]+$/.test(text) ? text : `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 }
@@ -17,14 +19,15 @@ function unquote(text: string): string {
     : text;
 }
 
-function split(text: string, at: (character: string) => boolean): string[] {
+/** Split a text at separators outside of quotes. */
+function split(text: string, isSeparator: (character: string) => boolean): string[] {
   const parts = [""];
   let quoted = false;
   for (let index = 0; index < text.length; index++) {
     const character = text.charAt(index);
     if (character === "\\" && quoted) {
       parts.push((parts.pop() ?? "") + character + text.charAt(++index));
-    } else if (!quoted && at(character)) {
+    } else if (!quoted && isSeparator(character)) {
       parts.push("");
     } else {
       if (character === '"') quoted = !quoted;
@@ -34,7 +37,7 @@ function split(text: string, at: (character: string) => boolean): string[] {
   return parts.filter((part) => part !== "");
 }
 
-function terms(query: string): Term[] {
+function parseTerms(query: string): Term[] {
   return split(query, (character) => /\s/.test(character)).map((text) => {
     const found = /^("(?:[^"\\]|\\.)*"|[^\s"=~!]+)=(.+)$/s.exec(text);
     const values =
@@ -45,18 +48,18 @@ function terms(query: string): Term[] {
   });
 }
 
-/** The values that a query asks of a param by `name=value|value`. */
-export function wanted(query: string, name: string): string[] {
-  return terms(query).find((term) => term.name === name && term.values)?.values ?? [];
+/** The values that a query selects of a param by `name=value|value`. */
+export function selectedValues(query: string, name: string): string[] {
+  return parseTerms(query).find((term) => term.name === name && term.values)?.values ?? [];
 }
 
-/** The query with one value of a param added, or taken out where it was in. */
+/** The query with one value of a param added, or removed if it is there. Other terms stay as they were typed. */
 export function toggleValue(query: string, name: string, value: string): string {
-  const all = terms(query);
-  const own = all.find((term) => term.name === name && term.values);
-  const before = own?.values ?? [];
+  const terms = parseTerms(query);
+  const edited = terms.find((term) => term.name === name && term.values);
+  const before = edited?.values ?? [];
   const after = before.includes(value) ? before.filter((other) => other !== value) : [...before, value];
   const text = after.length > 0 ? `${quote(name)}=${after.map(quote).join("|")}` : "";
-  const kept = own ? all.map((term) => (term === own ? text : term.text)) : [...all.map((term) => term.text), text];
-  return kept.filter((part) => part !== "").join(" ");
+  const texts = terms.map((term) => (term === edited ? text : term.text));
+  return [...texts, ...(edited ? [] : [text])].filter((term) => term !== "").join(" ");
 }

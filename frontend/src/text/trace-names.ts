@@ -1,70 +1,75 @@
-/** Say the names of traces: the part that people know first, long ones in pieces that a line can break between. */
+/** The names of traces: the param that people know first, and long names in parts between which a line may break. */
 
-const NAMES = ["benchmark", "test", "bench", "name", "test_name"];
+/** The params that name what was measured, the most specific convention first. */
+const NAME_PARAMS = ["benchmark", "test", "bench", "name", "test_name"];
 
-/** Split the params of a trace into the name people know it by and the rest. */
+/** Split the params of a trace into its name and the others. */
 export function traceName(params: Record<string, string>): { name: string; rest: [string, string][] } {
   const pairs = Object.entries(params);
-  const key = NAMES.find((candidate) => candidate in params) ?? pairs[0]?.[0];
+  const nameParam = NAME_PARAMS.find((candidate) => candidate in params) ?? pairs[0]?.[0];
   return {
-    name: key === undefined ? "" : (params[key] ?? ""),
-    rest: pairs.filter(([own]) => own !== key),
+    name: nameParam === undefined ? "" : (params[nameParam] ?? ""),
+    rest: pairs.filter(([param]) => param !== nameParam),
   };
 }
 
-/** A trace in one line of text, without the params that are named in `apart`. */
-export function traceText(params: Record<string, string>, apart: ReadonlySet<string> = new Set()): string {
+/** A trace as one line of text, without the params in `omitted`. */
+export function traceText(params: Record<string, string>, omitted: ReadonlySet<string> = new Set()): string {
   const { name, rest } = traceName(params);
-  return [name, ...rest.filter(([key]) => !apart.has(key)).map(([key, value]) => `${key}=${value}`)].join(" ");
+  return [name, ...rest.filter(([param]) => !omitted.has(param)).map(([param, value]) => `${param}=${value}`)].join(
+    " ",
+  );
 }
 
-/** The names of the params that are the same in all of several traces; none of a single one. */
+/** The params that have the same value in all of several traces; none for a single trace. */
 export function commonParams(all: readonly Record<string, string>[]): Set<string> {
   const [first = {}, ...others] = all;
   if (others.length === 0) return new Set();
-  return new Set(Object.keys(first).filter((key) => others.every((params) => params[key] === first[key])));
+  return new Set(Object.keys(first).filter((param) => others.every((params) => params[param] === first[param])));
 }
 
-const KEY = /,(?:[^,=()"]+=[^,=()"]*,)+/g;
+/** A trace key inside the id of a calculated trace: `,benchmark=parse,os=linux,`. */
+const TRACE_KEY = /,(?:[^,=()"]+=[^,=()"]*,)+/g;
 
-/** The id of a calculated trace as people read it: `norm(parse os=linux)` for `@norm(,benchmark=parse,os=linux,)`. */
-export function formulaText(id: string, apart: ReadonlySet<string> = new Set()): string {
-  return id.replace(/^@/, "").replace(KEY, (key) => traceText(paramsOf(key), apart));
+/** The id of a calculated trace for people: `norm(parse os=linux)` for `@norm(,benchmark=parse,os=linux,)`. */
+export function formulaText(id: string, omitted: ReadonlySet<string> = new Set()): string {
+  return id.replace(/^@/, "").replace(TRACE_KEY, (key) => traceText(paramsOf(key), omitted));
 }
 
 function paramsOf(key: string): Record<string, string> {
   const pairs = key.split(",").flatMap((pair): [string, string][] => {
     const at = pair.indexOf("=");
-    return at < 0 ? [] : [[plain(pair.slice(0, at)), plain(pair.slice(at + 1))]];
+    return at < 0 ? [] : [[unescape(pair.slice(0, at)), unescape(pair.slice(at + 1))]];
   });
   return Object.fromEntries(pairs);
 }
 
-function plain(text: string): string {
+/** Trace keys escape the characters that separate params. */
+function unescape(text: string): string {
   return text.replaceAll("%2C", ",").replaceAll("%3D", "=").replaceAll("%25", "%");
 }
 
 const BOUNDARY = /[./:_-]/;
-const WORTH_CUTTING = 12;
+const MIN_PREFIX = 12;
 
-/** How much of the beginning all texts have in common, up to a boundary between words; 0 where it is short. */
-export function commonBeginning(texts: readonly string[]): number {
+/** The length of the prefix that several texts share, up to a boundary between words; 0 if it is short. */
+export function commonPrefixLength(texts: readonly string[]): number {
   const [first = "", ...others] = texts;
   if (others.length === 0) return 0;
   let length = first.length;
   for (const text of others) while (!text.startsWith(first.slice(0, length))) length--;
   while (length > 0 && !BOUNDARY.test(first.charAt(length - 1))) length--;
-  return length >= WORTH_CUTTING && texts.every((text) => text.length > length) ? length : 0;
+  return length >= MIN_PREFIX && texts.every((text) => text.length > length) ? length : 0;
 }
 
-/** The pieces of a long name; a line may end after each of them. */
-export function pieces(name: string): string[] {
+/** A long name in parts; a line may break after each of them. */
+export function breakableParts(name: string): string[] {
   return name.match(/.+?(?:[./:_,-]+|[a-z0-9](?=[A-Z])|$)/gs) ?? [];
 }
 
 const TAIL = 14;
 
-/** A name as a beginning, which may be cut where there is little room, and an end, which stays. */
-export function headAndTail(name: string): [string, string] {
+/** A name as a head, which an ellipsis may shorten, and a tail, which stays: names often differ at their ends. */
+export function splitForEllipsis(name: string): [head: string, tail: string] {
   return name.length <= 2 * TAIL ? [name, ""] : [name.slice(0, -TAIL), name.slice(-TAIL)];
 }

@@ -1,10 +1,12 @@
-/** Write values with their units, and dates. */
+/** Values with their units, in the scale that reads best. */
 
-import { grouped } from "./numbers";
+import { numberText } from "./numbers";
 
-const TIME = { ps: 1e-12, ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1 } as const;
-const SHOWN: Record<keyof typeof TIME, string> = { ps: "ps", ns: "ns", us: "µs", ms: "ms", s: "s" };
-const ALIASES: Record<string, keyof typeof TIME> = {
+const SECONDS = { ps: 1e-12, ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1 } as const;
+type TimeUnit = keyof typeof SECONDS;
+
+const TIME_SYMBOLS: Record<TimeUnit, string> = { ps: "ps", ns: "ns", us: "µs", ms: "ms", s: "s" };
+const TIME_ALIASES: Record<string, TimeUnit> = {
   nsec: "ns",
   nanoseconds: "ns",
   µs: "us",
@@ -31,107 +33,72 @@ export interface Scale {
   unit: string;
 }
 
-function pick(magnitude: number, steps: readonly [string, number][]): [string, number] {
+/** The largest step that is not larger than a magnitude; the first one for smaller magnitudes. */
+function largestStep(magnitude: number, steps: readonly [string, number][]): [string, number] {
   let best = steps[0] ?? ["", 1];
   for (const step of steps) if (magnitude >= step[1]) best = step;
   return best;
+}
+
+/** The unit before a slash, and the slash with what follows: `ns` and `/iter`. */
+function splitUnit(unit: string): { head: string; tail: string } {
+  const slash = unit.indexOf("/");
+  return slash < 0 ? { head: unit, tail: "" } : { head: unit.slice(0, slash), tail: unit.slice(slash) };
+}
+
+function timeUnit(head: string): TimeUnit | undefined {
+  return head in SECONDS ? (head as TimeUnit) : TIME_ALIASES[head];
 }
 
 /** The scale in which a value of this magnitude reads best: 143,000 ns as 143 µs. */
 export function scaleFor(magnitude: number, unit: string): Scale {
   const size = Math.abs(magnitude);
   if (size === 0) return { divisor: 1, unit };
-  const slash = unit.indexOf("/");
-  const head = slash < 0 ? unit : unit.slice(0, slash);
-  const tail = slash < 0 ? "" : unit.slice(slash);
-  const known = head in TIME ? (head as keyof typeof TIME) : ALIASES[head];
-  if (known !== undefined && !/^\/s(ec(ond)?)?$/.test(tail)) {
-    const base = TIME[known];
-    const steps = Object.entries(TIME).map(([name, factor]): [string, number] => [name, factor]);
-    const [name, factor] = pick(size * base, steps);
-    return { divisor: factor / base, unit: SHOWN[name as keyof typeof TIME] + tail };
+  const { head, tail } = splitUnit(unit);
+  const time = timeUnit(head);
+  // Seconds per second are a ratio, whose unit must not change.
+  if (time !== undefined && !/^\/s(ec(ond)?)?$/.test(tail)) {
+    const base = SECONDS[time];
+    const [name, factor] = largestStep(size * base, Object.entries(SECONDS));
+    return { divisor: factor / base, unit: TIME_SYMBOLS[name as TimeUnit] + tail };
   }
   const bytes = BYTES.find(([name]) => name === head);
   if (bytes) {
-    const [name, factor] = pick(size * bytes[1], BYTES);
+    const [name, factor] = largestStep(size * bytes[1], BYTES);
     return { divisor: factor / bytes[1], unit: name + tail };
   }
   return { divisor: 1, unit };
 }
 
-/** A unit as it is written beside numbers: µs for us. */
+/** The symbol of a unit: µs for us. */
 export function unitText(unit: string): string {
-  const slash = unit.indexOf("/");
-  const head = slash < 0 ? unit : unit.slice(0, slash);
-  const known = head in TIME ? (head as keyof typeof TIME) : ALIASES[head];
-  return known === undefined ? unit : SHOWN[known] + unit.slice(head.length);
+  const { head, tail } = splitUnit(unit);
+  const time = timeUnit(head);
+  return time === undefined ? unit : TIME_SYMBOLS[time] + tail;
 }
 
-/** A number with `digits` significant digits and thin grouping; counts stay whole. */
-export function number(value: number, digits = 4): string {
-  if (value === 0) return "0";
-  const size = Math.abs(value);
-  if (size >= 1e15 || size < 1e-6) return value.toExponential(digits - 1);
-  if (Number.isInteger(value) && size < 1e6) return grouped(value).replaceAll("-", "−");
-  const places = Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
-  return grouped(value, Math.min(places, 12)).replaceAll("-", "−");
-}
-
-/** A value with its unit, in the scale that reads best. */
+/** A value with its unit, by default in the scale that reads best. */
 export function valueText(value: number, unit: string, scale: Scale = scaleFor(value, unit)): string {
-  return `${number(value / scale.divisor)}${scale.unit ? `\u00a0${scale.unit}` : ""}`;
+  return `${numberText(value / scale.divisor)}${scale.unit ? `\u00a0${scale.unit}` : ""}`;
 }
 
-/** The texts of an axis: one scale for all, or for each its own where `wide`; nothing where a tick has no room. */
-export function axisTexts(ticks: readonly (number | null)[], unit: string, wide: boolean): string[] {
+/**
+ * The labels of the ticks of an axis; uPlot gives null for ticks without room for one.
+ *
+ * All ticks have the scale of the largest. On a logarithmic axis (`scaleEach`) each has its own.
+ */
+export function axisTexts(ticks: readonly (number | null)[], unit: string, scaleEach: boolean): string[] {
   const scale = scaleFor(Math.max(0, ...ticks.map((tick) => Math.abs(tick ?? 0))), unit);
-  return ticks.map((tick) => (tick === null ? "" : valueText(tick, unit, wide ? undefined : scale)));
+  return ticks.map((tick) => (tick === null ? "" : valueText(tick, unit, scaleEach ? undefined : scale)));
 }
 
-const FAR_APART = 100;
+/** Levels with a larger ratio are written in scales of their own. */
+const MAX_SHARED_RATIO = 100;
 
-/** Two levels in one scale where they are near, each in its own where they are far apart. */
-export function fromTo(before: number, after: number, unit: string): string {
+/** "0.9 µs → 1.2 µs": two levels in one scale, unless they differ too much for it. */
+export function levelsText(before: number, after: number, unit: string): string {
   const sizes = [Math.abs(before), Math.abs(after)];
-  const greatest = Math.max(...sizes);
-  const scale = greatest > FAR_APART * Math.min(...sizes) ? undefined : scaleFor(greatest, unit);
+  const largest = Math.max(...sizes);
+  const scale = largest > MAX_SHARED_RATIO * Math.min(...sizes) ? undefined : scaleFor(largest, unit);
   return `${valueText(before, unit, scale)} → ${valueText(after, unit, scale)}`;
-}
-
-/** The day, as people sort it: 2026-03-14. */
-export function day(time: string | number): string {
-  const date = new Date(typeof time === "number" ? time * 1000 : time);
-  const two = (part: number): string => String(part).padStart(2, "0");
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-}
-
-/** Day and minute with the offset to UTC, for titles. */
-export function moment(time: string | null): string {
-  if (time === null) return "no date";
-  const date = new Date(time);
-  const two = (part: number): string => String(part).padStart(2, "0");
-  const offset = -date.getTimezoneOffset();
-  const zone =
-    offset === 0
-      ? "UTC"
-      : `UTC${offset < 0 ? "−" : "+"}${two(Math.floor(Math.abs(offset) / 60))}:${two(Math.abs(offset) % 60)}`;
-  return `${day(time)} ${two(date.getHours())}:${two(date.getMinutes())} ${zone}`;
-}
-
-/** How long ago, in one unit: "3 days ago". */
-export function ago(time: string | null, now: number = Date.now()): string {
-  if (time === null) return "no date";
-  const seconds = Math.round((now - new Date(time).getTime()) / 1000);
-  const steps: readonly [number, string][] = [
-    [31_557_600, "year"],
-    [2_629_800, "month"],
-    [86_400, "day"],
-    [3_600, "hour"],
-    [60, "minute"],
-  ];
-  for (const [length, name] of steps) {
-    const whole = Math.floor(seconds / length);
-    if (whole >= 1) return `${whole} ${name}${whole === 1 ? "" : "s"} ago`;
-  }
-  return "just now";
 }

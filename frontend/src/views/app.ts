@@ -1,145 +1,131 @@
+/** The frame of all pages: the header, the page of the current route, messages and the keyboard help. */
+
 import { html, nothing } from "lit";
-import { api, type ApiError, type Repository } from "../api/client";
-import { whenBack } from "../api/connection";
-import { Part } from "../components/page-element";
-import type { HelpPart } from "../components/keyboard-help";
-import { failed, waiting } from "../templates/finding";
-import { explore, followLink, go, readAddress, triage, type Address } from "../routes/routes";
-import { addShortcuts, onKey } from "../state/shortcuts";
-import { Latest } from "../state/latest";
-import { nextTheme, setTheme, theme } from "../state/theme";
+import { customElement, query, state } from "lit/decorators.js";
+import { api, type Repository } from "../api/client";
+import "../components/keyboard-help";
+import type { KeyboardHelp } from "../components/keyboard-help";
+import { PageElement } from "../components/page-element";
+import "../components/toast";
+import { exploreRoute } from "../routes/explore";
+import { followLink, navigate } from "../routes/navigation";
+import { pageTitle, parseRoute, routeUrl, type Route, type View } from "../routes/routes";
+import { triageRoute } from "../routes/triage";
+import { Resource } from "../state/resource";
+import { handleKey, registerShortcuts, type ShortcutGroup } from "../state/shortcuts";
+import { currentTheme, nextTheme, setTheme } from "../state/theme";
+import { errorNotice, loadingNotice } from "../templates/notice";
+import { PAGES } from "./pages";
 
-const TITLES: Record<Address["view"], string> = {
-  triage: "Triage",
-  trace: "Trace",
-  explore: "Explore",
-  unknown: "Not found",
-};
+/** The page itself: it is never removed, so its listeners stay. */
+@customElement("kp-app")
+export class App extends PageElement {
+  @state() private route = this.readRoute();
+  @query("kp-keyboard-help") private readonly help!: KeyboardHelp | null;
 
-class App extends Part {
-  static override properties = {
-    address: { state: true },
-    repositories: { state: true },
-    error: { state: true },
-    version: { state: true },
-  };
-  declare address: Address;
-  declare repositories: Repository[] | undefined;
-  declare error: ApiError | undefined;
-  declare version: string;
+  private readonly repositories = new Resource<readonly [], readonly Repository[]>(this, {
+    args: () => [],
+    load: (_, signal) => api.repositories(signal),
+  });
+  private readonly version = new Resource<readonly [], string>(this, {
+    args: () => [],
+    load: async (_, signal) => (await api.version(signal)).version,
+  });
 
-  private readonly reading = new Latest();
-  private readonly onAddress = (): void => {
-    const before = this.address as Address | undefined;
-    this.address = readAddress(new URL(location.href));
-    if (before?.view !== this.address.view) document.title = `${TITLES[this.address.view]} · Knickpoint`; // a trace adds its name
-  };
-
-  constructor() {
-    super();
-    this.version = "";
-    this.onAddress();
-  }
+  private readonly onRoute = (): void => void (this.route = this.readRoute());
 
   override connectedCallback(): void {
     super.connectedCallback();
-    window.addEventListener("popstate", this.onAddress);
-    window.addEventListener("kp-address", this.onAddress);
+    window.addEventListener("popstate", this.onRoute);
+    window.addEventListener("kp-route", this.onRoute);
     document.addEventListener("click", followLink);
-    document.addEventListener("keydown", onKey);
-    addShortcuts(() => [
-      {
-        title: "Everywhere",
-        list: [
-          { keys: ["?"], does: "this help", run: () => this.querySelector<HelpPart>("kp-help")?.show() },
-          { keys: ["T"], does: "to triage", run: () => go(triage) },
-          { keys: ["E"], does: "to explore", run: () => go(explore) },
-          { keys: ["D"], does: "light, dark, or as the system", run: () => this.changeTheme() },
-        ],
-      },
-    ]);
-    whenBack(() => this.error && void this.load());
-    void this.load();
+    document.addEventListener("keydown", handleKey);
+    registerShortcuts(() => [this.shortcuts()]);
   }
 
-  private load(): Promise<void> {
-    this.error = undefined;
-    return this.reading.run(
-      async (signal, present) => {
-        this.repositories = present(await api.repositories(signal));
-        this.version = present(await api.version(signal)).version;
-      },
-      (error) => (this.error = error),
-    );
+  /** The route of the URL. Another page gives the window its title, to which a trace adds its name later. */
+  private readRoute(): Route {
+    const before = this.route as Route | undefined;
+    const route = parseRoute(new URL(location.href));
+    if (before?.view !== route.view) document.title = `${pageTitle(route.view)} · Knickpoint`;
+    return route;
+  }
+
+  private shortcuts(): ShortcutGroup {
+    return {
+      title: "Everywhere",
+      shortcuts: [
+        { keys: ["?"], description: "this help", run: () => this.help?.show() },
+        { keys: ["T"], description: "go to triage", run: () => navigate(triageRoute) },
+        { keys: ["E"], description: "go to explore", run: () => navigate(exploreRoute) },
+        { keys: ["D"], description: "theme: light, dark, or that of the system", run: () => this.changeTheme() },
+      ],
+    };
   }
 
   private changeTheme(): void {
-    setTheme(nextTheme[theme()]);
+    setTheme(nextTheme[currentTheme()]);
     this.requestUpdate();
   }
 
   override render() {
-    const { view } = this.address;
-    const link = (to: Address["view"], href: string, label: string) =>
-      html`<a class="nav" href=${href} aria-current=${view === to ? "page" : "false"}>${label}</a>`;
-    const now = theme();
     return html`
       <a class="skip" href="#content">Skip to the content</a>
-      <header class="top">
-        <a class="brand" href="/triage" aria-label="Knickpoint, to triage">
-          <svg viewBox="0 0 34 20" aria-hidden="true">
-            <path d="M2 15h12V5h18" />
-            <circle cx="14" cy="10" r="3.2" /></svg
-          >Knickpoint</a
-        >
-        <nav aria-label="Views">${link("triage", "/triage", "Triage")} ${link("explore", "/explore", "Explore")}</nav>
-        <span class="spring"></span>
-        <button
-          class="icon"
-          title="Theme: ${now} (D)"
-          aria-label="Theme: ${now}. Change"
-          @click=${() => this.changeTheme()}
-        >
-          <svg viewBox="0 0 16 16" aria-hidden="true">
-            <circle cx="8" cy="8" r="6" />
-            <path class="fill" d="M8 2a6 6 0 0 1 0 12Z" />
-          </svg>
-          ${now === "system" ? nothing : html`<span class="icon-word">${now}</span>`}
-        </button>
-        <a class="icon" href="/api/v1/reference" target="_blank" title="API of version ${this.version}">API</a>
-        <button
-          class="icon"
-          title="Keyboard (?)"
-          aria-label="Keyboard help"
-          @click=${() => this.querySelector<HelpPart>("kp-help")?.show()}
-        >
-          ?
-        </button>
-      </header>
-      <main id="content" tabindex="-1">${this.renderView()}</main>
+      ${this.renderHeader()}
+      <main id="content" tabindex="-1">${this.renderPage()}</main>
       <kp-toast></kp-toast>
-      <kp-help></kp-help>
+      <kp-keyboard-help></kp-keyboard-help>
     `;
   }
 
-  private renderView() {
-    if (this.error) return failed(this.error, () => void this.load());
-    if (!this.repositories) return waiting("Opening");
-    switch (this.address.view) {
-      case "triage":
-        return html`<kp-triage .address=${this.address} .repositories=${this.repositories}></kp-triage>`;
-      case "trace":
-        return html`<kp-trace .address=${this.address} .repositories=${this.repositories}></kp-trace>`;
-      case "explore":
-        return html`<kp-explore .address=${this.address} .repositories=${this.repositories}></kp-explore>`;
-      case "unknown":
-        return html`<div class="notice">
-          <h2>There is no page at this address</h2>
-          <p class="faint">${this.address.path}</p>
-          <a class="button" href="/triage">Go to triage</a>
-        </div>`;
-    }
+  private renderHeader() {
+    const theme = currentTheme();
+    return html`<header class="top">
+      <a class="brand" href="/triage" aria-label="Knickpoint, to triage">
+        <svg viewBox="0 0 34 20" aria-hidden="true">
+          <path d="M2 15h12V5h18" />
+          <circle cx="14" cy="10" r="3.2" /></svg
+        >Knickpoint</a
+      >
+      <nav aria-label="Views">
+        ${this.renderLink("triage", routeUrl(triageRoute), "Triage")}
+        ${this.renderLink("explore", routeUrl(exploreRoute), "Explore")}
+      </nav>
+      <span class="spring"></span>
+      <button
+        class="icon"
+        title="Theme: ${theme} (D)"
+        aria-label="Theme: ${theme}. Change"
+        @click=${() => this.changeTheme()}
+      >
+        <svg viewBox="0 0 16 16" aria-hidden="true">
+          <circle cx="8" cy="8" r="6" />
+          <path class="fill" d="M8 2a6 6 0 0 1 0 12Z" />
+        </svg>
+        ${theme === "system" ? nothing : html`<span class="icon-word">${theme}</span>`}
+      </button>
+      <a class="icon" href="/api/v1/reference" target="_blank" title="API of version ${this.version.value ?? ""}"
+        >API</a
+      >
+      <button class="icon" title="Keyboard (?)" aria-label="Keyboard help" @click=${() => this.help?.show()}>?</button>
+    </header>`;
+  }
+
+  private renderLink(view: View, href: string, label: string) {
+    return html`<a class="nav" href=${href} aria-current=${this.route.view === view ? "page" : "false"}>${label}</a>`;
+  }
+
+  private renderPage() {
+    const { value: repositories, error } = this.repositories;
+    if (error) return errorNotice(error, () => this.repositories.reload());
+    if (!repositories) return loadingNotice("Loading");
+    const render = PAGES[this.route.view] as (route: Route, repositories: readonly Repository[]) => unknown;
+    return render(this.route, repositories);
   }
 }
 
-customElements.define("kp-app", App);
+declare global {
+  interface HTMLElementTagNameMap {
+    "kp-app": App;
+  }
+}

@@ -1,15 +1,21 @@
-/** Fetch values for a chart: the whole line thinned out first, a part of it again when looked at closely. */
+/**
+ * The values of a chart, at a resolution that fits the screen.
+ *
+ * The server thins long traces out: of each stretch it sends the least and the greatest value, so that no spike is lost.
+ * The whole line comes thinned out first; a range that the user zooms into is requested again in full.
+ */
 
 import { api } from "../../api/client";
-import type { ChartRange } from "../../charts/chart-data";
 import type { Series } from "../../api/series";
+import type { ChartRange } from "../../charts/chart-data";
 
-const POINTS = 2400;
+/** Points of one trace: some more than a wide screen has pixels. */
+const MAX_POINTS = 2400;
 
-export class ValueSource {
-  private held: { key: string; range: ChartRange | undefined; series: Series[] } | undefined;
+export class ValueCache {
+  private cached: { key: string; range: ChartRange | undefined; series: Series[] } | undefined;
 
-  /** The values of some traces in a range; undefined when those held already serve. */
+  /** The values of some traces in a range; from the cache if it has them at full resolution. */
   async fetch(
     traces: readonly number[],
     line: string,
@@ -17,29 +23,27 @@ export class ValueSource {
     signal: AbortSignal,
   ): Promise<Series[]> {
     const key = `${traces.join()}@${line}`;
-    const { held } = this;
-    if (held?.key === key && covers(held.range, range) && (same(held.range, range) || !thinned(held.series)))
-      return held.series;
-    const series = await api.values(traces, { line, points: POINTS, first: range?.first, last: range?.last }, signal);
-    this.held = { key, range, series };
+    const { cached } = this;
+    // A range inside the cached one needs no request, unless the cached values are thinned out.
+    if (cached?.key === key && contains(cached.range, range)) {
+      if (isSame(cached.range, range) || !isThinned(cached.series)) return cached.series;
+    }
+    const window = { line, points: MAX_POINTS, first: range?.first, last: range?.last };
+    const series = await api.values(traces, window, signal);
+    this.cached = { key, range, series };
     return series;
   }
-
-  /** Forget what is held, so that the next look is at fresh values. */
-  forget(): void {
-    this.held = undefined;
-  }
 }
 
-function thinned(series: readonly Series[]): boolean {
-  return series.some((one) => one.measured > one.positions.length);
+function isThinned(series: readonly Series[]): boolean {
+  return series.some(({ measured, positions }) => measured > positions.length);
 }
 
-function same(a: ChartRange | undefined, b: ChartRange | undefined): boolean {
+function isSame(a: ChartRange | undefined, b: ChartRange | undefined): boolean {
   return a?.first === b?.first && a?.last === b?.last;
 }
 
-function covers(outer: ChartRange | undefined, inner: ChartRange | undefined): boolean {
+function contains(outer: ChartRange | undefined, inner: ChartRange | undefined): boolean {
   if (!outer) return true;
   return inner !== undefined && outer.first <= inner.first && outer.last >= inner.last;
 }

@@ -1,40 +1,49 @@
-/** Look closer, further, to the left, to the right: ranges of positions. */
+/**
+ * The range of positions that a plot shows.
+ *
+ * A range that covers the whole line is undefined: the URL then stays short, and the plot grows with the line.
+ */
 
 import type { ChartRange } from "../../charts/chart-data";
 
-const NARROWEST = 4;
+/** The least width of a range: five commits. */
+const MIN_WIDTH = 4;
 
-/** The range with its width changed by `factor` around its middle; undefined when it is the whole line. */
+/** The range with its width multiplied by `factor` around its middle. */
 export function zoom(range: ChartRange, factor: number, total: number): ChartRange | undefined {
   const middle = (range.first + range.last) / 2;
-  const half = Math.max((range.last - range.first) * factor, NARROWEST) / 2;
-  return fit({ first: Math.round(middle - half), last: Math.round(middle + half) }, total);
+  const half = Math.max((range.last - range.first) * factor, MIN_WIDTH) / 2;
+  return clip({ first: Math.round(middle - half), last: Math.round(middle + half) }, total);
 }
 
-/** The range moved by a part of its width, without leaving the line. */
-export function pan(range: ChartRange, part: number, total: number): ChartRange | undefined {
+/** The range moved by a fraction of its width, but never off the line. */
+export function pan(range: ChartRange, fraction: number, total: number): ChartRange | undefined {
   const width = range.last - range.first;
-  const by = Math.round(width * part) || Math.sign(part);
+  const by = Math.round(width * fraction) || Math.sign(fraction);
   const first = Math.min(Math.max(range.first + by, 0), Math.max(total - 1 - width, 0));
-  return fit({ first, last: first + width }, total);
+  return clip({ first, last: first + width }, total);
 }
 
-/** The range with `number` of the values on each side of a place. */
-export function around(
+/**
+ * The range with `number` measured values on each side of a position.
+ *
+ * It counts values instead of commits, since most commits of a line may have none.
+ */
+export function rangeAround(
   positions: ArrayLike<number>,
-  place: number,
+  position: number,
   number: number,
   total: number,
 ): ChartRange | undefined {
-  const all = Array.from(positions);
-  const found = all.findIndex((position) => position >= place);
-  const middle = found < 0 ? all.length - 1 : found;
-  const first = all[Math.max(middle - number, 0)] ?? 0;
-  const last = all[Math.min(middle + number, all.length - 1)] ?? total - 1;
-  return last - first < NARROWEST ? undefined : fit({ first, last }, total);
+  const measured = Array.from(positions);
+  const next = measured.findIndex((candidate) => candidate >= position);
+  const middle = next < 0 ? measured.length - 1 : next;
+  const first = measured[Math.max(middle - number, 0)] ?? 0;
+  const last = measured[Math.min(middle + number, measured.length - 1)] ?? total - 1;
+  return last - first < MIN_WIDTH ? undefined : clip({ first, last }, total);
 }
 
-function fit(range: ChartRange, total: number): ChartRange | undefined {
+function clip(range: ChartRange, total: number): ChartRange | undefined {
   const first = Math.max(range.first, 0);
   const last = Math.min(range.last, total - 1);
   return first === 0 && last === total - 1 ? undefined : { first, last };

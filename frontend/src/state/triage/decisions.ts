@@ -1,127 +1,124 @@
-/** Decide, say so, and offer to take it back. */
+/** Send decisions to the server, show what they did, and take them back. */
 
-import { api, shown, type ApiError, type ListFilter, type Status, type Triage } from "../../api/client";
-import { toast } from "../../components/toast";
-import { count, statusDone } from "../../text/findings";
-import type { Marks } from "./list-patch";
-import { targetsOf, type Selection } from "./selection";
-import { forgetLast, lastDone, remember, shownList } from "./undo-stack";
+import { api, toApiError, type ApiError, type ListFilter, type Status, type Triage } from "../../api/client";
+import { showToast } from "../../components/toast";
+import { statusDone } from "../../text/findings";
+import { countText } from "../../text/numbers";
+import type { FindingPatch } from "./list-patch";
+import { toTargets, type Selection } from "./selection";
+import { dropLastUndoEntry, lastUndoEntry, pushUndoEntry } from "./undo-stack";
+import { visibleList } from "./visible-list";
 
-/** What a decision did, for whoever shows findings. */
-export interface Outcome {
+/** What a decision did; elements that show findings receive it as the detail of `kp-decided`. */
+export interface DecisionResult {
   answer: Triage;
   /** The list that the answer is about. */
   filter: ListFilter;
-  /** The groups as they were listed before. */
+  /** Ids of the regressions as they were listed before. */
   order: readonly number[];
-  /** What was written on which findings, where it stays the same for all of them. */
-  marks?: { findings: Selection; marks: Marks };
+  /** What the decision wrote, and on which findings, if it wrote the same on all of them. */
+  written?: { findings: Selection; patch: FindingPatch };
 }
 
-function announce(outcome: Outcome): void {
-  window.dispatchEvent(new CustomEvent("kp-decided", { detail: outcome }));
-}
-
-/** The newest decision on its way to the server, so that an undo right after it takes back that one. */
-let underWay: Promise<unknown> = Promise.resolve();
-
-export interface Wish {
+export interface DecisionInput {
   findings: Selection;
-  /** Without one, each finding keeps its own. */
+  /** Without one, each finding keeps its status. */
   status?: Status;
   note?: string;
   ticket?: string;
 }
 
-/** One finding, wherever it is shown. */
-export function oneFinding(id: number): Selection {
-  return new Map([[0, { whole: false, members: new Set([id]) }]]);
-}
+/** The statuses that keys set, on the triage page and on that of a trace. */
+export const STATUS_KEYS: Record<string, Status> = { a: "acknowledged", h: "hidden", r: "new" };
 
-/** Record a decision. Answers whether it was recorded; a failure is shown. `answered` runs before the outcome is announced. */
-export function decide(wish: Wish, answered: () => void = () => undefined): Promise<boolean> {
-  const recorded = record(wish, answered);
-  underWay = recorded;
+/** The newest decision that is on its way to the server: an undo waits for it, and takes back that one. */
+let pendingDecision: Promise<unknown> = Promise.resolve();
+
+/**
+ * Record a decision, and show a message about it. The answer is whether the server recorded it.
+ *
+ * `onAnswer` runs before the result is announced.
+ */
+export function decide(input: DecisionInput, onAnswer: () => void = () => undefined): Promise<boolean> {
+  const recorded = record(input, onAnswer);
+  pendingDecision = recorded;
   return recorded;
 }
 
-async function record({ findings, ...marks }: Wish, answered: () => void): Promise<boolean> {
-  const { filter, order } = shownList();
+async function record({ findings, ...patch }: DecisionInput, onAnswer: () => void): Promise<boolean> {
+  const { filter, order } = visibleList();
   let answer: Triage;
   try {
-    answer = await api.triage({ ...targetsOf(findings, filter), ...marks }).finally(answered);
+    answer = await api.triage({ ...toTargets(findings, filter), ...patch }).finally(onAnswer);
   } catch (thrown) {
-    fail("Nothing was changed, and the list is as before.", shown(thrown));
+    reportFailure("Nothing was changed, and the list is as before.", toApiError(thrown));
     return false;
   }
-  done(
-    answer,
-    `${marks.status ? statusDone[marks.status] : "Wrote a note on"} ${count(answer.changed, "finding")}`,
-    order,
-  );
-  announce({ answer, filter, order, marks: { findings, marks } });
+  const action = patch.status ? statusDone[patch.status] : "Wrote a note on";
+  offerUndo(answer, `${action} ${countText(answer.changed, "finding")}`, order);
+  announce({ answer, filter, order, written: { findings, patch } });
   return true;
 }
 
-function done(answer: Triage, text: string, order: readonly number[]): void {
-  if (answer.entries) remember({ entries: answer.entries, text, order });
-  toast({ text: `${text}.`, action: { label: "Undo", key: "u", run: () => void undoLast() } });
-}
-
-function fail(what: string, error: ApiError): void {
-  toast({ text: `${what} ${error.message} ${error.remedy}`, failure: true });
-}
-
-/** Set findings apart, or make one group of several. Answers whether it was done; a failure is shown. */
-export async function regroup(how: "split" | "merge", findings: Selection, text: string): Promise<boolean> {
-  const { filter, order } = shownList();
+/** Split findings off their regressions, or merge regressions. The answer is whether the server recorded it. */
+export async function regroup(action: "split" | "merge", findings: Selection, text: string): Promise<boolean> {
+  const { filter, order } = visibleList();
   try {
-    const answer = await api.regroup(how, targetsOf(findings, filter));
-    done(answer, text, order);
+    const answer = await api.regroup(action, toTargets(findings, filter));
+    offerUndo(answer, text, order);
     announce({ answer, filter, order });
     return true;
   } catch (thrown) {
-    fail("Nothing was changed.", shown(thrown));
+    reportFailure("Nothing was changed.", toApiError(thrown));
     return false;
   }
 }
 
-/** Take back the newest decision of this sitting. */
+/** Take back the newest decision that this page made. */
 export async function undoLast(): Promise<void> {
-  await underWay;
-  const last = lastDone();
+  await pendingDecision;
+  const last = lastUndoEntry();
   if (!last) {
-    toast({ text: "Nothing to undo. Processed findings can be put back on the Processed tab." });
+    showToast({ text: "Nothing to undo. Processed findings can be put back on the Processed tab." });
     return;
   }
-  const { filter } = shownList();
+  const { filter } = visibleList();
   try {
     const answer = await api.undo({ entries: last.entries }, filter);
-    forgetLast();
-    toast({ text: `Undone: ${last.text.charAt(0).toLowerCase()}${last.text.slice(1)}.` });
+    dropLastUndoEntry();
+    showToast({ text: `Undone: ${last.text.charAt(0).toLowerCase()}${last.text.slice(1)}.` });
     announce({ answer, filter, order: last.order });
   } catch (thrown) {
-    const error = shown(thrown);
-    if (error.code === 400) forgetLast(); // others have decided since: the one before can still be taken back
-    fail("Nothing was undone.", error);
+    const error = toApiError(thrown);
+    // 400: others decided about these findings since. Drop the entry, so that the one before can be taken back.
+    if (error.code === 400) dropLastUndoEntry();
+    reportFailure("Nothing was undone.", error);
   }
 }
 
 /** Take back the newest decision about one finding, whoever made it. */
-export async function undoOne(finding: number): Promise<void> {
-  const { filter, order } = shownList();
+export async function undoFinding(finding: number): Promise<void> {
+  const { filter, order } = visibleList();
   try {
     const answer = await api.undo({ ids: [finding] }, filter);
-    toast({
-      text:
-        answer.changed > 0
-          ? "Undone: the last decision about this finding."
-          : "Nothing to undo: there is no decision about this finding.",
-    });
+    const undone = "Undone: the last decision about this finding.";
+    const nothing = "Nothing to undo: there is no decision about this finding.";
+    showToast({ text: answer.changed > 0 ? undone : nothing });
     announce({ answer, filter, order });
   } catch (thrown) {
-    fail("Nothing was undone.", shown(thrown));
+    reportFailure("Nothing was undone.", toApiError(thrown));
   }
 }
 
-export const STATUS_KEYS: Record<string, Status> = { a: "acknowledged", h: "hidden", r: "new" };
+function announce(result: DecisionResult): void {
+  window.dispatchEvent(new CustomEvent("kp-decided", { detail: result }));
+}
+
+function offerUndo(answer: Triage, text: string, order: readonly number[]): void {
+  if (answer.entries) pushUndoEntry({ entries: answer.entries, text, order });
+  showToast({ text: `${text}.`, action: { label: "Undo", key: "u", run: () => void undoLast() } });
+}
+
+function reportFailure(consequence: string, error: ApiError): void {
+  showToast({ text: `${consequence} ${error.message} ${error.remedy}`, failure: true });
+}

@@ -1,73 +1,92 @@
-/** Change a list by what a decision did to it, without reading the list again. */
+/**
+ * Change a list by what a decision did to it, without reading the list again.
+ *
+ * A page may list thousands of findings and a person decides every second, so the server answers a decision with the
+ * regressions that it changed, and these functions put them into the list.
+ */
 
-import type { Group, Member, Regressions, Triage } from "../../api/client";
-import type { Tab } from "../../routes/routes";
-import { isPicked, pickedOf, type Selection } from "./selection";
+import type { Finding, Regression, RegressionList, Triage } from "../../api/client";
+import type { Tab } from "../../routes/triage";
+import { countSelectedIn, isSelected, type Selection } from "./selection";
 
-/** The groups without the findings of a selection, and without the groups that have no others. */
-export function withoutFindings(groups: readonly Group[], gone: Selection): Group[] {
-  return groups.flatMap((group) => {
-    const number = pickedOf(group, gone);
-    if (number === 0) return [group];
-    const members = group.members.filter((member) => !isPicked(group, member.id, gone));
-    const traces = group.traces - number;
-    const lead = members.some((member) => member.id === group.lead) ? group.lead : (members[0]?.id ?? group.lead);
-    return traces > 0 ? [{ ...group, members, traces, lead }] : [];
+/** The regressions without the findings of a selection; a regression without findings goes as well. */
+export function withoutFindings(regressions: readonly Regression[], leaving: Selection): Regression[] {
+  return regressions.flatMap((regression) => {
+    const number = countSelectedIn(regression, leaving);
+    if (number === 0) return [regression];
+    const members = regression.members.filter((finding) => !isSelected(regression, finding.id, leaving));
+    const traces = regression.traces - number;
+    // The server sorts findings by severity, so the first that stays takes over the lead.
+    const leadStays = members.some((finding) => finding.id === regression.lead);
+    const lead = leadStays ? regression.lead : (members[0]?.id ?? regression.lead);
+    return traces > 0 ? [{ ...regression, members, traces, lead }] : [];
   });
 }
 
-export type Marks = Partial<Pick<Member, "status" | "note" | "ticket" | "assignee">>;
+/** What a decision writes on a finding. */
+export type FindingPatch = Partial<Pick<Finding, "status" | "note" | "ticket" | "assignee">>;
 
-/** The groups with what was decided about the findings of a selection written on them. */
-export function marked(groups: readonly Group[], decided: Selection, marks: Marks): Group[] {
-  return groups.map((group) => {
-    if (pickedOf(group, decided) === 0) return group;
-    return {
-      ...group,
-      members: group.members.map((member) => (isPicked(group, member.id, decided) ? { ...member, ...marks } : member)),
-    };
+/** The regressions with a patch applied to the findings of a selection. */
+export function patchFindings(
+  regressions: readonly Regression[],
+  selection: Selection,
+  patch: FindingPatch,
+): Regression[] {
+  return regressions.map((regression) => {
+    if (countSelectedIn(regression, selection) === 0) return regression;
+    const members = regression.members.map((finding) =>
+      isSelected(regression, finding.id, selection) ? { ...finding, ...patch } : finding,
+    );
+    return { ...regression, members };
   });
 }
 
-/** The groups with others put back where they were: before the first group that followed them in `order`. */
-export function putBack(groups: readonly Group[], others: readonly Group[], order: readonly number[]): Group[] {
-  const place = new Map(order.map((id, index) => [id, index]));
-  const next = [...groups];
-  for (const other of others) {
-    const former = place.get(other.id) ?? Infinity;
-    const at = next.findIndex((group) => (place.get(group.id) ?? -1) > former);
-    next.splice(at < 0 ? next.length : at, 0, other);
+/** Insert regressions where they were: each before the first one that followed it in `order`, else at the end. */
+export function insertInOrder(
+  regressions: readonly Regression[],
+  returning: readonly Regression[],
+  order: readonly number[],
+): Regression[] {
+  const rank = new Map(order.map((id, index) => [id, index]));
+  const next = [...regressions];
+  for (const regression of returning) {
+    const former = rank.get(regression.id) ?? Infinity;
+    const at = next.findIndex((other) => (rank.get(other.id) ?? -1) > former);
+    next.splice(at < 0 ? next.length : at, 0, regression);
   }
   return next;
 }
 
-/** A group as the server has it now, with the members that were loaded already where they still are its first ones. */
-function renewed(before: Group, now: Group): Group {
-  const begin = before.members.slice(0, now.members.length);
-  if (begin.length !== now.members.length || begin.some((member, index) => member.id !== now.members[index]?.id))
-    return now;
+/**
+ * A regression as the server has it now, with the findings that were loaded before.
+ *
+ * The server sends the first findings only. If they are still the first ones, those that were loaded after them are
+ * valid too; otherwise the page loads them again.
+ */
+function keepLoadedFindings(before: Regression, now: Regression): Regression {
+  const sameBeginning = now.members.every((finding, index) => finding.id === before.members[index]?.id);
+  if (!sameBeginning) return now;
   return { ...now, members: [...now.members, ...before.members.slice(now.members.length)] };
 }
 
-/** The list after a decision. `order` are the groups as they were listed before it, for those that come back. */
-export function patched(data: Regressions, answer: Triage, tab: Tab, order: readonly number[]): Regressions {
-  const now = new Map(answer.groups.map((group) => [group.id, group]));
+/** The list after a decision. `order` has the ids as they were listed before it, for regressions that return. */
+export function patchList(list: RegressionList, answer: Triage, tab: Tab, order: readonly number[]): RegressionList {
+  const changed = new Map(answer.groups.map((regression) => [regression.id, regression]));
   const left = new Set(answer.left);
-  const stay = data.groups.filter((group) => !left.has(group.id));
-  const known = new Set(stay.map((group) => group.id));
-  const groups = stay.map((group) => {
-    const fresh = now.get(group.id);
-    return fresh ? renewed(group, fresh) : group;
-  });
-  const total = answer[tab];
+  // Regressions that stay, as the decision left them
+  const staying = list.groups
+    .filter((regression) => !left.has(regression.id))
+    .map((regression) => {
+      const now = changed.get(regression.id);
+      return now ? keepLoadedFindings(regression, now) : regression;
+    });
+  // Regressions that the decision brought back
+  const listed = new Set(staying.map((regression) => regression.id));
+  const returning = answer.groups.filter((regression) => !listed.has(regression.id));
   return {
-    ...data,
-    groups: putBack(
-      groups,
-      answer.groups.filter((group) => !known.has(group.id)),
-      order,
-    ),
-    groups_total: total,
+    ...list,
+    groups: insertInOrder(staying, returning, order),
+    groups_total: answer[tab],
     unprocessed: answer.unprocessed,
     history: answer.history,
     processed: answer.processed,
@@ -75,13 +94,17 @@ export function patched(data: Regressions, answer: Triage, tab: Tab, order: read
   };
 }
 
-/** A list that was read again, with the members that were loaded already; groups that did not change stay the same objects. */
-export function sameAsBefore(groups: readonly Group[], before: readonly Group[]): Group[] {
-  const known = new Map(before.map((group) => [group.id, group]));
-  return groups.map((group) => {
-    const old = known.get(group.id);
-    if (!old) return group;
-    const begin = { ...old, members: old.members.slice(0, group.members.length) };
-    return JSON.stringify(begin) === JSON.stringify(group) ? old : group;
+/**
+ * A list that was read again, with the objects of the list before for regressions that did not change.
+ *
+ * The table renders a row again only if its object is another one, and keeps the findings that were loaded.
+ */
+export function reuseUnchanged(regressions: readonly Regression[], before: readonly Regression[]): Regression[] {
+  const known = new Map(before.map((regression) => [regression.id, regression]));
+  return regressions.map((regression) => {
+    const old = known.get(regression.id);
+    if (!old) return regression;
+    const beginning = { ...old, members: old.members.slice(0, regression.members.length) };
+    return JSON.stringify(beginning) === JSON.stringify(regression) ? old : regression;
   });
 }

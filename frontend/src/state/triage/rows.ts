@@ -1,101 +1,120 @@
-/** The rows of the triage table: what is shown, where the keyboard is, what a decision is about. */
+/** The rows of the triage table: which are shown, where the keyboard is, and which findings a row stands for. */
 
-import type { Group, Member } from "../../api/client";
-import { isPicked, NOTHING, oneMember, pickedOf, wholeGroup, withGroup, withMember, type Selection } from "./selection";
+import type { Finding, Regression } from "../../api/client";
+import {
+  countSelectedIn,
+  isSelected,
+  NOTHING,
+  selectFinding,
+  selectRegression,
+  withFinding,
+  withRegression,
+  type Selection,
+} from "./selection";
 
-export interface GroupRow {
-  kind: "group";
+export interface RegressionRow {
+  kind: "regression";
   id: string;
-  group: Group;
-  opened: boolean;
+  regression: Regression;
+  expanded: boolean;
 }
 
-export interface MemberRow {
-  kind: "member";
+export interface FindingRow {
+  kind: "finding";
   id: string;
-  group: Group;
-  member: Member;
+  regression: Regression;
+  finding: Finding;
 }
 
-export type Row = GroupRow | MemberRow;
+export type Row = RegressionRow | FindingRow;
 
-/** The name of the row of a group; rows of members are called by their number. */
-export function groupRow(group: Group): string {
-  return `c${group.id}`;
+/** The id of the row of a regression; the letter keeps it apart from the ids of findings. */
+export function regressionRowId(regression: Regression): string {
+  return `c${regression.id}`;
 }
 
-/** Lay the groups out as rows; the members of an opened group follow it. */
-export function layRows(groups: readonly Group[], open: readonly string[]): Row[] {
+/** A row for each regression, followed by the rows of its findings where it is expanded. */
+export function layOutRows(regressions: readonly Regression[], open: readonly string[]): Row[] {
   const rows: Row[] = [];
-  for (const group of groups) {
-    const id = groupRow(group);
-    const opened = open.includes(id);
-    rows.push({ kind: "group", id, group, opened });
-    if (!opened) continue;
-    for (const member of group.members) rows.push({ kind: "member", id: String(member.id), group, member });
+  for (const regression of regressions) {
+    const id = regressionRowId(regression);
+    const expanded = open.includes(id);
+    rows.push({ kind: "regression", id, regression, expanded });
+    if (!expanded) continue;
+    for (const finding of regression.members)
+      rows.push({ kind: "finding", id: String(finding.id), regression, finding });
   }
   return rows;
 }
 
 /** The findings that a row stands for. */
-export function findingsOf(row: Row): Selection {
-  return row.kind === "group" ? wholeGroup(row.group) : oneMember(row.group, row.member.id);
+export function selectionOfRow(row: Row): Selection {
+  return row.kind === "regression" ? selectRegression(row.regression) : selectFinding(row.regression, row.finding.id);
 }
 
-/** Where the keyboard is; the first row when its row has gone. */
-export function cursorOf(rows: readonly Row[], at: string): number {
+/** The index of the row with the keyboard: the first one if that row is gone, −1 without rows. */
+export function cursorIndex(rows: readonly Row[], at: string): number {
   if (rows.length === 0) return -1;
-  const found = rows.findIndex((row) => row.id === at);
-  return Math.max(found, 0);
+  const index = rows.findIndex((row) => row.id === at);
+  return Math.max(index, 0);
 }
 
-/** The row `by` steps away, without leaving the table. */
-export function move(rows: readonly Row[], at: string, by: number): string {
+/** The id of the row `by` steps away from `at`; it stops at both ends of the table. */
+export function stepRow(rows: readonly Row[], at: string, by: number): string {
   const from = rows.findIndex((row) => row.id === at);
   const to = from < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(from + by, 0), rows.length - 1);
   return rows[to]?.id ?? "";
 }
 
-/** The row that should be current once the findings `gone` have left: the next one that stays, else the one before. */
-export function nextAfter(rows: readonly Row[], at: string, gone: Selection): string {
+/** The row to move to when the findings `leaving` leave: the next one that stays, else the one before. */
+export function nextRemainingRow(rows: readonly Row[], at: string, leaving: Selection): string {
   const stays = (row: Row): boolean =>
-    row.kind === "group" ? pickedOf(row.group, gone) < row.group.traces : !isPicked(row.group, row.member.id, gone);
-  const from = cursorOf(rows, at);
-  const after = rows.slice(from).find(stays);
-  return (after ?? rows.slice(0, Math.max(from, 0)).findLast(stays))?.id ?? "";
+    row.kind === "regression"
+      ? countSelectedIn(row.regression, leaving) < row.regression.traces
+      : !isSelected(row.regression, row.finding.id, leaving);
+  const from = cursorIndex(rows, at);
+  const next = rows.slice(from).find(stays) ?? rows.slice(0, Math.max(from, 0)).findLast(stays);
+  return next?.id ?? "";
 }
 
-export type Ticked = "all" | "some" | "none";
+/**
+ * The row to be on after rows left while the page showed something else.
+ *
+ * `before` are the ids of the rows as they were last shown. The answer is `at` itself if its row is still there, else
+ * the next row of `before` that is, else the one before.
+ */
+export function nearestRemainingRow(rows: readonly Row[], at: string, before: readonly string[]): string {
+  const present = new Set(rows.map((row) => row.id));
+  const from = before.indexOf(at);
+  if (present.has(at) || from < 0) return at;
+  const remains = (id: string): boolean => present.has(id);
+  return before.slice(from).find(remains) ?? before.slice(0, from).findLast(remains) ?? "";
+}
+
+export type CheckState = "all" | "some" | "none";
 
 /** Whether all, some or none of the findings of a row are selected. */
-export function tickedOf(row: Row, selected: Selection): Ticked {
-  if (row.kind === "member") return isPicked(row.group, row.member.id, selected) ? "all" : "none";
-  const ticked = pickedOf(row.group, selected);
-  return ticked === 0 ? "none" : ticked === row.group.traces ? "all" : "some";
+export function checkState(row: Row, selection: Selection): CheckState {
+  if (row.kind === "finding") return isSelected(row.regression, row.finding.id, selection) ? "all" : "none";
+  const selected = countSelectedIn(row.regression, selection);
+  return selected === 0 ? "none" : selected === row.regression.traces ? "all" : "some";
 }
 
-/** Select the findings of some rows, or take them out when all of them are selected already. */
-export function toggle(selected: Selection, rows: readonly Row[], to?: boolean): Selection {
-  const on = to ?? rows.some((row) => tickedOf(row, selected) !== "all");
+/** Select the findings of some rows, or deselect them if all of them are selected; `to` says which. */
+export function toggleRows(selection: Selection, rows: readonly Row[], to?: boolean): Selection {
+  const add = to ?? rows.some((row) => checkState(row, selection) !== "all");
   return rows.reduce(
     (next, row) =>
-      row.kind === "group" ? withGroup(next, row.group, on) : withMember(next, row.group, row.member.id, on),
-    selected,
+      row.kind === "regression"
+        ? withRegression(next, row.regression, add)
+        : withFinding(next, row.regression, row.finding.id, add),
+    selection,
   );
 }
 
-/** What a key press decides about: the selection, else the current row. */
-export function aimOf(rows: readonly Row[], at: string, selected: Selection): Selection {
-  if (selected.size > 0) return selected;
-  const row = rows[cursorOf(rows, at)];
-  return row ? findingsOf(row) : NOTHING;
-}
-
-/** Where the keyboard should be now that the row it was on may have left: that row, else the next one of `before` that is still there, else the one before. */
-export function heirOf(rows: readonly Row[], at: string, before: readonly string[]): string {
-  const there = new Set(rows.map((row) => row.id));
-  const from = before.indexOf(at);
-  if (there.has(at) || from < 0) return at;
-  const still = (id: string): boolean => there.has(id);
-  return before.slice(from).find(still) ?? before.slice(0, from).findLast(still) ?? "";
+/** The findings that a key decides about: the selection, else the row with the keyboard. */
+export function decisionTargets(rows: readonly Row[], at: string, selection: Selection): Selection {
+  if (selection.size > 0) return selection;
+  const row = rows[cursorIndex(rows, at)];
+  return row ? selectionOfRow(row) : NOTHING;
 }

@@ -1,96 +1,110 @@
-/** What is selected: some members of a group, or the whole group but some, so that members that are not loaded can be selected. */
+/**
+ * The selected findings: single findings of a regression, or the whole regression without some.
+ *
+ * A regression may have thousands of findings of which the page has loaded a few, so a selection names the exceptions
+ * instead of listing all ids.
+ */
 
-import type { Group, ListFilter, Targets } from "../../api/client";
+import type { ListFilter, Regression, Targets } from "../../api/client";
 
-export interface Picked {
-  /** Whether the whole group is meant, and `members` are left out of it. */
+export interface SelectedFindings {
+  /** True: all findings of the regression but `ids`. False: only `ids`. */
   readonly whole: boolean;
-  readonly members: ReadonlySet<number>;
+  readonly ids: ReadonlySet<number>;
 }
 
-/** By id of the group. */
-export type Selection = ReadonlyMap<number, Picked>;
+/** By id of the regression. */
+export type Selection = ReadonlyMap<number, SelectedFindings>;
 
 export const NOTHING: Selection = new Map();
 
-export function wholeGroup(group: Group): Selection {
-  return new Map([[group.id, { whole: true, members: new Set<number>() }]]);
+export function selectRegression(regression: Regression): Selection {
+  return new Map([[regression.id, { whole: true, ids: new Set<number>() }]]);
 }
 
-export function oneMember(group: Group, member: number): Selection {
-  return new Map([[group.id, { whole: false, members: new Set([member]) }]]);
+export function selectFinding(regression: Regression, finding: number): Selection {
+  return new Map([[regression.id, { whole: false, ids: new Set([finding]) }]]);
 }
 
-/** How many members of a group are selected. */
-export function pickedOf(group: Group, selection: Selection): number {
-  const picked = selection.get(group.id);
-  if (!picked) return 0;
-  return picked.whole ? Math.max(group.traces - picked.members.size, 0) : picked.members.size;
+/** One finding whose regression is not known, as on the page of a trace. */
+export function selectById(finding: number): Selection {
+  return new Map([[0, { whole: false, ids: new Set([finding]) }]]);
 }
 
-export function countOf(groups: readonly Group[], selection: Selection): number {
-  return groups.reduce((sum, group) => sum + pickedOf(group, selection), 0);
+/** How many findings of a regression are selected. */
+export function countSelectedIn(regression: Regression, selection: Selection): number {
+  const selected = selection.get(regression.id);
+  if (!selected) return 0;
+  return selected.whole ? Math.max(regression.traces - selected.ids.size, 0) : selected.ids.size;
 }
 
-export function isPicked(group: Group, member: number, selection: Selection): boolean {
-  const picked = selection.get(group.id);
-  return picked !== undefined && picked.whole !== picked.members.has(member);
+export function countSelected(regressions: readonly Regression[], selection: Selection): number {
+  return regressions.reduce((sum, regression) => sum + countSelectedIn(regression, selection), 0);
 }
 
-/** The selection with a whole group added, or taken out. */
-export function withGroup(selection: Selection, group: Group, on: boolean): Selection {
+export function isSelected(regression: Regression, finding: number, selection: Selection): boolean {
+  const selected = selection.get(regression.id);
+  return selected !== undefined && selected.whole !== selected.ids.has(finding);
+}
+
+/** The selection with a whole regression added or removed. */
+export function withRegression(selection: Selection, regression: Regression, add: boolean): Selection {
   const next = new Map(selection);
-  if (on) next.set(group.id, { whole: true, members: new Set() });
-  else next.delete(group.id);
+  if (add) next.set(regression.id, { whole: true, ids: new Set() });
+  else next.delete(regression.id);
   return next;
 }
 
-/** The selection with one member added, or taken out. */
-export function withMember(selection: Selection, group: Group, member: number, on: boolean): Selection {
-  const before = selection.get(group.id) ?? { whole: false, members: new Set<number>() };
-  const members = new Set(before.members);
-  if (on === before.whole) members.delete(member);
-  else members.add(member);
-  const picked = { whole: before.whole, members };
-  const number = pickedOf(group, new Map([[group.id, picked]]));
-  if (number === 0 || number === group.traces) return withGroup(selection, group, number > 0);
-  return new Map([...selection, [group.id, picked]]);
+/** The selection with one finding added or removed. */
+export function withFinding(selection: Selection, regression: Regression, finding: number, add: boolean): Selection {
+  const before = selection.get(regression.id) ?? { whole: false, ids: new Set<number>() };
+  const ids = new Set(before.ids);
+  // In a whole regression the ids are the exceptions: adding a finding removes its id.
+  if (add === before.whole) ids.delete(finding);
+  else ids.add(finding);
+  const selected = { whole: before.whole, ids };
+  const number = countSelectedIn(regression, new Map([[regression.id, selected]]));
+  if (number === 0 || number === regression.traces) return withRegression(selection, regression, number > 0);
+  return new Map([...selection, [regression.id, selected]]);
 }
 
-/** What stays selected once the findings `gone` have left. */
-export function withoutSelection(selection: Selection, gone: Selection): Selection {
+/** What stays selected after the findings `removed` left the list. */
+export function withoutSelection(selection: Selection, removed: Selection): Selection {
   const next = new Map(selection);
-  for (const [id, { whole, members }] of gone) {
+  for (const [id, { whole, ids }] of removed) {
     const before = selection.get(id);
-    const left = before && !before.whole && !whole ? [...before.members].filter((member) => !members.has(member)) : [];
-    if (left.length > 0) next.set(id, { whole: false, members: new Set(left) });
+    const left = before && !before.whole && !whole ? [...before.ids].filter((finding) => !ids.has(finding)) : [];
+    if (left.length > 0) next.set(id, { whole: false, ids: new Set(left) });
     else next.delete(id);
   }
   return next;
 }
 
-/** The groups that a selection touches: whole ones, and those of which it has a part. */
-export function groupsOf(groups: readonly Group[], selection: Selection): { whole: Group[]; parts: Group[] } {
-  const touched = groups.filter((group) => pickedOf(group, selection) > 0);
-  const whole = touched.filter((group) => pickedOf(group, selection) === group.traces);
-  return { whole, parts: touched.filter((group) => !whole.includes(group)) };
+/** The regressions that are selected: as a whole, and in part. */
+export function selectedRegressions(
+  regressions: readonly Regression[],
+  selection: Selection,
+): { whole: Regression[]; partial: Regression[] } {
+  const touched = regressions.filter((regression) => countSelectedIn(regression, selection) > 0);
+  const whole = touched.filter((regression) => countSelectedIn(regression, selection) === regression.traces);
+  return { whole, partial: touched.filter((regression) => !whole.includes(regression)) };
 }
 
-/** What of a selection lies in some groups. */
-export function within(selection: Selection, groups: readonly Group[]): Selection {
-  const there = new Set(groups.map((group) => group.id));
-  return new Map([...selection].filter(([id]) => there.has(id)));
+/** The part of a selection that lies in some regressions. */
+export function selectionWithin(selection: Selection, regressions: readonly Regression[]): Selection {
+  const present = new Set(regressions.map((regression) => regression.id));
+  return new Map([...selection].filter(([id]) => present.has(id)));
 }
 
-/** A selection as the server takes it. */
-export function targetsOf(selection: Selection, filter: ListFilter): Targets {
-  const all = [...selection];
-  const members = (whole: boolean): number[] =>
-    all.filter(([, picked]) => picked.whole === whole).flatMap(([, picked]) => [...picked.members]);
+/** A selection as the API takes it; `filter` names the list that it was made on. */
+export function toTargets(selection: Selection, filter: ListFilter): Targets {
+  const entries = [...selection];
+  const ids = (whole: boolean): number[] =>
+    entries.filter(([, selected]) => selected.whole === whole).flatMap(([, selected]) => [...selected.ids]);
   return {
-    ids: members(false),
-    regressions: all.filter(([, picked]) => picked.whole).map(([id]) => id),
-    without: members(true),
+    ids: ids(false),
+    regressions: entries.filter(([, selected]) => selected.whole).map(([id]) => id),
+    without: ids(true),
     filter,
   };
 }

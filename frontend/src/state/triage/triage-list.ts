@@ -1,195 +1,217 @@
-/** The list of findings as the page has it: read once, then changed by what decisions did to it. */
+/** The list of the triage page: read from the server once, then changed by what decisions did to it. */
 
+import type { ReactiveControllerHost } from "lit";
 import {
   api,
+  isAborted,
+  toApiError,
   type ApiError,
   type Direction,
-  type Group,
   type ListFilter,
-  type Member,
-  type Regressions,
+  type Regression,
+  type RegressionList,
   type Status,
 } from "../../api/client";
-import { writeAddress, type Tab, type TriageAddress } from "../../routes/routes";
-import { decide, type Outcome, type Wish } from "./decisions";
-import { Latest } from "../latest";
-import { marked, patched, sameAsBefore, withoutFindings } from "./list-patch";
+import { routeUrl } from "../../routes/routes";
+import type { Tab, TriageRoute } from "../../routes/triage";
+import { memoizeLast } from "../memoize";
+import { Resource } from "../resource";
+import { decide, type DecisionInput, type DecisionResult } from "./decisions";
+import { patchFindings, patchList, reuseUnchanged, withoutFindings } from "./list-patch";
 import type { Selection } from "./selection";
 
-const FIRST_MEMBERS = 5;
-export const MEMBERS_AT_ONCE = 200;
+/** Findings of each regression that come with the list. */
+const FIRST_FINDINGS = 5;
+/** Findings of one regression that come with one further request. */
+export const FINDINGS_PER_REQUEST = 200;
 
-/** What of the list an address asks for. */
-export function filterOf(address: TriageAddress): ListFilter {
+/** The state of the request for more findings of a regression; none where there is no request. */
+export type FindingsRequest = "loading" | ApiError;
+
+/** The list that a route names, as the API filters it. */
+export function listFilter(route: TriageRoute): ListFilter {
   return {
-    repository: address.repository,
-    processed: address.tab === "processed",
-    history: address.tab === "history",
-    gone: address.tab === "gone",
-    filter: address.filter,
-    direction: (address.direction || null) as Direction | null,
-    status: (address.status || null) as Status | null,
+    repository: route.repository,
+    processed: route.tab === "processed",
+    history: route.tab === "history",
+    gone: route.tab === "gone",
+    filter: route.filter,
+    direction: (route.direction || null) as Direction | null,
+    status: (route.status || null) as Status | null,
     alert: "",
     assignee: "",
     ticket: "",
     minimum_hazard: 0,
-    minimum_effect: address.least / 100,
+    minimum_effect: route.minimumPercent / 100,
   };
 }
 
-/** What of an address decides which rows the server is asked for. */
-export function asked(address: TriageAddress): string {
-  return writeAddress({ ...address, open: [], at: "" });
+/** Whether two routes list the same rows; expanded rows and the keyboard do not change the list. */
+function listsTheSame([a]: readonly [TriageRoute], [b]: readonly [TriageRoute]): boolean {
+  const key = (route: TriageRoute): string => routeUrl({ ...route, open: [], at: "" });
+  return key(a) === key(b);
 }
 
-export class FindingList {
+/** Whether a finding with this status is no longer on a tab. */
+export function leavesTab(tab: Tab, status: Status | undefined): boolean {
+  return status !== undefined && (tab === "processed" ? status === "new" : status !== "new");
+}
+
+export class TriageList {
   /** The last answer of the server, with what decisions did to it since. */
-  private known: Regressions | undefined;
-  /** The list that is shown: what is known, without what is on its way off the list. */
-  data: Regressions | undefined;
-  error: ApiError | undefined;
-  busy = false;
-  /** The groups of which more members are being read, or could not be. */
-  readonly paging = new Map<number, "reading" | ApiError>();
-  private address: TriageAddress | undefined;
-  /** The address whose rows are known: while others are being read, not the one that was asked for last. */
-  private answered: TriageAddress | undefined;
-  private readonly reading = new Latest();
-  private readonly pages = new Map<number, Latest>();
-  /** Findings whose decision is on its way to the server. */
-  private readonly leaving = new Set<Selection>();
+  private readonly answer: Resource<readonly [TriageRoute], RegressionList>;
+  /** The requests for more findings, by id of the regression. */
+  readonly findingsRequests = new Map<number, FindingsRequest>();
+  private findingsAbort = new AbortController();
+  /** Findings whose decision is on its way to the server: no longer on the page, but still in the answer. */
+  private leaving: readonly Selection[] = [];
+  private readonly withoutLeaving = memoizeLast(
+    (known: RegressionList | undefined, leaving: readonly Selection[]): RegressionList | undefined =>
+      known && {
+        ...known,
+        groups: leaving.reduce((left, selection) => withoutFindings(left, selection), known.groups),
+      },
+  );
 
-  /** `changed` runs whenever there is something else to show. */
-  constructor(private readonly changed: () => void) {}
+  constructor(
+    private readonly host: ReactiveControllerHost,
+    private readonly route: () => TriageRoute,
+  ) {
+    this.answer = new Resource(host, {
+      args: () => [route()] as const,
+      argsEqual: listsTheSame,
+      load: ([asked], signal) => this.load(asked, signal),
+      // Rows stay while a filter or an order loads, but a key must never decide about rows of another tab.
+      keepWhileLoading: ([before], [now]) => before.tab === now.tab && before.repository === now.repository,
+    });
+    host.addController({ hostDisconnected: () => this.abortFindings() });
+  }
 
-  /** Which list the rows that are shown belong to, and so what a decision about them may reach. */
+  private get known(): RegressionList | undefined {
+    return this.answer.value;
+  }
+
+  /** The list that is shown: the answer without the findings whose decision is on its way. */
+  get data(): RegressionList | undefined {
+    return this.withoutLeaving(this.known, this.leaving);
+  }
+
+  get error(): ApiError | undefined {
+    return this.answer.error;
+  }
+
+  get loading(): boolean {
+    return this.answer.loading;
+  }
+
+  /** The list that the shown rows belong to, and so the findings that a decision about them may reach. */
   get filter(): ListFilter | undefined {
-    return this.answered && filterOf(this.answered);
+    const answered = this.answer.answeredArgs;
+    return answered && listFilter(answered[0]);
   }
 
-  /** The groups in their order, those included whose decision is on its way. */
+  /** Ids of the regressions in their order, with those whose decision is on its way. */
   get order(): number[] {
-    return this.known?.groups.map((group) => group.id) ?? [];
+    return this.known?.groups.map((regression) => regression.id) ?? [];
   }
 
-  /** Whether nothing is listed only because decisions are on their way, or because the list is being read. */
+  /** Whether the list is only empty until decisions are recorded or the list is loaded. */
   get pending(): boolean {
-    return this.leaving.size > 0 || (this.busy && (this.data?.groups_total ?? 0) > 0);
+    return this.leaving.length > 0 || (this.loading && (this.data?.groups_total ?? 0) > 0);
   }
 
-  /** Read the list that an address asks for; where it is another one, show nothing of the one before. */
-  async load(address: TriageAddress, another = false): Promise<void> {
-    this.address = address;
-    if (another) this.forgetRows();
-    this.busy = true;
-    this.show(this.known);
-    const { sort, page, size } = address;
-    await this.reading.run(
-      async (signal, present) => {
-        const found = present(
-          await api.regressions({ ...filterOf(address), sort, page, size, members: FIRST_MEMBERS }, signal),
-        );
-        this.error = undefined;
-        this.busy = false;
-        this.answered = address;
-        this.show({ ...found, groups: sameAsBefore(found.groups, this.known?.groups ?? []) });
-      },
-      (error) => {
-        this.error = error;
-        this.busy = false;
-        if (this.answered && asked(this.answered) !== asked(address)) this.forgetRows(); // they answer another question
-        this.show(this.known);
-      },
-    );
+  reload(): void {
+    this.answer.reload();
   }
 
-  /** Show no rows until a list has been read, so that no key decides about rows of another one. */
-  private forgetRows(): void {
-    this.known = undefined;
-    this.answered = undefined;
-    this.forgetPages();
+  private async load(route: TriageRoute, signal: AbortSignal): Promise<RegressionList> {
+    if (!this.known) this.abortFindings();
+    const { sort, page, size } = route;
+    const answer = await api.regressions({ ...listFilter(route), sort, page, size, members: FIRST_FINDINGS }, signal);
+    return { ...answer, groups: reuseUnchanged(answer.groups, this.known?.groups ?? []) };
   }
 
-  stop(): void {
-    this.reading.stop();
-    this.forgetPages();
+  /** Decide about findings that leave the list by it: at once. They return as they were if the decision fails. */
+  async decideAndRemove(input: DecisionInput): Promise<void> {
+    this.leaving = [...this.leaving, input.findings];
+    this.host.requestUpdate();
+    await decide(input, () => (this.leaving = this.leaving.filter((selection) => selection !== input.findings)));
+    this.host.requestUpdate();
   }
 
-  private forgetPages(): void {
-    for (const page of this.pages.values()) page.stop();
-    this.paging.clear();
-  }
-
-  private show(known: Regressions | undefined): void {
-    this.known = known;
-    this.data = known && {
-      ...known,
-      groups: [...this.leaving].reduce((left, gone) => withoutFindings(left, gone), known.groups),
-    };
-    this.changed();
-  }
-
-  /** Decide about findings that leave the list by it: they leave at once, and come back as they were if that fails. */
-  async takeOff(wish: Wish): Promise<void> {
-    this.leaving.add(wish.findings);
-    this.show(this.known);
-    if (!(await decide(wish, () => this.leaving.delete(wish.findings)))) this.show(this.known);
-  }
-
-  /** Show what a decision did, whoever asked for it on this page. */
-  take({ answer, filter, order, marks }: Outcome): void {
-    const { address, known } = this;
-    if (!address || !known) return;
+  /** Apply what a decision did, wherever on the page it was made. */
+  apply({ answer, filter, order, written }: DecisionResult): void {
+    const { known } = this;
+    const { tab, size } = this.route();
+    if (!known) return;
     if (JSON.stringify(filter) !== JSON.stringify(this.filter)) {
-      void this.load(address);
+      this.reload();
       return;
     }
-    const before = marks ? marked(known.groups, marks.findings, marks.marks) : known.groups;
-    const staying =
-      marks && leavesList(address.tab, marks.marks.status) ? withoutFindings(before, marks.findings) : before;
-    const now = patched({ ...known, groups: staying }, answer, address.tab, order);
-    this.show({ ...now, pages: Math.max(1, Math.ceil(now.groups_total / address.size)) });
-    const few = 2 * now.groups.length < Math.min(address.size, now.groups_total);
-    if (this.busy || few) void this.load(address); // what is under way may be from before the decision
+    // What was written, on the findings that stay
+    let regressions: readonly Regression[] = known.groups;
+    if (written) {
+      const { findings, patch } = written;
+      regressions = patchFindings(regressions, findings, patch);
+      if (leavesTab(tab, patch.status)) regressions = withoutFindings(regressions, findings);
+    }
+    // What the server says of the regressions concerned
+    const patched = patchList({ ...known, groups: [...regressions] }, answer, tab, order);
+    this.answer.update({ ...patched, pages: Math.max(1, Math.ceil(patched.groups_total / size)) });
+    // Fill up a page that is half empty; a list that is loading may be from before the decision.
+    const halfEmpty = 2 * patched.groups.length < Math.min(size, patched.groups_total);
+    if (this.loading || halfEmpty) this.reload();
   }
 
-  /** Read the members that follow those of a group that are there. */
-  async more(id: number): Promise<void> {
+  /** Load the findings that follow the loaded ones of a regression. */
+  async loadFindings(id: number): Promise<void> {
     const { filter } = this;
-    const last = (): Member | undefined => this.known?.groups.find((group) => group.id === id)?.members.at(-1);
-    const after = last()?.id;
+    const { signal } = this.findingsAbort;
+    const lastLoaded = (): number | undefined => this.regression(id)?.members.at(-1)?.id;
+    const after = lastLoaded();
     if (!filter) return;
-    const page = this.pages.get(id) ?? new Latest();
-    this.pages.set(id, page);
-    this.paging.set(id, "reading");
-    this.changed();
-    await page.run(
-      async (signal, present) => {
-        const { members } = present(await api.members(id, after, MEMBERS_AT_ONCE, filter, signal));
-        this.paging.delete(id);
-        const groups = this.known?.groups ?? [];
-        const added = groups.map((group) =>
-          group.id === id && last()?.id === after ? { ...group, members: [...group.members, ...members] } : group,
-        );
-        if (this.known) this.show({ ...this.known, groups: added });
-      },
-      (error) => {
-        this.paging.set(id, error);
-        this.changed();
-      },
-    );
-  }
-
-  /** Read the first members of the opened groups. */
-  fill(opened: (group: Group) => boolean): void {
-    for (const group of this.known?.groups ?? []) {
-      const few = group.members.length < Math.min(group.traces, MEMBERS_AT_ONCE);
-      if (few && opened(group) && !this.paging.has(group.id)) void this.more(group.id);
+    this.findingsRequests.set(id, "loading");
+    this.host.requestUpdate();
+    try {
+      const { members } = await api.findings(id, after, FINDINGS_PER_REQUEST, filter, signal);
+      if (signal.aborted) return;
+      this.findingsRequests.delete(id);
+      // The list may have been loaded again meanwhile; then these findings would not follow the last one.
+      if (lastLoaded() === after) this.appendFindings(id, members);
+      this.host.requestUpdate();
+    } catch (thrown) {
+      if (signal.aborted || isAborted(thrown)) return;
+      this.findingsRequests.set(id, toApiError(thrown));
+      this.host.requestUpdate();
     }
   }
-}
 
-/** Whether a finding that gets this status is on a tab no longer. */
-export function leavesList(tab: Tab, status: Status | undefined): boolean {
-  return status !== undefined && (tab === "processed" ? status === "new" : status !== "new");
+  private regression(id: number): Regression | undefined {
+    return this.known?.groups.find((regression) => regression.id === id);
+  }
+
+  private appendFindings(id: number, findings: Regression["members"]): void {
+    const { known } = this;
+    if (!known) return;
+    const groups = known.groups.map((regression) =>
+      regression.id === id ? { ...regression, members: [...regression.members, ...findings] } : regression,
+    );
+    this.answer.update({ ...known, groups });
+  }
+
+  private abortFindings(): void {
+    this.findingsAbort.abort();
+    this.findingsAbort = new AbortController();
+    this.findingsRequests.clear();
+  }
+
+  /** Load the first findings of the expanded regressions. */
+  loadExpanded(isExpanded: (regression: Regression) => boolean): void {
+    for (const regression of this.known?.groups ?? []) {
+      const incomplete = regression.members.length < Math.min(regression.traces, FINDINGS_PER_REQUEST);
+      if (incomplete && isExpanded(regression) && !this.findingsRequests.has(regression.id)) {
+        void this.loadFindings(regression.id);
+      }
+    }
+  }
 }

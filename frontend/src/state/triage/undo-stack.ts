@@ -1,62 +1,26 @@
-/** The decisions of this sitting, newest last, so that they can be taken back one by one. */
+/** The decisions that this page made since it was opened, so that undo takes them back one by one. */
 
-import type { Entries, ListFilter } from "../../api/client";
+import type { Entries } from "../../api/client";
 
-export interface Done {
-  /** The entries of the triage log that it made. */
+export interface UndoEntry {
+  /** The entries of the triage log that the decision made. */
   entries: Entries;
+  /** What the decision did, for the message after the undo. */
   text: string;
-  /** The groups as they were listed before it. */
+  /** Ids of the regressions as they were listed before the decision. */
   order: readonly number[];
 }
 
-const done: Done[] = [];
+const stack: UndoEntry[] = [];
 
-export function remember(decision: Done): void {
-  done.push(decision);
+export function pushUndoEntry(entry: UndoEntry): void {
+  stack.push(entry);
 }
 
-/** The decision that an undo takes back. */
-export function lastDone(): Done | undefined {
-  return done.at(-1);
+export function lastUndoEntry(): UndoEntry | undefined {
+  return stack.at(-1);
 }
 
-export function forgetLast(): void {
-  done.pop();
-}
-
-/** A list that is on the page: what the server is asked to say of a decision, and its groups. */
-export interface ShownList {
-  filter: ListFilter;
-  order: readonly number[];
-}
-
-const EVERYTHING: ListFilter = {
-  repository: "",
-  processed: false,
-  history: false,
-  gone: false,
-  filter: "",
-  direction: null,
-  status: null,
-  alert: "",
-  assignee: "",
-  ticket: "",
-  minimum_hazard: 0,
-  minimum_effect: 0,
-};
-const none = (): ShownList => ({ filter: EVERYTHING, order: [] });
-let current = none;
-
-/** Say which list is shown for as long as it is; call the answer to stop. */
-export function showList(list: () => ShownList): () => void {
-  current = list;
-  return () => {
-    if (current === list) current = none;
-  };
-}
-
-/** The list that is shown; that of all unprocessed findings where none is. */
-export function shownList(): ShownList {
-  return current();
+export function dropLastUndoEntry(): void {
+  stack.pop();
 }

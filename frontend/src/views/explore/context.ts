@@ -1,42 +1,46 @@
-/** What the parts of the explore page know of it, and what they may ask it to do. */
+/** What the parts of the explore page read of its state, and the actions that they call. */
 
 import type { ApiError, Facets, NeverMeasured, Repository, Trace, Traces } from "../../api/client";
 import type { Series } from "../../api/series";
 import type { ChartRange } from "../../charts/chart-data";
-import type { ExploreAddress } from "../../routes/routes";
-import type { CommitCache } from "../../state/plot/commit-cache";
-import type { Chosen, PlottedLine } from "../../state/plot/plot-lines";
+import type { ExploreRoute } from "../../routes/explore";
+import type { HistoryMode } from "../../routes/navigation";
+import type { Plot, PlotSelection } from "../../state/plot/plot-loader";
 
-export interface Desk {
-  readonly address: ExploreAddress;
+export interface ExploreContext {
+  readonly route: ExploreRoute;
   readonly repositories: readonly Repository[];
   readonly repository: Repository | undefined;
-  readonly found: Traces | undefined;
+  /** The traces that match the query. */
+  readonly traces: Traces | undefined;
   readonly facets: Facets | undefined;
   readonly neverMeasured: readonly NeverMeasured[];
-  readonly sparks: ReadonlyMap<number, Series>;
-  readonly lines: readonly PlottedLine[];
-  readonly omitted: number;
-  readonly error: ApiError | undefined;
-  readonly times: Float64Array;
-  readonly commits: CommitCache | undefined;
-  readonly chosen: Chosen;
+  /** The values for the small drawings, by id of the trace. */
+  readonly sparklines: ReadonlyMap<number, Series>;
+  readonly plot: Plot;
+  /** The traces and formulas that the route selects. */
+  readonly plotSelection: PlotSelection;
   readonly range: ChartRange | undefined;
+  readonly error: ApiError | undefined;
+  /** Why the server refuses the query. */
   readonly queryError: ApiError | undefined;
-  readonly failing: boolean;
+  /** Whether there is an error of the plot or of a formula. */
+  readonly isFailing: boolean;
+  /** Index of the listed trace that the keyboard is on. */
   readonly cursor: number;
-  readonly unfolded: ReadonlySet<string>;
-  change: (part: Partial<ExploreAddress>, how?: "push" | "replace") => void;
-  look: (range: ChartRange | undefined, how?: "push" | "replace") => void;
-  typeQuery: (text: string) => void;
+  /** The facets of which all values are shown. */
+  readonly expandedFacets: ReadonlySet<string>;
+  updateRoute: (part: Partial<ExploreRoute>, mode?: HistoryMode) => void;
+  zoomTo: (range: ChartRange | undefined, mode?: HistoryMode) => void;
+  queryAfterTyping: (text: string) => void;
   toggleTrace: (id: number) => void;
-  dropFormula: (formula: string) => void;
-  pick: (position: number) => void;
-  keep: () => Promise<void>;
-  clear: () => void;
+  removeFormula: (formula: string) => void;
+  openCommit: (position: number) => void;
+  createShortAddress: () => Promise<void>;
+  clearPlot: () => void;
   plotFirst: () => void;
-  unfold: (facet: string) => void;
-  hint: (id: number | undefined) => void;
-  refreshTip: () => void;
+  expandFacet: (facet: string) => void;
+  highlightLine: (id: number | undefined) => void;
+  refreshTooltip: () => void;
   openTrace: (trace: Trace) => void;
 }

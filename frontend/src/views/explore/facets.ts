@@ -1,66 +1,84 @@
-/** The params of the matching traces, with how many have each value. */
+/** The params of the matching traces, and how many traces have each value. */
 
 import { html, nothing } from "lit";
 import type { Facets } from "../../api/client";
-import { cutName, waiting } from "../../templates/finding";
+import { loadingNotice } from "../../templates/notice";
+import { ellipsizedName } from "../../templates/trace-name";
 import { grouped } from "../../text/numbers";
-import { toggleValue, wanted } from "../../text/query";
-import { commonBeginning } from "../../text/trace-names";
-import type { Desk } from "./context";
+import { selectedValues, toggleValue } from "../../text/query";
+import { commonPrefixLength } from "../../text/trace-names";
+import type { ExploreContext } from "./context";
 
-const VALUES_SHOWN = 8;
+type Facet = Facets["facets"][number];
+type FacetValue = Facet["values"][number];
 
-export function renderFacets(desk: Desk) {
-  if (!desk.facets) return desk.queryError || desk.error ? nothing : waiting("Reading the params");
-  return desk.facets.facets.map((facet) => renderFacet(desk, facet));
+/** Values of a facet that is not expanded. */
+const FIRST_VALUES = 8;
+
+export function renderFacets(context: ExploreContext) {
+  if (context.facets) return context.facets.facets.map((facet) => renderFacet(context, facet));
+  return context.queryError || context.error ? nothing : loadingNotice("Loading the params");
 }
 
-function renderFacet(desk: Desk, facet: Facets["facets"][number]) {
-  const { query } = desk.address;
-  const chosen = wanted(query, facet.name);
-  const listed = facet.values.map((own) => own.value);
-  const values = [
-    ...chosen.filter((own) => !listed.includes(own)).map((value) => ({ value, count: 0 })),
-    ...facet.values,
-  ];
-  const all = desk.unfolded.has(facet.name);
-  const cut = commonBeginning(values.map((own) => own.value));
-  const shown = all ? values : values.filter((own, index) => index < VALUES_SHOWN || chosen.includes(own.value));
+function renderFacet(context: ExploreContext, facet: Facet) {
+  const selected = selectedValues(context.route.query, facet.name);
+  const values = withSelected(facet.values, selected);
+  const expanded = context.expandedFacets.has(facet.name);
+  const isShown = ({ value }: FacetValue, index: number): boolean => index < FIRST_VALUES || selected.includes(value);
+  const shown = expanded ? values : values.filter(isShown);
+  const prefix = commonPrefixLength(values.map(({ value }) => value));
+  const unlisted = facet.distinct - facet.values.length;
   return html`<fieldset class="facet">
     <legend>
       ${facet.name}${facet.distinct > 1 ? html` <span class="faint">${grouped(facet.distinct)}</span>` : nothing}
     </legend>
+    ${expanded && values.length > FIRST_VALUES ? renderSearch(facet) : nothing}
+    ${shown.map((value) => renderValue(context, facet, value, { prefix, selected: selected.includes(value.value) }))}
     ${
-      all && values.length > VALUES_SHOWN
-        ? html`<input
-            class="facet-filter"
-            type="search"
-            placeholder="Find a value"
-            aria-label="Find a value of ${facet.name}"
-            autocomplete="off"
-            @input=${narrow}
-          />`
+      values.length > shown.length
+        ? html`<button class="link" @click=${() => context.expandFacet(facet.name)}>
+            ${values.length - shown.length} more
+          </button>`
         : nothing
     }
-    ${shown.map(
-      (own) =>
-        html`<label class="choice" data-value=${own.value.toLowerCase()}>
-          <input
-            type="checkbox"
-            .checked=${chosen.includes(own.value)}
-            @change=${() => desk.change({ query: toggleValue(query, facet.name, own.value) })}
-          /><span class="choice-text" title=${own.value}
-            >${cut > 0 ? html`…${cutName(own.value.slice(cut))}` : cutName(own.value)}</span
-          ><span class="figure faint">${grouped(own.count)}</span>
-        </label>`,
-    )}
-    ${values.length > shown.length ? html`<button class="link" @click=${() => desk.unfold(facet.name)}>${values.length - shown.length} more</button>` : nothing}
-    ${all && facet.distinct > facet.values.length ? html`<span class="faint">The other ${grouped(facet.distinct - facet.values.length)} are found by a query.</span>` : nothing}
+    ${expanded && unlisted > 0 ? html`<span class="faint">A query finds the other ${grouped(unlisted)}.</span>` : nothing}
   </fieldset>`;
 }
 
-/** Show those values only that contain what was typed. */
-function narrow(event: InputEvent): void {
+/** The values of a facet, with those that the query selects and no trace has: they must be there to be deselected. */
+function withSelected(values: readonly FacetValue[], selected: readonly string[]): FacetValue[] {
+  const listed = new Set(values.map(({ value }) => value));
+  return [...selected.filter((value) => !listed.has(value)).map((value) => ({ value, count: 0 })), ...values];
+}
+
+function renderValue(
+  context: ExploreContext,
+  facet: Facet,
+  { value, count }: FacetValue,
+  { prefix, selected }: { prefix: number; selected: boolean },
+) {
+  const toggle = (): void => context.updateRoute({ query: toggleValue(context.route.query, facet.name, value) });
+  const name = prefix > 0 ? html`…${ellipsizedName(value.slice(prefix))}` : ellipsizedName(value);
+  return html`<label class="choice" data-value=${value.toLowerCase()}
+    ><input type="checkbox" .checked=${selected} @change=${toggle} /><span class="choice-text" title=${value}
+      >${name}</span
+    ><span class="figure faint">${grouped(count)}</span>
+  </label>`;
+}
+
+function renderSearch({ name }: Facet) {
+  return html`<input
+    class="facet-filter"
+    type="search"
+    placeholder="Find a value"
+    aria-label="Find a value of ${name}"
+    autocomplete="off"
+    @input=${filterValues}
+  />`;
+}
+
+/** Hide the values that do not contain the typed text. */
+function filterValues(event: InputEvent): void {
   const input = event.target as HTMLInputElement;
   const text = input.value.toLowerCase();
   for (const choice of input.parentElement?.querySelectorAll<HTMLElement>(".choice") ?? []) {

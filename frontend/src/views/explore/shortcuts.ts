@@ -1,49 +1,52 @@
-/** The keys of the explore page. */
+/** The keyboard shortcuts of the explore page. */
 
-import type { FormulaPart } from "../../components/formula-field";
-import type { Shortcuts } from "../../state/shortcuts";
 import { pan, zoom } from "../../state/plot/zoom";
-import type { Desk } from "./context";
-import { nextScale } from "./plot";
+import type { ShortcutGroup } from "../../state/shortcuts";
+import { nextScale } from "../../templates/scale-field";
+import type { ExploreContext } from "./context";
 
-/** What keys do, beyond what buttons do. */
-export interface Keyboard extends Desk {
-  readonly field: FormulaPart | null;
+/** The actions that only keys call. */
+export interface KeyboardActions extends ExploreContext {
   step: (by: number) => void;
+  focusFormula: () => void;
   querySelector: ParentNode["querySelector"];
 }
 
-export function shortcutsOf(view: Keyboard): Shortcuts[] {
-  const total = view.times.length;
-  const range = view.range ?? { first: 0, last: Math.max(total - 1, 0) };
-  const current = view.found?.traces[view.cursor];
+export function exploreShortcuts(page: KeyboardActions): ShortcutGroup[] {
+  const total = page.plot.times.length;
+  const range = page.range ?? { first: 0, last: Math.max(total - 1, 0) };
+  const current = page.traces?.traces[page.cursor];
+  const focusQuery = (): void => page.querySelector<HTMLInputElement>("#query")?.focus();
+  const showNextScale = (): void => page.updateRoute({ scale: nextScale(page.route.scale) }, "replace");
+  const zoomBy = (factor: number): void => page.zoomTo(zoom(range, factor, total));
+  const panBy = (fraction: number): void => page.zoomTo(pan(range, fraction, total));
   return [
     {
       title: "Traces",
-      list: [
-        { keys: ["/"], does: "query", run: () => view.querySelector<HTMLInputElement>("#query")?.focus() },
-        { keys: ["j", "ArrowDown"], does: "next trace", run: () => view.step(1) },
-        { keys: ["k", "ArrowUp"], does: "trace before", run: () => view.step(-1) },
-        { keys: ["x"], does: "plot the trace, or take it out", run: () => current && view.toggleTrace(current.id) },
-        { keys: ["Enter", "o"], does: "open the trace", run: () => current && view.openTrace(current) },
+      shortcuts: [
+        { keys: ["/"], description: "query", run: focusQuery },
+        { keys: ["j", "ArrowDown"], description: "next trace", run: () => page.step(1) },
+        { keys: ["k", "ArrowUp"], description: "previous trace", run: () => page.step(-1) },
+        {
+          keys: ["x"],
+          description: "plot the trace, or remove it from the plot",
+          run: () => current && page.toggleTrace(current.id),
+        },
+        { keys: ["Enter", "o"], description: "open the trace", run: () => current && page.openTrace(current) },
       ],
     },
     {
       title: "Plot",
-      list: [
-        { keys: ["f"], does: "formula", run: () => view.field?.focus() },
-        { keys: ["s"], does: "a short address of the plot", run: () => void view.keep() },
-        {
-          keys: ["y"],
-          does: "another scale of the values",
-          run: () => view.change({ scale: nextScale(view) }, "replace"),
-        },
-        { keys: ["+", "="], does: "look closer", run: () => view.look(zoom(range, 0.5, total)) },
-        { keys: ["-"], does: "look from further away", run: () => view.look(zoom(range, 2, total)) },
-        { keys: [">", "."], does: "move right", run: () => view.look(pan(range, 0.25, total)) },
-        { keys: ["<", ","], does: "move left", run: () => view.look(pan(range, -0.25, total)) },
-        { keys: ["0"], does: "whole line", run: () => view.look(undefined) },
-        { keys: ["Escape"], does: "clear the plot", run: () => view.clear() },
+      shortcuts: [
+        { keys: ["f"], description: "formula", run: () => page.focusFormula() },
+        { keys: ["s"], description: "give the plot a short address", run: () => void page.createShortAddress() },
+        { keys: ["y"], description: "next scale", run: showNextScale },
+        { keys: ["+", "="], description: "zoom in", run: () => zoomBy(0.5) },
+        { keys: ["-"], description: "zoom out", run: () => zoomBy(2) },
+        { keys: [">", "."], description: "move right", run: () => panBy(0.25) },
+        { keys: ["<", ","], description: "move left", run: () => panBy(-0.25) },
+        { keys: ["0"], description: "whole line", run: () => page.zoomTo(undefined) },
+        { keys: ["Escape"], description: "clear the plot", run: () => page.clearPlot() },
       ],
     },
   ];

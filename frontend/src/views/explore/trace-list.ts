@@ -1,42 +1,54 @@
-/** The matching traces, each with its newest value and a small drawing. */
+/** The traces that match the query, each with its newest value and a small drawing of all values. */
 
-import { html, nothing, svg } from "lit";
+import { html, nothing } from "lit";
 import { live } from "lit/directives/live.js";
-import type { NeverMeasured, Trace } from "../../api/client";
-import type { Series } from "../../api/series";
-import { date, longName, traceLabel, waiting } from "../../templates/finding";
-import { traceAt, writeAddress } from "../../routes/routes";
-import { MOST_LINES } from "../../state/plot/plot-lines";
-import { grouped } from "../../text/numbers";
-import { commonBeginning, traceName, traceText } from "../../text/trace-names";
+import type { NeverMeasured, Trace, Traces } from "../../api/client";
+import { traceSparkline } from "../../charts/sparkline";
+import { MAX_LISTED } from "../../routes/explore";
+import { routeUrl } from "../../routes/routes";
+import { traceRoute } from "../../routes/trace";
+import { MAX_LINES } from "../../state/plot/plot-loader";
+import { date, HASH_DIGITS } from "../../templates/commit";
+import { loadingNotice } from "../../templates/notice";
+import { longName, traceLabel } from "../../templates/trace-name";
+import { betterText } from "../../text/findings";
+import { countText, grouped } from "../../text/numbers";
+import { commonPrefixLength, traceName, traceText } from "../../text/trace-names";
 import { valueText } from "../../text/units";
-import { betterWord, count } from "../../text/findings";
-import type { Desk } from "./context";
+import type { ExploreContext } from "./context";
 
-const HASH = 9;
+/** Traces that one press of "Show more" adds. */
 const MORE = 100;
-const MOST_LISTED = 1000;
 
-export function renderList(desk: Desk) {
-  const { found } = desk;
-  if (!found && desk.queryError) {
-    return html`<div class="notice">
-      <h2>The query cannot be read</h2>
-      <p>Correct it above, or look at all traces.</p>
-      <button class="button" @click=${() => desk.change({ query: "" })}>Clear the query</button>
-    </div>`;
-  }
-  if (!found) return desk.error ? nothing : waiting("Reading the traces");
-  if (found.total === 0) {
-    return html`<div class="notice">
-      <h2>No trace matches the query</h2>
-      <p>Take a condition out, or look at all of them.</p>
-      <button class="button" @click=${() => desk.change({ query: "" })}>Clear the query</button>
-    </div>`;
-  }
-  const faded = commonBeginning(found.traces.map((trace) => traceName(trace.params).name));
-  const left = found.total - found.traces.length;
-  const more = Math.min(left, MORE, MOST_LISTED - found.traces.length);
+export function renderTraceList(context: ExploreContext) {
+  const { traces, queryError, error } = context;
+  if (traces) return traces.total > 0 ? renderList(context, traces) : renderNoMatch(context);
+  if (queryError) return renderInvalidQuery(context);
+  return error ? nothing : loadingNotice("Loading the traces");
+}
+
+function renderNoMatch(context: ExploreContext) {
+  return html`<div class="notice">
+    <h2>No trace matches the query</h2>
+    <p>Remove a term, or show all traces.</p>
+    ${renderClearQuery(context)}
+  </div>`;
+}
+
+function renderInvalidQuery(context: ExploreContext) {
+  return html`<div class="notice">
+    <h2>The query is not valid</h2>
+    <p>Correct it above, or show all traces.</p>
+    ${renderClearQuery(context)}
+  </div>`;
+}
+
+function renderClearQuery(context: ExploreContext) {
+  return html`<button class="button" @click=${() => context.updateRoute({ query: "" })}>Clear the query</button>`;
+}
+
+function renderList(context: ExploreContext, { traces, total }: Traces) {
+  const prefix = commonPrefixLength(traces.map((trace) => traceName(trace.params).name));
   return html`<table class="traces">
       <caption class="sr-only">
         Matching traces
@@ -50,77 +62,65 @@ export function renderList(desk: Desk) {
         </tr>
       </thead>
       <tbody>
-        ${found.traces.map((trace, index) => renderTrace(desk, trace, { index, faded }))}
+        ${traces.map((trace, index) => renderTrace(context, trace, { current: index === context.cursor, prefix }))}
       </tbody>
     </table>
-    <p class="foot">
-      ${left > 0 ? html`The first ${grouped(found.traces.length)} of ${count(found.total, "trace")}.` : nothing}
-      ${more > 0 ? html`<button class="link" @click=${() => desk.change({ listed: found.traces.length + more }, "replace")}>Show ${more} more</button>` : nothing}
-      ${left > 0 && more <= 0 ? "Narrow the query to see others." : nothing}
-      <button class="link" @click=${() => desk.plotFirst()}>
-        Plot the first ${Math.min(MOST_LINES, found.traces.length)}
-      </button>
-    </p>
-    ${renderNeverMeasured(desk.neverMeasured)}`;
+    ${renderFoot(context, traces.length, total)} ${renderNeverMeasured(context.neverMeasured)}`;
 }
 
-/** Benchmarks that have no trace, since they only ever failed or were skipped. */
-function renderNeverMeasured(all: readonly NeverMeasured[]) {
-  if (all.length === 0) return nothing;
-  return html`<details class="never">
-    <summary>${count(all.length, "benchmark")} never measured</summary>
-    <ul>
-      ${all.map(
-        (own) =>
-          html`<li>
-            <span class="trace-name">${longName(traceText(own.params))}</span>
-            <span class="tag outcome ${own.outcome}">${own.outcome}</span>
-            <span class="second"
-              ><code class="hash">${own.commit.slice(0, HASH)}</code>${date(own.time)}<span
-                >${count(own.runs, "run")}</span
-              ><span>${own.message}</span></span
-            >
-          </li>`,
-      )}
-    </ul>
-  </details>`;
-}
-
-function renderTrace(desk: Desk, trace: Trace, { index, faded }: { index: number; faded: number }) {
-  const spark = desk.sparks.get(trace.id);
-  const newest = spark?.values.at(-1);
-  const current = index === desk.cursor;
+function renderTrace(context: ExploreContext, trace: Trace, { current, prefix }: { current: boolean; prefix: number }) {
+  const series = context.sparklines.get(trace.id);
+  const newest = series?.values.at(-1);
   return html`<tr data-trace=${trace.id} tabindex=${current ? 0 : -1} aria-current=${current ? "true" : "false"}>
     <td class="c-tick">
       <input
         type="checkbox"
         aria-label="Plot ${traceText(trace.params)}"
-        .checked=${live(desk.chosen.traces.includes(trace.id))}
-        @change=${() => desk.toggleTrace(trace.id)}
+        .checked=${live(context.plotSelection.traces.includes(trace.id))}
+        @change=${() => context.toggleTrace(trace.id)}
       />
     </td>
     <td class="c-name">
-      <a class="trace-link" href=${writeAddress(traceAt(trace.id))}>${traceLabel(trace, faded)}</a>
+      <a class="trace-link" href=${routeUrl(traceRoute(trace.id))}>${traceLabel(trace, prefix)}</a>
     </td>
     <td class="c-last figure">
-      ${newest === undefined ? html`<span class="faint">${spark ? "none" : "…"}</span>` : valueText(newest, trace.unit)}
-      ${trace.better === "unknown" ? nothing : html`<div class="second">${betterWord(trace.better)}</div>`}
+      ${newest === undefined ? html`<span class="faint">${series ? "none" : "…"}</span>` : valueText(newest, trace.unit)}
+      ${trace.better === "unknown" ? nothing : html`<div class="second">${betterText(trace.better)}</div>`}
     </td>
-    <td class="c-spark">${spark && spark.values.length > 1 ? trail(spark) : nothing}</td>
+    <td class="c-spark">${series && series.values.length > 1 ? traceSparkline(series) : nothing}</td>
   </tr>`;
 }
 
-function trail(series: Series) {
-  const { positions, values } = series;
-  const first = positions[0] ?? 0;
-  const width = (positions.at(-1) ?? first) - first || 1;
-  const low = Math.min(...values);
-  const span = Math.max(...values) - low || 1;
-  const points = Array.from(values, (value, index) => {
-    const x = 3 + (((positions[index] ?? first) - first) / width) * 154;
-    return `${x.toFixed(1)} ${(27 - ((value - low) / span) * 24).toFixed(1)}`;
-  });
-  return html`<svg class="spark" viewBox="0 0 160 30" width="160" height="30" aria-hidden="true">
-    ${svg`<path class="trail strong" d="M${points.join("L")}"></path>`}
-  </svg>`;
+function renderFoot(context: ExploreContext, listed: number, total: number) {
+  const left = total - listed;
+  const more = Math.min(left, MORE, MAX_LISTED - listed);
+  const showMore = (): void => context.updateRoute({ listed: listed + more }, "replace");
+  return html`<p class="foot">
+    ${left > 0 ? html`The first ${grouped(listed)} of ${countText(total, "trace")}.` : nothing}
+    ${more > 0 ? html`<button class="link" @click=${showMore}>Show ${more} more</button>` : nothing}
+    ${left > 0 && more <= 0 ? "Narrow the query to see others." : nothing}
+    <button class="link" @click=${() => context.plotFirst()}>Plot the first ${Math.min(MAX_LINES, listed)}</button>
+  </p>`;
+}
+
+/** Benchmarks that have no trace, since all their runs failed or were skipped. */
+function renderNeverMeasured(benchmarks: readonly NeverMeasured[]) {
+  if (benchmarks.length === 0) return nothing;
+  return html`<details class="never">
+    <summary>${countText(benchmarks.length, "benchmark")} never measured</summary>
+    <ul>
+      ${benchmarks.map(
+        ({ params, outcome, commit, time, runs, message }) =>
+          html`<li>
+            <span class="trace-name">${longName(traceText(params))}</span>
+            <span class="tag outcome ${outcome}">${outcome}</span>
+            <span class="second"
+              ><code class="hash">${commit.slice(0, HASH_DIGITS)}</code>${date(time)}<span
+                >${countText(runs, "run")}</span
+              ><span>${message}</span></span
+            >
+          </li>`,
+      )}
+    </ul>
+  </details>`;
 }

@@ -1,9 +1,12 @@
-/** Explore: find traces by a query, plot them together, calculate with them. */
+/** The explore page: find traces by a query, plot them together, calculate with them. */
 
-import { html, nothing, type PropertyValues } from "lit";
+import { Task } from "@lit/task";
+import { html, nothing } from "lit";
+import { customElement, property, query, state } from "lit/decorators.js";
 import {
   api,
-  shown,
+  toApiError,
+  isAborted,
   type ApiError,
   type Facets,
   type NeverMeasured,
@@ -11,223 +14,235 @@ import {
   type Trace,
   type Traces,
 } from "../../api/client";
-import { whenBack } from "../../api/connection";
 import type { Series } from "../../api/series";
 import "../../charts/chart";
-import type { ChartPart } from "../../charts/chart";
+import type { Chart } from "../../charts/chart";
 import type { ChartRange } from "../../charts/chart-data";
-import { Part } from "../../components/page-element";
 import "../../components/formula-field";
-import type { FormulaPart } from "../../components/formula-field";
-import { failed } from "../../templates/finding";
-import { toast } from "../../components/toast";
-import { go, traceAt, type ExploreAddress } from "../../routes/routes";
-import { CommitCache } from "../../state/plot/commit-cache";
-import { addShortcuts } from "../../state/shortcuts";
-import { Latest, type Present } from "../../state/latest";
-import { MOST_LINES, PlotSource, type Chosen, type PlottedLine } from "../../state/plot/plot-lines";
-import { count } from "../../text/findings";
-import type { Desk } from "./context";
+import type { FormulaField } from "../../components/formula-field";
+import { PageElement } from "../../components/page-element";
+import { showToast } from "../../components/toast";
+import { exploreRoute, type ExploreRoute } from "../../routes/explore";
+import { navigate, type HistoryMode } from "../../routes/navigation";
+import { traceRoute } from "../../routes/trace";
+import {
+  EMPTY_PLOT,
+  MAX_LINES,
+  PlotLoader,
+  type FormulaFailure,
+  type Plot,
+  type PlotSelection,
+} from "../../state/plot/plot-loader";
+import { firstError, Resource } from "../../state/resource";
+import { registerShortcuts } from "../../state/shortcuts";
+import { errorNotice } from "../../templates/notice";
+import { selectField } from "../../templates/select-field";
+import { countText } from "../../text/numbers";
 import { renderFacets } from "./facets";
-import { renderList } from "./trace-list";
 import { renderPlot } from "./plot";
-import { shortcutsOf, type Keyboard } from "./shortcuts";
+import { exploreShortcuts, type KeyboardActions } from "./shortcuts";
+import { renderTraceList } from "./trace-list";
 
-const SPARKS = 60;
-const SPARKS_AT_ONCE = 100;
-const DELAY = 250;
+/** Points of a small drawing, and traces of one request for them. */
+const SPARKLINE_POINTS = 60;
+const SPARKLINES_PER_REQUEST = 100;
+const QUERY_DELAY_MS = 250;
 
-class ExploreView extends Part implements Desk, Keyboard {
-  static override properties = {
-    address: { attribute: false },
-    repositories: { attribute: false },
-    found: { state: true },
-    facets: { state: true },
-    neverMeasured: { state: true },
-    sparks: { state: true },
-    lines: { state: true },
-    omitted: { state: true },
-    times: { state: true },
-    error: { state: true },
-    queryError: { state: true },
-    formulaError: { state: true },
-    cursor: { state: true },
-    unfolded: { state: true },
-  };
-  declare address: ExploreAddress;
-  declare repositories: readonly Repository[];
-  declare found: Traces | undefined;
-  declare facets: Facets | undefined;
-  declare neverMeasured: readonly NeverMeasured[];
-  declare sparks: ReadonlyMap<number, Series>;
-  declare lines: readonly PlottedLine[];
-  /** Lines that were asked for and are not drawn, since there are too many. */
-  declare omitted: number;
-  declare times: Float64Array;
-  declare error: ApiError | undefined;
-  declare queryError: ApiError | undefined;
-  declare formulaError: { formula: string; error: ApiError } | undefined;
-  declare cursor: number;
-  declare unfolded: ReadonlySet<string>;
+/** Whether the server refuses the query itself. */
+function isQueryError(error: ApiError): boolean {
+  return error.code === 400 || error.code === 422;
+}
 
-  commits: CommitCache | undefined;
-  /** The repository and the query that the list answers. */
-  private answered = "";
-  private readonly searching = new Latest();
-  private readonly drawing = new Latest();
-  private readonly calculating = new Latest();
-  private readonly source = new PlotSource();
-  private timer = 0;
-  private readonly endings: (() => void)[] = [];
-  private readonly fail = (error: ApiError): void => void (this.error = error);
-  readonly refreshTip = (): void => this.chart?.refreshTip();
+/** Whether an answer may stay below an error: that of an incomplete query, or an error of the same repository and query. */
+function isStillValid(before: readonly unknown[], now: readonly unknown[], error: ApiError): boolean {
+  return isQueryError(error) || (before[0] === now[0] && before[1] === now[1]);
+}
 
-  constructor() {
-    super();
-    this.neverMeasured = [];
-    this.sparks = new Map();
-    this.lines = [];
-    this.omitted = 0;
-    this.times = new Float64Array();
-    this.cursor = 0;
-    this.unfolded = new Set();
-  }
+@customElement("kp-explore")
+export class ExploreView extends PageElement implements KeyboardActions {
+  @property({ attribute: false }) route: ExploreRoute = exploreRoute;
+  @property({ attribute: false }) repositories: readonly Repository[] = [];
+  @state() sparklines: ReadonlyMap<number, Series> = new Map();
+  @state() cursor = 0;
+  @state() expandedFacets: ReadonlySet<string> = new Set();
+  @state() private formulaFailure: FormulaFailure | undefined;
+  @query("kp-chart") private readonly chart!: Chart | null;
+  @query("kp-formula-field") private readonly formulaField!: FormulaField | null;
+
+  private readonly tracesResource = new Resource(this, {
+    args: () => this.listArgs(this.route.query, this.route.listed),
+    load: ([repository, text, listed], signal) => api.traces(repository, text, listed, signal),
+    // The list stays while the user types, and below the error of a query that is not yet complete.
+    keepWhileLoading: () => true,
+    keepAfterError: isStillValid,
+    onAnswer: () => this.onTraces(),
+  });
+  private readonly facetsResource = new Resource(this, {
+    args: () => this.listArgs(this.route.query),
+    load: ([repository, text], signal) => api.facets(repository, text, signal),
+    keepWhileLoading: () => true,
+    keepAfterError: isStillValid,
+  });
+  private readonly neverMeasuredResource = new Resource(this, {
+    args: () => this.listArgs(),
+    load: ([repository], signal) => api.neverMeasured(repository, signal),
+    keepWhileLoading: () => true,
+  });
+  private readonly sparklinesResource = new Resource(this, {
+    args: () => (this.traces ? ([this.traces.traces] as const) : undefined),
+    load: ([traces], signal) => this.loadSparklines(traces, signal),
+  });
+  private readonly plotLoader = new PlotLoader();
+  private readonly plotResource = new Resource(this, {
+    args: () => {
+      const { traces, formulas, keys, first, last } = this.route;
+      return [this.repository?.name ?? "", keys, traces.join(), formulas.join("\n"), first, last] as const;
+    },
+    load: ([repository, keys], signal) => this.loadPlot(repository, keys, signal),
+    keepWhileLoading: () => true,
+    keepAfterError: () => true,
+    onAnswer: ({ failures }) => {
+      if (failures[0]) [this.formulaFailure] = failures;
+    },
+  });
+  private readonly resources = [
+    this.tracesResource,
+    this.facetsResource,
+    this.neverMeasuredResource,
+    this.sparklinesResource,
+    this.plotResource,
+  ];
+  /** The formula that the user entered last. */
+  private enteredFormula = "";
+  /** Calculates it once before it is added to the plot, so that an error keeps it in its field. */
+  private readonly formulaTask = new Task(this, {
+    autoRun: false,
+    args: () => [this.enteredFormula] as const,
+    task: ([formula], { signal }) => api.formula(this.repository?.name ?? "", formula, MAX_LINES, signal),
+    onComplete: ({ total }) => this.plotFormula(this.enteredFormula, total),
+    onError: (thrown) => this.onFormulaError(thrown),
+  });
+  /** The repository and query of the list that the cursor is in. */
+  private listOfCursor = "";
+  private queryTimer = 0;
+  private unregisterShortcuts: (() => void) | undefined;
 
   override connectedCallback(): void {
     super.connectedCallback();
-    this.endings.push(
-      addShortcuts(() => shortcutsOf(this)),
-      whenBack(() => this.error && this.loadAgain()),
-    );
+    this.unregisterShortcuts = registerShortcuts(() => exploreShortcuts(this));
   }
 
   override disconnectedCallback(): void {
-    for (const end of this.endings.splice(0)) end();
-    for (const asked of [this.searching, this.drawing, this.calculating]) asked.stop();
+    this.unregisterShortcuts?.();
+    this.formulaTask.abort();
     super.disconnectedCallback();
   }
 
-  get repository(): Repository | undefined {
-    return this.repositories.find((own) => own.name === this.address.repository) ?? this.repositories[0];
+  // ---- Data
+
+  /** The repository followed by other arguments; nothing without results. */
+  private listArgs<Rest extends readonly unknown[]>(...rest: Rest): readonly [string, ...Rest] | undefined {
+    return this.repository && [this.repository.name, ...rest];
   }
 
-  get chosen(): Chosen {
-    return this.source.chosen(this.address);
+  /** Another list begins at its first row; a longer one of the same query does not. */
+  private onTraces(): void {
+    const list = this.tracesResource.answeredArgs?.slice(0, 2).join(" ") ?? "";
+    if (list !== this.listOfCursor) this.cursor = 0;
+    this.listOfCursor = list;
   }
 
-  get range(): ChartRange | undefined {
-    const { first, last } = this.address;
-    return first === undefined || last === undefined ? undefined : { first, last };
-  }
-
-  get failing(): boolean {
-    return this.error !== undefined || this.formulaError !== undefined;
-  }
-
-  private get chart(): ChartPart | null {
-    return this.querySelector<ChartPart>("kp-chart");
-  }
-
-  override willUpdate(changed: PropertyValues<this>): void {
-    if (!changed.has("address")) return;
-    const before = changed.get("address");
-    const { address } = this;
-    const other = before?.query !== address.query || before.repository !== address.repository;
-    if (other || before.listed !== address.listed) void this.find(other);
-    const drawn = (own: ExploreAddress | undefined): string =>
-      JSON.stringify([own?.traces, own?.formulas, own?.keys, own?.first, own?.last, own?.repository]);
-    if (!before || drawn(before) !== drawn(address)) void this.plot();
-  }
-
-  private loadAgain(): void {
-    this.error = undefined;
-    void this.find(true);
-    void this.plot();
-  }
-
-  /** Find the traces of the query; `fresh` where they are others than before, and not only more of them. */
-  private async find(fresh: boolean): Promise<void> {
-    const { repository } = this;
-    if (!repository) return;
-    const { query, listed } = this.address;
-    const question = `${repository.name} ${query}`;
-    await this.searching.run(
-      async (signal, present) => {
-        const [found, facets] = present(
-          await Promise.all([
-            api.traces(repository.name, query, listed, signal),
-            fresh || !this.facets ? api.facets(repository.name, query, signal) : this.facets,
-          ]),
-        );
-        this.found = found;
-        this.facets = facets;
-        this.answered = question;
-        this.error = this.queryError = undefined;
-        if (fresh) this.cursor = 0;
-        if (fresh) this.neverMeasured = present(await api.neverMeasured(repository.name, signal));
-        await this.drawSparks(found.traces, signal, present);
-      },
-      (error) => {
-        if (error.code === 400 || error.code === 422) this.queryError = error;
-        else this.error = error;
-        if (this.error && this.answered !== question) this.found = this.facets = undefined; // they answer another question
-      },
-    );
-  }
-
-  private async drawSparks(traces: readonly Trace[], signal: AbortSignal, present: Present): Promise<void> {
+  /** Load the drawings of the listed traces that have none, and show them as they come. */
+  private async loadSparklines(traces: readonly Trace[], signal: AbortSignal): Promise<void> {
     const listed = new Set(traces.map((trace) => trace.id));
-    this.sparks = new Map([...this.sparks].filter(([id]) => listed.has(id)));
-    const wanted = [...listed].filter((id) => !this.sparks.has(id));
-    for (let from = 0; from < wanted.length; from += SPARKS_AT_ONCE) {
-      const ids = wanted.slice(from, from + SPARKS_AT_ONCE);
-      const series = present(await api.values(ids, { points: SPARKS }, signal));
-      this.sparks = new Map([
-        ...this.sparks,
-        ...ids.flatMap((id, index) => (series[index] ? [[id, series[index]] as const] : [])),
-      ]);
+    this.sparklines = new Map([...this.sparklines].filter(([id]) => listed.has(id)));
+    const missing = [...listed].filter((id) => !this.sparklines.has(id));
+    for (let from = 0; from < missing.length; from += SPARKLINES_PER_REQUEST) {
+      const ids = missing.slice(from, from + SPARKLINES_PER_REQUEST);
+      const series = await api.values(ids, { points: SPARKLINE_POINTS }, signal);
+      signal.throwIfAborted();
+      const loaded = ids.flatMap((id, index) => (series[index] ? [[id, series[index]] as const] : []));
+      this.sparklines = new Map([...this.sparklines, ...loaded]);
     }
   }
 
-  private plot(): Promise<void> {
-    const repository = this.repository?.name ?? "";
-    return this.drawing.run(async (signal, present) => {
-      await this.source.open(repository, this.address.keys, signal);
-      present(undefined);
-      const { chosen } = this;
-      if (chosen.traces.length + chosen.formulas.length === 0) {
-        this.lines = [];
-        this.omitted = 0;
-        return;
-      }
-      const known = [...this.lines.flatMap((line) => line.trace ?? []), ...(this.found?.traces ?? [])];
-      const plotted = present(await this.source.fetch(repository, chosen, known, this.range, signal));
-      const own = plotted.lines[0]?.trace?.repository ?? repository;
-      if (this.commits?.repository !== own) {
-        const times = present(await api.times(own, "", signal));
-        this.commits = new CommitCache(own, "");
-        this.times = times;
-      }
-      this.lines = plotted.lines;
-      this.omitted = plotted.omitted;
-      if (plotted.failures[0]) [this.formulaError] = plotted.failures;
-      this.error = undefined;
-    }, this.fail);
+  private async loadPlot(repository: string, keys: string, signal: AbortSignal): Promise<Plot> {
+    await this.plotLoader.loadShortcut(repository, keys, signal);
+    signal.throwIfAborted();
+    const { plotSelection: selection, range } = this;
+    if (selection.traces.length + selection.formulas.length === 0) return { ...this.plot, lines: [], omitted: 0 };
+    const known = [...this.plot.lines.flatMap((line) => line.trace ?? []), ...(this.traces?.traces ?? [])];
+    return this.plotLoader.load({ repository, selection, range, known }, signal);
   }
 
-  // ---- what keys and buttons do
-
-  change(part: Partial<ExploreAddress>, how: "push" | "replace" = "push"): void {
-    go({ ...this.address, ...part }, how);
+  private reload(): void {
+    for (const resource of this.resources) resource.reload();
   }
 
-  look(range: ChartRange | undefined, how: "push" | "replace" = "replace"): void {
-    this.change({ first: range?.first, last: range?.last }, how);
+  // ---- State that the parts of the page read
+
+  get repository(): Repository | undefined {
+    return this.repositories.find(({ name }) => name === this.route.repository) ?? this.repositories[0];
+  }
+
+  get traces(): Traces | undefined {
+    return this.tracesResource.value;
+  }
+
+  get facets(): Facets | undefined {
+    return this.facetsResource.value;
+  }
+
+  get neverMeasured(): readonly NeverMeasured[] {
+    return this.neverMeasuredResource.value ?? [];
+  }
+
+  get plot(): Plot {
+    return this.plotResource.value ?? EMPTY_PLOT;
+  }
+
+  get plotSelection(): PlotSelection {
+    return this.plotLoader.selectionOf(this.route);
+  }
+
+  get range(): ChartRange | undefined {
+    const { first, last } = this.route;
+    return first === undefined || last === undefined ? undefined : { first, last };
+  }
+
+  get queryError(): ApiError | undefined {
+    const error = firstError([this.tracesResource, this.facetsResource]);
+    return error && isQueryError(error) ? error : undefined;
+  }
+
+  get error(): ApiError | undefined {
+    const { queryError } = this;
+    return queryError ? this.plotResource.error : firstError(this.resources);
+  }
+
+  get isFailing(): boolean {
+    return this.error !== undefined || this.formulaFailure !== undefined;
+  }
+
+  // ---- Actions
+
+  updateRoute(part: Partial<ExploreRoute>, mode: HistoryMode = "push"): void {
+    navigate({ ...this.route, ...part }, mode);
+  }
+
+  zoomTo(range: ChartRange | undefined, mode: HistoryMode = "replace"): void {
+    this.updateRoute({ first: range?.first, last: range?.last }, mode);
+  }
+
+  queryAfterTyping(text: string): void {
+    window.clearTimeout(this.queryTimer);
+    const apply = (): void => this.updateRoute({ query: text.trim() }, "replace");
+    this.queryTimer = window.setTimeout(apply, QUERY_DELAY_MS);
   }
 
   step(by: number): void {
-    const most = (this.found?.traces.length ?? 0) - 1;
-    this.cursor = Math.max(0, Math.min(this.cursor + by, most));
+    const last = (this.traces?.traces.length ?? 0) - 1;
+    this.cursor = Math.max(0, Math.min(this.cursor + by, last));
     void this.updateComplete.then(() => {
       const row = this.querySelectorAll<HTMLElement>("tr[data-trace]")[this.cursor];
       row?.focus({ preventScroll: true });
@@ -236,88 +251,94 @@ class ExploreView extends Part implements Desk, Keyboard {
   }
 
   openTrace(trace: Trace): void {
-    go(traceAt(trace.id));
+    navigate(traceRoute(trace.id));
+  }
+
+  /** Open the trace of a plot with a single line at a commit; of several lines none is meant. */
+  openCommit(position: number): void {
+    const [line, ...others] = this.plot.lines;
+    if (line?.trace && others.length === 0) navigate(traceRoute(line.id, { commit: position }));
   }
 
   toggleTrace(id: number): void {
-    const { traces, formulas } = this.chosen;
-    const drawn = traces.includes(id);
-    if (!drawn && this.lines.length + this.omitted >= MOST_LINES) {
-      toast({ text: `At most ${MOST_LINES} lines can be drawn. Take one out of the plot first.` });
-      this.requestUpdate(); // the browser has ticked it already
+    const { traces, formulas } = this.plotSelection;
+    const isPlotted = traces.includes(id);
+    if (!isPlotted && this.plot.lines.length + this.plot.omitted >= MAX_LINES) {
+      showToast({ text: `At most ${MAX_LINES} lines can be drawn. Remove one from the plot first.` });
+      this.requestUpdate(); // resets the checkbox, which the browser has checked
       return;
     }
-    const next = drawn ? traces.filter((own) => own !== id) : [...traces, id];
-    this.change({ traces: next, formulas, keys: "" }, "replace");
-  }
-
-  dropFormula(formula: string): void {
-    const { traces, formulas } = this.chosen;
-    this.change({ traces, formulas: formulas.filter((own) => own !== formula), keys: "" }, "replace");
-  }
-
-  private async addFormula(formula: string): Promise<void> {
-    this.formulaError = undefined;
-    await this.calculating.run(
-      async (signal, present) => {
-        const answer = present(await api.formula(this.repository?.name ?? "", formula, MOST_LINES, signal));
-        if (answer.total === 0) toast({ text: "The formula gives no traces: none match its query." });
-        if (answer.total > MOST_LINES)
-          toast({ text: `The formula gives ${count(answer.total, "trace")}; the first ${MOST_LINES} are plotted.` });
-        this.field?.clear();
-        const { traces, formulas } = this.chosen;
-        if (!formulas.includes(formula)) this.change({ traces, formulas: [...formulas, formula], keys: "" });
-      },
-      (error) => (this.formulaError = { formula, error }),
-    );
-  }
-
-  get field(): FormulaPart | null {
-    return this.querySelector<FormulaPart>("kp-formula");
-  }
-
-  clear(): void {
-    this.change({ traces: [], formulas: [], keys: "", first: undefined, last: undefined });
-  }
-
-  async keep(): Promise<void> {
-    const { formulas } = this.chosen;
-    const keys = this.lines.flatMap((line) => line.trace?.key ?? []);
-    if (keys.length + formulas.length === 0) return;
-    try {
-      const { id } = await api.keep(keys, [...formulas]);
-      this.change({ traces: [], formulas: [], keys: id, query: "" }, "replace");
-      toast({ text: "The address of this page is short now, and stands for these traces for good." });
-    } catch (thrown) {
-      const error = shown(thrown);
-      toast({ text: `${error.message} ${error.remedy}`, failure: true });
-    }
+    const next = isPlotted ? traces.filter((trace) => trace !== id) : [...traces, id];
+    this.updateRoute({ traces: next, formulas, keys: "" }, "replace");
   }
 
   plotFirst(): void {
-    const ids = (this.found?.traces ?? []).slice(0, MOST_LINES).map((trace) => trace.id);
-    this.change({ traces: ids, keys: "" });
+    const ids = (this.traces?.traces ?? []).slice(0, MAX_LINES).map((trace) => trace.id);
+    this.updateRoute({ traces: ids, keys: "" });
   }
 
-  pick(position: number): void {
-    const [only, ...others] = this.lines;
-    if (only?.trace && others.length === 0) go(traceAt(only.id, { commit: position }));
+  clearPlot(): void {
+    this.updateRoute({ traces: [], formulas: [], keys: "", first: undefined, last: undefined });
   }
 
-  hint(id: number | undefined): void {
-    this.chart?.focusLine(id);
+  private enterFormula(formula: string): void {
+    this.formulaFailure = undefined;
+    this.enteredFormula = formula;
+    void this.formulaTask.run();
   }
 
-  unfold(facet: string): void {
-    this.unfolded = new Set([...this.unfolded, facet]);
+  private onFormulaError(thrown: unknown): void {
+    if (!isAborted(thrown)) this.formulaFailure = { formula: this.enteredFormula, error: toApiError(thrown) };
   }
 
-  typeQuery(text: string): void {
-    window.clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => this.change({ query: text.trim() }, "replace"), DELAY);
+  private plotFormula(formula: string, total: number): void {
+    if (total === 0) showToast({ text: "The formula gives no traces: none match its query." });
+    if (total > MAX_LINES) {
+      const traces = countText(total, "trace");
+      showToast({ text: `The formula gives ${traces}; the first ${MAX_LINES} are plotted.` });
+    }
+    this.formulaField?.clear();
+    const { traces, formulas } = this.plotSelection;
+    if (!formulas.includes(formula)) this.updateRoute({ traces, formulas: [...formulas, formula], keys: "" });
   }
 
-  // ---- what is shown
+  removeFormula(formula: string): void {
+    const { traces, formulas } = this.plotSelection;
+    this.updateRoute({ traces, formulas: formulas.filter((other) => other !== formula), keys: "" }, "replace");
+  }
+
+  focusFormula(): void {
+    this.formulaField?.focus();
+  }
+
+  /** Save the plotted traces and formulas as a shortcut, and use its id in the URL. */
+  async createShortAddress(): Promise<void> {
+    const { formulas } = this.plotSelection;
+    const keys = this.plot.lines.flatMap((line) => line.trace?.key ?? []);
+    if (keys.length + formulas.length === 0) return;
+    try {
+      const { id } = await api.createShortcut(keys, [...formulas]);
+      this.updateRoute({ traces: [], formulas: [], keys: id, query: "" }, "replace");
+      showToast({ text: "The address of this page is short now. It stands for these traces and formulas for good." });
+    } catch (thrown) {
+      const error = toApiError(thrown);
+      showToast({ text: `${error.message} ${error.remedy}`, failure: true });
+    }
+  }
+
+  expandFacet(facet: string): void {
+    this.expandedFacets = new Set([...this.expandedFacets, facet]);
+  }
+
+  highlightLine(id: number | undefined): void {
+    this.chart?.highlightLine(id);
+  }
+
+  refreshTooltip(): void {
+    this.chart?.refreshTooltip();
+  }
+
+  // ---- Rendering
 
   override render() {
     if (!this.repository) {
@@ -327,61 +348,66 @@ class ExploreView extends Part implements Desk, Keyboard {
         <pre class="commands">knick import results.json</pre>
       </div>`;
     }
+    const { error, formulaFailure } = this;
     return html`
       <h1 class="sr-only">Explore</h1>
       ${this.renderTools()}
-      <kp-formula
-        .error=${this.formulaError?.error}
-        .formula=${this.formulaError?.formula ?? ""}
-        @kp-formula=${(event: CustomEvent<string>) => void this.addFormula(event.detail)}
-      ></kp-formula>
-      ${this.error ? failed(this.error, () => this.loadAgain()) : nothing} ${renderPlot(this)}
+      <kp-formula-field
+        .error=${formulaFailure?.error}
+        .formula=${formulaFailure?.formula ?? ""}
+        @kp-formula=${(event: CustomEvent<string>) => this.enterFormula(event.detail)}
+      ></kp-formula-field>
+      ${error ? errorNotice(error, () => this.reload()) : nothing} ${renderPlot(this)}
       <div class="explore-columns">
         <aside class="facets" aria-label="Params">${renderFacets(this)}</aside>
-        <section aria-label="Traces">${renderList(this)}</section>
+        <section aria-label="Traces">${renderTraceList(this)}</section>
       </div>
     `;
   }
 
   private renderTools() {
-    const { query } = this.address;
-    const leave = (event: KeyboardEvent): void => {
-      if (event.key === "Escape" || event.key === "Enter") (event.target as HTMLInputElement).blur();
-    };
+    const { queryError, traces } = this;
     return html`<div class="tools">
-      ${
-        this.repositories.length > 1
-          ? html`<label class="select"
-              ><span class="sr-only">Repository</span>
-              <select
-                @change=${(event: Event) => this.change({ repository: (event.target as HTMLSelectElement).value, query: "", traces: [], formulas: [], keys: "" })}
-              >
-                ${this.repositories.map((own) => html`<option value=${own.name} ?selected=${own === this.repository}>${own.name}</option>`)}
-              </select></label
-            >`
-          : nothing
-      }
-      <label class="search wide"
-        ><span class="sr-only">Query</span>
-        <input
-          id="query"
-          type="search"
-          placeholder="benchmark=parse|print os!=windows name~^json_  …"
-          .value=${query}
-          autocomplete="off"
-          spellcheck="false"
-          aria-invalid=${this.queryError ? "true" : "false"}
-          aria-describedby="query-error"
-          @input=${(event: InputEvent) => this.typeQuery((event.target as HTMLInputElement).value)}
-          @keydown=${leave}
-        /><kbd aria-hidden="true">/</kbd></label
-      >
-      <span class="figure faint" role="status">${this.found ? count(this.found.total, "trace") : ""}</span>
+      ${this.renderRepositoryField()} ${this.renderQueryField()}
+      <span class="figure faint" role="status">${traces ? countText(traces.total, "trace") : ""}</span>
       <span id="query-error" class="field-error" role="alert"
-        >${this.queryError ? `${this.queryError.message} ${this.queryError.remedy}` : ""}</span
+        >${queryError ? `${queryError.message} ${queryError.remedy}` : ""}</span
       >
     </div>`;
   }
+
+  private renderRepositoryField() {
+    if (this.repositories.length < 2) return nothing;
+    const options = this.repositories.map(({ name }) => [name, name] as const);
+    return selectField("Repository", this.repository?.name ?? "", options, (repository) =>
+      this.updateRoute({ repository, query: "", traces: [], formulas: [], keys: "" }),
+    );
+  }
+
+  private renderQueryField() {
+    const onKeydown = (event: KeyboardEvent): void => {
+      if (event.key === "Escape" || event.key === "Enter") (event.target as HTMLInputElement).blur();
+    };
+    return html`<label class="search wide"
+      ><span class="sr-only">Query</span>
+      <input
+        id="query"
+        type="search"
+        placeholder="benchmark=parse|print os!=windows name~^json_  …"
+        .value=${this.route.query}
+        autocomplete="off"
+        spellcheck="false"
+        aria-invalid=${this.queryError ? "true" : "false"}
+        aria-describedby="query-error"
+        @input=${(event: InputEvent) => this.queryAfterTyping((event.target as HTMLInputElement).value)}
+        @keydown=${onKeydown}
+      /><kbd aria-hidden="true">/</kbd></label
+    >`;
+  }
 }
 
-customElements.define("kp-explore", ExploreView);
+declare global {
+  interface HTMLElementTagNameMap {
+    "kp-explore": ExploreView;
+  }
+}

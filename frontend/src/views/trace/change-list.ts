@@ -1,111 +1,112 @@
-/** The changes of a trace, newest first, with what was decided about each. */
+/** The changes of a trace, the newest first, each with its status and decisions. */
 
 import { html, nothing } from "lit";
-import type { Changes, Member, Status } from "../../api/client";
+import type { Changes, Finding, Status } from "../../api/client";
 import "../../components/decision-log";
-import { change, compared, date, hash, hazard, standing, ticketLink } from "../../templates/finding";
-import { decide, oneFinding } from "../../state/triage/decisions";
-import { number } from "../../text/units";
-import { count, decidedStatus } from "../../text/findings";
-import type { Desk } from "./context";
+import { decide } from "../../state/triage/decisions";
+import { selectById } from "../../state/triage/selection";
+import { commitHash, date } from "../../templates/commit";
+import { change, comparison, hazard, standing, ticketLink, ticketOf } from "../../templates/finding";
+import { decidedStatus } from "../../text/findings";
+import { countText, numberText } from "../../text/numbers";
+import type { TraceContext } from "./context";
 
-export function renderChanges(desk: Desk, changes: Changes) {
-  const gone = desk.address.gone ? changes.gone : [];
+export function renderChangeList(context: TraceContext, changes: Changes) {
+  const gone = context.route.gone ? changes.gone : [];
+  const empty = changes.changes.length === 0;
   return html`<section aria-labelledby="changes-title" class="panel">
-    <h2 id="changes-title">${count(changes.changes.length, "change")}</h2>
+    <h2 id="changes-title">${countText(changes.changes.length, "change")}</h2>
     ${
-      changes.changes.length === 0
-        ? html`<p class="faint">No change was found in this trace. “Why” below tells what was looked at.</p>`
+      empty
+        ? html`<p class="faint">No change was found in this trace. “Why” below shows what the method examined.</p>`
         : nothing
     }
-    ${
-      changes.changes.length + gone.length > 0
-        ? html`<table class="changes">
-            <caption class="sr-only">
-              Changes of this trace, newest first
-            </caption>
-            <thead>
-              <tr>
-                <th scope="col">Change</th>
-                <th scope="col">State</th>
-              </tr>
-            </thead>
-            <tbody>
-              ${newest(changes.changes).map((member) => renderChange(desk, member))}
-            </tbody>
-            ${
-              gone.length > 0
-                ? html`<tbody class="gone">
-                    <tr>
-                      <th colspan="2" scope="rowgroup">
-                        Gone: later data no longer show ${gone.length === 1 ? "it" : "them"}
-                      </th>
-                    </tr>
-                    ${newest(gone).map((member) => renderChange(desk, member))}
-                  </tbody>`
-                : nothing
-            }
-          </table>`
-        : nothing
-    }
+    ${empty && gone.length === 0 ? nothing : renderTable(context, changes.changes, gone)}
   </section>`;
 }
 
-function newest(members: readonly Member[]): Member[] {
-  return [...members].sort((a, b) => (b.place.position ?? 0) - (a.place.position ?? 0));
+function renderTable(context: TraceContext, changes: readonly Finding[], gone: readonly Finding[]) {
+  return html`<table class="changes">
+    <caption class="sr-only">
+      Changes of this trace, newest first
+    </caption>
+    <thead>
+      <tr>
+        <th scope="col">Change</th>
+        <th scope="col">Status</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${newestFirst(changes).map((finding) => renderChange(context, finding))}
+    </tbody>
+    ${
+      gone.length > 0
+        ? html`<tbody class="gone">
+            <tr>
+              <th colspan="2" scope="rowgroup">Gone: later data no longer show ${gone.length === 1 ? "it" : "them"}</th>
+            </tr>
+            ${newestFirst(gone).map((finding) => renderChange(context, finding))}
+          </tbody>`
+        : nothing
+    }
+  </table>`;
 }
 
-function renderChange(desk: Desk, member: Member) {
-  const { position, suspects } = member.place;
-  const current = position !== null && position === desk.address.commit;
-  return html`<tr data-finding=${member.id} aria-current=${current ? "true" : "false"}>
+function newestFirst(findings: readonly Finding[]): Finding[] {
+  return [...findings].sort((a, b) => (b.place.position ?? 0) - (a.place.position ?? 0));
+}
+
+function renderChange(context: TraceContext, finding: Finding) {
+  const { commit, place, p_value: pValue } = finding;
+  const current = place.position !== null && place.position === context.route.commit;
+  const pin = (): void => context.updateRoute({ commit: place.position ?? undefined });
+  return html`<tr data-finding=${finding.id} aria-current=${current ? "true" : "false"}>
     <td>
-      <div class="change-line">${change(member)} ${compared(member)}</div>
-      <button
-        class="link subject"
-        title=${member.commit.subject}
-        @click=${() => desk.go({ commit: position ?? undefined })}
-      >
-        ${member.commit.subject}
-      </button>
+      <div class="change-line">${change(finding)} ${comparison(finding)}</div>
+      <button class="link subject" title=${commit.subject} @click=${pin}>${commit.subject}</button>
       <div class="second">
-        ${hash(member.commit)}<span>${member.commit.author}</span>${date(member.commit.time)}
-        ${suspects > 1 ? html`<span class="range">one of ${suspects} commits</span>` : nothing}
-        ${hazard(member.hazard)}${member.p_value === null ? nothing : html`<span class="figure">p ${number(member.p_value, 2)}</span>`}
+        ${commitHash(commit)}<span>${commit.author}</span>${date(commit.time)}
+        ${place.suspects > 1 ? html`<span class="range">one of ${place.suspects} commits</span>` : nothing}
+        ${hazard(finding.hazard)}${
+          pValue === null ? nothing : html`<span class="figure">p ${numberText(pValue, 2)}</span>`
+        }
       </div>
     </td>
-    <td>
-      ${standing(member)}
-      ${member.condition === "recovered" ? html` <span class="tag" title="Later values are back at the level before.">recovered</span>` : nothing}
-      ${member.ticket || member.matched_ticket ? html`<div class="second">${ticketLink(member.ticket || member.matched_ticket)}</div>` : nothing}
-      ${member.note ? html`<div class="second note" title=${member.note}>${member.note}</div>` : nothing}
-      ${renderActions(desk, member)}
-      <kp-log .finding=${member.id}></kp-log>
-    </td>
+    <td>${renderStatus(context, finding)}</td>
   </tr>`;
 }
 
-function renderActions(desk: Desk, member: Member) {
+function renderStatus(context: TraceContext, finding: Finding) {
+  const { condition, note } = finding;
+  const ticket = ticketOf(finding);
+  return html`${standing(finding)}
+    ${
+      condition === "recovered"
+        ? html` <span class="tag" title="Later values are back at the level before the change.">recovered</span>`
+        : nothing
+    }
+    ${ticket ? html`<div class="second">${ticketLink(ticket)}</div>` : nothing}
+    ${note ? html`<div class="second note" title=${note}>${note}</div>` : nothing}
+    ${condition === "gone" ? nothing : renderActions(context, finding)}
+    <kp-decision-log .finding=${finding.id}></kp-decision-log>`;
+}
+
+function renderActions(context: TraceContext, finding: Finding) {
   const button = (label: string, key: string, status: Status) =>
     html`<button
       class="button small"
       title="${label} (${key})"
-      @click=${() => void decide({ findings: oneFinding(member.id), status })}
+      @click=${() => void decide({ findings: selectById(finding.id), status })}
     >
       ${label}
     </button>`;
-  if (member.condition === "gone") return nothing;
+  const explain = (): void => context.openExplanation(true, finding.place.position ?? undefined);
   return html`<div class="actions always">
-    ${decidedStatus(member) === "new" ? html`${button("Acknowledge", "a", "acknowledged")}${button("Hide", "h", "hidden")}` : button("Put back", "r", "new")}
-    <button
-      class="button small quiet"
-      title="What the method looked at here (w)"
-      @click=${() => {
-        desk.go({ commit: member.place.position ?? undefined });
-        desk.openWhy(true);
-      }}
-    >
-      Why
-    </button>
+    ${
+      decidedStatus(finding) === "new"
+        ? html`${button("Acknowledge", "a", "acknowledged")}${button("Hide", "h", "hidden")}`
+        : button("Put back", "r", "new")
+    }
+    <button class="button small quiet" title="What the method examined here (w)" @click=${explain}>Why</button>
   </div>`;
 }

@@ -1,4 +1,4 @@
-/** What the parts of the trace page know of it, and what they may ask it to do. */
+/** What the parts of the trace page read of its state, and the actions that they call. */
 
 import type {
   ApiError,
@@ -6,30 +6,34 @@ import type {
   Commit,
   Environment,
   Explanation,
-  Member,
+  Finding,
   Repository,
   Run,
   WithoutValue,
 } from "../../api/client";
 import type { Series } from "../../api/series";
 import type { ChartCandidate, ChartFailure, ChartLine, ChartMark, ChartRange } from "../../charts/chart-data";
-import type { TraceAddress } from "../../routes/routes";
+import type { HistoryMode } from "../../routes/navigation";
+import type { TraceRoute } from "../../routes/trace";
 import type { CommitCache } from "../../state/plot/commit-cache";
-import { changeInWords } from "../../text/findings";
+import { changeText } from "../../text/findings";
 
-/** A commit among which a change lies; `failed` is a run that gave no value there. */
+/** A commit of a suspect range; `failed` is a run that gave no value there. */
 export interface Suspect {
   commit: Commit;
   failed: Run | undefined;
 }
 
 /** A run without a value, on the plot. */
-export interface Failure extends ChartFailure {
+export interface FailureMark extends ChartFailure {
   run: WithoutValue;
 }
 
-export interface Desk {
-  readonly address: TraceAddress;
+/** The stable regions of a trace. */
+export type Regions = Changes["regions"];
+
+export interface TraceContext {
+  readonly route: TraceRoute;
   readonly repositories: readonly Repository[];
   readonly series: Series | undefined;
   readonly times: Float64Array;
@@ -37,64 +41,67 @@ export interface Desk {
   readonly marks: readonly ChartMark[];
   readonly candidates: readonly ChartCandidate[];
   readonly environments: readonly Environment[];
-  /** Runs in which the trace failed or was skipped, at commits without a value. */
-  readonly failures: readonly Failure[];
+  /** Runs that failed or were skipped, at commits without a value. */
+  readonly failures: readonly FailureMark[];
   readonly commits: CommitCache | undefined;
-  /** The commit that is pinned, what ran there, and the commits among which its change lies. */
+  /** The pinned commit, its runs, and the commits of the suspect range that ends with it. */
   readonly commit: Commit | undefined;
   readonly runs: readonly Run[];
   readonly suspects: readonly Suspect[];
   readonly explanation: Explanation | undefined;
   readonly error: ApiError | undefined;
-  readonly whyError: ApiError | undefined;
-  loadWhy: () => Promise<void>;
-  /** The changes that are shown, in the order of the line. */
-  readonly members: readonly Member[];
+  readonly explanationError: ApiError | undefined;
+  /** The shown changes; those that are gone follow the others. */
+  readonly findings: readonly Finding[];
+  /** The zoomed range; undefined for the whole line. */
   readonly range: ChartRange | undefined;
-  readonly whole: ChartRange;
-  go: (part: Partial<TraceAddress>, how?: "push" | "replace") => void;
-  look: (range: ChartRange | undefined, how?: "push" | "replace") => void;
-  openWhy: (open: boolean) => void;
-  refreshTip: () => void;
+  readonly wholeRange: ChartRange;
+  updateRoute: (part: Partial<TraceRoute>, mode?: HistoryMode) => void;
+  zoomTo: (range: ChartRange | undefined, mode?: HistoryMode) => void;
+  /** Open or close the explanation; `commit` pins another commit as well. */
+  openExplanation: (open: boolean, commit?: number) => void;
+  reloadExplanation: () => void;
+  refreshTooltip: () => void;
 }
 
-/** The change that begins at a position. */
-export function changeAt(desk: Desk, position: number | undefined): Member | undefined {
-  const here = desk.members.filter((member) => position !== undefined && member.place.position === position);
-  return here.find((member) => member.condition !== "gone") ?? here[0];
+/** The change that begins at a position; one that is gone only if there is no other. */
+export function changeAt(
+  { findings }: Pick<TraceContext, "findings">,
+  position: number | undefined,
+): Finding | undefined {
+  if (position === undefined) return undefined;
+  const here = findings.filter((finding) => finding.place.position === position);
+  return here.find((finding) => finding.condition !== "gone") ?? here[0];
 }
 
-/** How a change is drawn on the plot; nothing where the line does not have its commit. */
-export function markOf(member: Member): ChartMark | undefined {
-  const { position, previous, suspects } = member.place;
+/** How the plot shows a change; nothing if the line does not have its commit. */
+export function markOf(finding: Finding): ChartMark | undefined {
+  const { position, previous, suspects } = finding.place;
   if (position === null) return undefined;
   return {
-    id: member.id,
+    id: finding.id,
     position,
     previous: previous ?? position - 1,
     suspects,
-    status: member.status,
-    direction: member.direction,
-    text: `${member.size > 0 ? "▲" : "▼"} ${changeInWords(member)}`,
-    gone: member.condition === "gone",
-    history: member.history,
+    status: finding.status,
+    direction: finding.direction,
+    text: `${finding.size > 0 ? "▲" : "▼"} ${changeText(finding)}`,
+    gone: finding.condition === "gone",
+    history: finding.history,
   };
 }
 
-/** The runs without a value, at the commits that show none. */
-export function failuresOf(runs: readonly WithoutValue[], measured: ArrayLike<number>): Failure[] {
-  const valued = new Set(Array.from(measured));
+/** The runs without a value at commits where no other run gave one. */
+export function failureMarks(runs: readonly WithoutValue[], measured: ArrayLike<number>): FailureMark[] {
+  const withValue = new Set(Array.from(measured));
   return runs.flatMap((run) => {
     const { position } = run.commit;
-    return position === null || valued.has(position) ? [] : [{ run, position, failed: run.outcome === "failed" }];
+    return position === null || withValue.has(position) ? [] : [{ run, position, failed: run.outcome === "failed" }];
   });
 }
 
-/** The changes of environment at a plotted commit, and those since the one plotted before it. */
-export function environmentsUntil(desk: Desk, position: number): Environment[] {
-  const before = desk.series?.positions.findLast((own) => own < position) ?? -1;
-  return desk.environments.filter((own) => own.position > before && own.position <= position);
+/** The changes of environment at a plotted commit, and those since the plotted commit before it. */
+export function environmentsAt({ environments, series }: TraceContext, position: number): Environment[] {
+  const previous = series?.positions.findLast((candidate) => candidate < position) ?? -1;
+  return environments.filter((change) => change.position > previous && change.position <= position);
 }
-
-/** The levels of a trace that a value is compared with. */
-export type Regions = Changes["regions"];

@@ -1,124 +1,134 @@
-/** Why there are these changes and no others: every place that was looked at, and what decided. */
+/** Why the method found these changes and no others: all candidates, and the checks that decided. */
 
 import { html, nothing } from "lit";
 import type { Explanation } from "../../api/client";
-import { date, failed, hash, waiting } from "../../templates/finding";
-import { grouped } from "../../text/numbers";
-import { number } from "../../text/units";
-import { count } from "../../text/findings";
-import type { Desk } from "./context";
+import { commitHash, date } from "../../templates/commit";
+import { errorNotice, loadingNotice } from "../../templates/notice";
+import { param } from "../../templates/trace-name";
+import { countText, grouped, numberText } from "../../text/numbers";
+import type { TraceContext } from "./context";
 
 type Candidate = Explanation["candidates"][number];
 type Check = Candidate["checks"][number];
 
-export function renderWhy(desk: Desk) {
-  const { why } = desk.address;
-  return html`<details
-    class="panel why"
-    ?open=${why}
-    @toggle=${(event: Event) => desk.openWhy((event.target as HTMLDetailsElement).open)}
-  >
+export function renderExplanation(context: TraceContext) {
+  const { why } = context.route;
+  const onToggle = (event: Event): void => context.openExplanation((event.target as HTMLDetailsElement).open);
+  return html`<details class="panel why" ?open=${why} @toggle=${onToggle}>
     <summary>
       <h2>Why</h2>
-      <span class="faint">every place that was looked at, and what decided <kbd>w</kbd></span>
+      <span class="faint">all candidates, and the checks that decided <kbd>w</kbd></span>
     </summary>
-    ${!why ? nothing : desk.whyError ? failed(desk.whyError, () => void desk.loadWhy()) : desk.explanation ? renderExplanation(desk, desk.explanation) : waiting("Asking the method")}
+    ${why ? renderContent(context) : nothing}
   </details>`;
 }
 
-function renderExplanation(desk: Desk, why: Explanation) {
-  const parameters = Object.entries(why.parameters);
-  const facts = Object.entries(why.facts);
-  const accepted = why.candidates.filter((own) => own.accepted);
-  const rejected = why.candidates.filter((own) => !own.accepted);
-  return html`<p>
-      Method <strong>${why.method}</strong>${why.alert ? html`, alert <strong>${why.alert}</strong>` : nothing}.
-      ${parameters.map(([name, value]) => html`<span class="param"><span class="param-key">${name}</span>${String(value)}</span> `)}
-    </p>
-    ${
-      facts.length > 0
-        ? html`<p>
-            Of the whole trace:
-            ${facts.map(([name, value]) => html`<span class="param"><span class="param-key">${name}</span>${value === null ? "none" : number(value)}</span> `)}
-          </p>`
-        : nothing
-    }
-    ${why.reason ? html`<p>It does not look at this trace: ${why.reason}.</p>` : nothing}
-    ${
-      why.reason
-        ? nothing
-        : why.candidates.length === 0
-          ? html`<p class="faint">
-              No place was a candidate: the values do not differ enough anywhere, or there are too few of them.
-            </p>`
-          : html`<table class="candidates">
-              <caption class="sr-only">
-                Places that the method looked at
-              </caption>
-              <thead>
-                <tr>
-                  <th scope="col">Commit</th>
-                  <th scope="col">Outcome</th>
-                  <th scope="col">Checks</th>
-                </tr>
-              </thead>
-              ${renderCandidates(desk, `${count(accepted.length, "change")} found`, accepted)}
-              ${renderCandidates(desk, `${count(rejected.length + why.omitted, "place")} rejected`, rejected)}
-            </table>`
-    }
-    ${why.omitted > 0 ? html`<p class="faint">and ${count(why.omitted, "more place")}, all rejected</p>` : nothing}`;
+function renderContent(context: TraceContext) {
+  const { explanation, explanationError } = context;
+  if (explanationError) return errorNotice(explanationError, () => context.reloadExplanation());
+  if (!explanation) return loadingNotice("Running the method");
+  return html`${renderMethod(explanation)}
+  ${
+    explanation.reason
+      ? html`<p>The method does not run on this trace: ${explanation.reason}.</p>`
+      : renderTable(context, explanation)
+  }
+  ${
+    explanation.omitted > 0
+      ? html`<p class="faint">and ${countText(explanation.omitted, "more candidate")}, all rejected</p>`
+      : nothing
+  }`;
 }
 
-function renderCandidates(desk: Desk, title: string, candidates: readonly Candidate[]) {
+function renderMethod({ method, alert, parameters, facts }: Explanation) {
+  const factPairs = Object.entries(facts);
+  return html`<p>
+      Method <strong>${method}</strong>${alert ? html`, alert <strong>${alert}</strong>` : nothing}.
+      ${Object.entries(parameters).map(([name, value]) => html`${param(name, String(value))} `)}
+    </p>
+    ${
+      factPairs.length > 0
+        ? html`<p>
+            The whole trace:
+            ${factPairs.map(([name, value]) => html`${param(name, value === null ? "none" : numberText(value))} `)}
+          </p>`
+        : nothing
+    }`;
+}
+
+function renderTable(context: TraceContext, { candidates, omitted }: Explanation) {
+  if (candidates.length === 0) {
+    return html`<p class="faint">
+      There is no candidate: the values differ too little, or there are too few of them.
+    </p>`;
+  }
+  const accepted = candidates.filter((candidate) => candidate.accepted);
+  const rejected = candidates.filter((candidate) => !candidate.accepted);
+  return html`<table class="candidates">
+    <caption class="sr-only">
+      Candidates of the method
+    </caption>
+    <thead>
+      <tr>
+        <th scope="col">Commit</th>
+        <th scope="col">Outcome</th>
+        <th scope="col">Checks</th>
+      </tr>
+    </thead>
+    ${renderCandidates(context, `${countText(accepted.length, "change")} found`, accepted)}
+    ${renderCandidates(context, `${countText(rejected.length + omitted, "candidate")} rejected`, rejected)}
+  </table>`;
+}
+
+function renderCandidates(context: TraceContext, title: string, candidates: readonly Candidate[]) {
   if (candidates.length === 0) return nothing;
   return html`<tbody>
     <tr>
       <th colspan="3" scope="rowgroup">${title}</th>
     </tr>
-    ${candidates.map(
-      (own) =>
-        html`<tr aria-current=${own.position === desk.address.commit ? "true" : "false"}>
-          <td>
-            <button class="link" title="Show it on the plot" @click=${() => desk.go({ commit: own.position })}>
-              commit ${grouped(own.position + 1)}
-            </button>
-            <div class="second">${hash(own.commit)}${date(own.commit.time)}</div>
-          </td>
-          <td>
-            ${own.accepted ? html`<strong>✓ a change</strong>` : html`<span>✗ ${own.reason || "rejected"}</span>`}
-          </td>
-          <td>${renderChecks(own)}</td>
-        </tr>`,
-    )}
+    ${candidates.map((candidate) => renderCandidate(context, candidate))}
   </tbody>`;
+}
+
+function renderCandidate(context: TraceContext, candidate: Candidate) {
+  const { position, commit, accepted, reason } = candidate;
+  const pin = (): void => context.updateRoute({ commit: position });
+  return html`<tr aria-current=${position === context.route.commit ? "true" : "false"}>
+    <td>
+      <button class="link" title="Show the commit on the plot" @click=${pin}>commit ${grouped(position + 1)}</button>
+      <div class="second">${commitHash(commit)}${date(commit.time)}</div>
+    </td>
+    <td>${accepted ? html`<strong>✓ a change</strong>` : html`<span>✗ ${reason || "rejected"}</span>`}</td>
+    <td>${renderChecks(candidate)}</td>
+  </tr>`;
+}
+
+/** The checks that decided, and behind a summary the numbers that were not compared with a bound. */
+function renderChecks({ checks, accepted }: Candidate) {
+  const deciding = checks.filter((check) => check.relation !== "");
+  const others = checks.filter((check) => check.relation === "");
+  return html`${deciding.map((check) => renderCheck(check, accepted))}
+  ${
+    others.length > 0
+      ? html`<details>
+          <summary>${countText(others.length, "more number")}</summary>
+          ${others.map((check) => renderCheck(check, accepted))}
+        </details>`
+      : nothing
+  }`;
 }
 
 const RELATIONS: Record<string, string> = { ">=": "≥", "<=": "≤" };
 
-/** The numbers that were compared; what did not pass is no reason to worry where the place was accepted all the same. */
-function renderChecks({ checks, accepted }: Candidate) {
-  const mark = (check: Check): string => (check.passed ? "✓ " : accepted ? "· " : "✗ ");
-  const one = (check: Check) =>
-    html`<span class="check ${check.passed || check.relation === "" ? "" : accepted ? "spare" : "not"}">
-      ${check.relation ? mark(check) : ""}${check.name} ${check.value === null ? "none" : number(check.value)}
-      ${
-        check.relation
-          ? html`<span class="faint"
-              >${check.passed || !accepted ? "must be" : "would do if"} ${RELATIONS[check.relation] ?? check.relation}
-              ${check.bound === null ? "" : number(check.bound)}</span
-            >`
-          : nothing
-      }
-    </span>`;
-  const deciding = checks.filter((check) => check.relation !== "");
-  const others = checks.filter((check) => check.relation === "");
-  return html`${deciding.map(one)}
-  ${
-    others.length > 0
-      ? html`<details>
-          <summary>${count(others.length, "more number")}</summary>
-          ${others.map(one)}
-        </details>`
-      : nothing
-  }`;
+/** One number, with the bound that it was compared with. A failed check of an accepted candidate did not decide. */
+function renderCheck({ name, value, bound, relation, passed }: Check, accepted: boolean) {
+  const compared = relation !== "";
+  const kind = passed || !compared ? "" : accepted ? "spare" : "not";
+  const mark = !compared ? "" : passed ? "✓ " : accepted ? "· " : "✗ ";
+  const verb = passed || !accepted ? "must be" : "would pass if";
+  const limit = `${RELATIONS[relation] ?? relation} ${bound === null ? "" : numberText(bound)}`;
+  return html`<span class="check ${kind}">
+    ${mark}${name} ${value === null ? "none" : numberText(value)}
+    ${compared ? html`<span class="faint">${verb} ${limit}</span>` : nothing}
+  </span>`;
 }

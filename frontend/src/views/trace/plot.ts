@@ -1,189 +1,138 @@
-/** The plot of a trace: its tools, its legend, and what the pointer tells. */
+/** The plot of a trace, with its legend and its tools. */
 
 import { html, nothing } from "lit";
-import type { Changes, Environment } from "../../api/client";
+import type { Changes } from "../../api/client";
 import type { ChartRange, Hovered } from "../../charts/chart-data";
-import { change, date, standing, state, waiting } from "../../templates/finding";
-import type { Scale } from "../../routes/routes";
 import { pan, zoom } from "../../state/plot/zoom";
-import { grouped } from "../../text/numbers";
+import { statusLabel } from "../../templates/finding";
+import { loadingNotice } from "../../templates/notice";
+import { scaleField } from "../../templates/scale-field";
+import { changeText, standingText } from "../../text/findings";
+import { countText, grouped } from "../../text/numbers";
 import { traceText } from "../../text/trace-names";
-import { valueText } from "../../text/units";
-import { changeInWords, comparison, count, percent, standingInWords, times } from "../../text/findings";
-import { changeAt, environmentsUntil, type Desk, type Regions } from "./context";
+import type { TraceContext } from "./context";
+import { renderTooltip } from "./tooltip";
 
-const SCALES: readonly [Scale, string][] = [
-  ["auto", "fit"],
-  ["zero", "from zero"],
-  ["log", "logarithmic"],
-  ["ratio", "% of first level"],
-];
-
-/** The scale after this one, the first after the last. */
-export function nextScale(scale: Scale): Scale {
-  const all = SCALES.map(([own]) => own);
-  return all[(all.indexOf(scale) + 1) % all.length] ?? "auto";
-}
-
-export function renderPlot(desk: Desk, changes: Changes) {
-  const { address, range } = desk;
-  const total = changes.commits;
-  const now = range ?? desk.whole;
-  const button = (label: string, name: string, run: () => void, off = false) =>
-    html`<button class="button small square" title=${name} aria-label=${name} ?disabled=${off} @click=${run}>
-      ${label}
-    </button>`;
+export function renderPlot(context: TraceContext, changes: Changes) {
   return html`<section class="chart-panel" aria-label="Values over commits">
     <div class="chart-tools">
-      ${renderLegend(desk, changes)}
+      ${renderLegend(context, changes)}
       <span class="spring"></span>
-      <span class="faint figure"
-        >commits ${grouped(now.first + 1)} to ${grouped(now.last + 1)} of ${grouped(total)}</span
-      >
-      <label class="select"
-        ><span class="sr-only">Scale of the values</span>
-        <select
-          title="Scale of the values (y)"
-          @change=${(event: Event) => desk.go({ scale: (event.target as HTMLSelectElement).value as Scale })}
-        >
-          ${SCALES.map(([scale, label]) => html`<option value=${scale} ?selected=${scale === address.scale}>${label}</option>`)}
-        </select></label
-      >
-      <div class="button-row">
-        ${button("‹", "Move left (,)", () => desk.look(pan(now, -0.25, total)), now.first === 0)}
-        ${button("+", "Look closer (+)", () => desk.look(zoom(now, 0.5, total)))}
-        ${button("−", "Look from further away (−)", () => desk.look(zoom(now, 2, total)), range === undefined)}
-        ${button("›", "Move right (.)", () => desk.look(pan(now, 0.25, total)), now.last >= total - 1)}
-        <button
-          class="button small"
-          title="Whole line (0)"
-          ?disabled=${range === undefined}
-          @click=${() => desk.look(undefined)}
-        >
-          Whole line
-        </button>
-      </div>
+      ${renderTools(context, changes)}
     </div>
     ${
-      desk.series
-        ? html`<kp-chart
-            .lines=${desk.lines}
-            .levels=${changes.regions}
-            .marks=${desk.marks}
-            .notes=${desk.environments}
-            .candidates=${desk.candidates}
-            .failures=${desk.failures}
-            .times=${desk.times}
-            .total=${total}
-            .range=${range}
-            .scale=${address.scale}
-            .pinned=${address.commit}
-            .label=${chartText(desk, changes)}
-            .describe=${(hovered: Hovered) => describe(desk, changes, hovered)}
-            @kp-range=${(event: CustomEvent<ChartRange | undefined>) => desk.look(event.detail, "push")}
-            @kp-pick=${(event: CustomEvent<number>) => desk.go({ commit: event.detail })}
-          ></kp-chart>`
-        : html`<div class="chart-place">${desk.error ? nothing : waiting("Reading the values")}</div>`
+      context.series
+        ? renderChart(context, changes)
+        : html`<div class="chart-place">${context.error ? nothing : loadingNotice("Loading the values")}</div>`
     }
   </section>`;
 }
 
-function renderLegend(desk: Desk, changes: Changes) {
-  const decided = changes.changes.filter((member) => !member.history || member.status !== "new");
-  const used = [...new Set(decided.map((member) => member.status))];
+function renderChart(context: TraceContext, changes: Changes) {
+  const { route } = context;
+  return html`<kp-chart
+    .lines=${context.lines}
+    .levels=${changes.regions}
+    .marks=${context.marks}
+    .notes=${context.environments}
+    .candidates=${context.candidates}
+    .failures=${context.failures}
+    .times=${context.times}
+    .total=${changes.commits}
+    .range=${context.range}
+    .scale=${route.scale}
+    .pinned=${route.commit}
+    .label=${plotText(context, changes)}
+    .describe=${(hovered: Hovered) => renderTooltip(context, changes, hovered)}
+    @kp-range=${(event: CustomEvent<ChartRange | undefined>) => context.zoomTo(event.detail, "push")}
+    @kp-pick=${(event: CustomEvent<number>) => context.updateRoute({ commit: event.detail })}
+  ></kp-chart>`;
+}
+
+function renderTools(context: TraceContext, { commits: total }: Changes) {
+  const { range, route } = context;
+  const shown = range ?? context.wholeRange;
+  const button = (label: string, name: string, run: () => void, disabled = false) =>
+    html`<button class="button small square" title=${name} aria-label=${name} ?disabled=${disabled} @click=${run}>
+      ${label}
+    </button>`;
+  return html`<span class="faint figure"
+      >commits ${grouped(shown.first + 1)} to ${grouped(shown.last + 1)} of ${grouped(total)}</span
+    >
+    ${scaleField(route.scale, "first level", (scale) => context.updateRoute({ scale }))}
+    <div class="button-row">
+      ${button("‹", "Move left (,)", () => context.zoomTo(pan(shown, -0.25, total)), shown.first === 0)}
+      ${button("+", "Zoom in (+)", () => context.zoomTo(zoom(shown, 0.5, total)))}
+      ${button("−", "Zoom out (−)", () => context.zoomTo(zoom(shown, 2, total)), range === undefined)}
+      ${button("›", "Move right (.)", () => context.zoomTo(pan(shown, 0.25, total)), shown.last >= total - 1)}
+      <button
+        class="button small"
+        title="Whole line (0)"
+        ?disabled=${range === undefined}
+        @click=${() => context.zoomTo(undefined)}
+      >
+        Whole line
+      </button>
+    </div>`;
+}
+
+/** A key for each kind of mark that the plot has. */
+function renderLegend(context: TraceContext, changes: Changes) {
+  const { marks, environments, failures, candidates, route } = context;
+  const present = marks.filter((mark) => !mark.gone);
+  const processed = changes.changes.filter((finding) => !finding.history || finding.status !== "new");
+  const statuses = [...new Set(processed.map((finding) => finding.status))];
+  const entry = (shown: boolean, key: string, text: string, symbol = "") =>
+    shown ? html`<span><i class="key-${key}">${symbol}</i>${text}</span>` : nothing;
   return html`<div class="legend" aria-hidden="true">
-      <span><i class="key-level"></i>stable level and its spread</span>
-      ${used.map((status) => state(status))}
-      ${desk.marks.some((mark) => mark.history && !mark.gone) ? html`<span><i class="key-history"></i>history</span>` : nothing}
-      ${desk.marks.some((mark) => mark.suspects > 1 && !mark.gone) ? html`<span><i class="key-suspect"></i>not measured, change lies in here</span>` : nothing}
-      ${desk.environments.length > 0 ? html`<span><i class="key-note"></i>environment changed</span>` : nothing}
-      ${desk.failures.some((own) => own.failed) ? html`<span><i class="key-failed">×</i>failed</span>` : nothing}
-      ${desk.failures.some((own) => !own.failed) ? html`<span><i class="key-skipped"></i>skipped</span>` : nothing}
-      ${desk.candidates.length > 0 ? html`<span><i class="key-candidate"></i>looked at</span>` : nothing}
+      ${entry(true, "level", "stable region and its range")} ${statuses.map((status) => statusLabel(status))}
+      ${entry(
+        present.some((mark) => mark.history),
+        "history",
+        "history",
+      )}
+      ${entry(
+        present.some((mark) => mark.suspects > 1),
+        "suspect",
+        "suspect range, not measured",
+      )}
+      ${entry(environments.length > 0, "note", "environment changed")}
+      ${entry(
+        failures.some(({ failed }) => failed),
+        "failed",
+        "failed",
+        "×",
+      )}
+      ${entry(
+        failures.some(({ failed }) => !failed),
+        "skipped",
+        "skipped",
+      )}
+      ${entry(candidates.length > 0, "candidate", "candidate")}
     </div>
     ${
       changes.gone.length > 0
-        ? html`<label class="choice" title="Changes that later data no longer show (G)"
+        ? html`<label class="choice" title="Show changes that later data no longer show (G)"
             ><input
               type="checkbox"
-              .checked=${desk.address.gone}
-              @change=${() => desk.go({ gone: !desk.address.gone })}
+              .checked=${route.gone}
+              @change=${() => context.updateRoute({ gone: !route.gone })}
             />× ${changes.gone.length} gone</label
           >`
         : nothing
     }`;
 }
 
-/** The plot in words, for those who do not see it. */
-function chartText(desk: Desk, changes: Changes): string {
-  const parts = desk.members.map(
-    (member) => `${changeInWords(member)} at ${member.commit.short}, ${standingInWords(member)}`,
+/** The plot in words, for screen readers. */
+function plotText({ findings, environments, failures }: TraceContext, changes: Changes): string {
+  const values = `Values of ${traceText(changes.trace.params)} over ${countText(changes.measured, "measured commit")}.`;
+  const texts = findings.map(
+    (finding) => `${changeText(finding)} at ${finding.commit.short}, ${standingText(finding)}`,
   );
-  return `Values of ${traceText(changes.trace.params)} over ${count(changes.measured, "measured commit")}. ${
-    parts.length > 0 ? `Changes: ${parts.join("; ")}.` : "No changes."
-  }${desk.environments.length > 0 ? ` ${count(desk.environments.length, "change")} of environment.` : ""}${
-    desk.failures.length > 0 ? ` ${count(desk.failures.length, "run")} failed or skipped.` : ""
-  }`;
-}
-
-function describe(desk: Desk, changes: Changes, hovered: Hovered) {
-  const { position, value, line } = hovered;
-  const commit = desk.commits?.peek(position);
-  if (!commit) void desk.commits?.at(position).then(desk.refreshTip, () => undefined);
-  const mark = changeAt(desk, position);
-  return html`${
-    Number.isNaN(value)
-      ? renderFailure(desk, position)
-      : html`<div class="tip-value">
-          ${valueText(value, line.unit)} ${renderDelta(changes.regions, position, value)}
-        </div>`
-  }
-  ${
-    commit
-      ? html`<div class="tip-subject">${commit.subject}</div>
-          <div class="second">
-            <code class="hash">${commit.short}</code><span>${commit.author}</span>${date(commit.time)}<span
-              >commit ${grouped(position + 1)}</span
-            >
-          </div>`
-      : html`<div class="faint">commit ${grouped(position + 1)}</div>`
-  }
-  ${
-    mark
-      ? html`<div class="tip-mark">
-          ${change(mark)} ${standing(mark)}
-          <span class="tip-line figure">${comparison(mark)}</span>
-          ${mark.place.suspects > 1 ? html`<span class="faint">in one of ${mark.place.suspects} commits</span>` : nothing}
-        </div>`
-      : nothing
-  }
-  ${environmentsUntil(desk, position).map((own) => html`<div class="tip-note">Environment changed: ${renderFacts(own)}</div>`)}
-  ${desk.address.commit === position ? nothing : html`<div class="tip-hint">click for its runs and links</div>`}`;
-}
-
-function renderFailure(desk: Desk, position: number) {
-  const run = desk.failures.find((own) => own.position === position)?.run;
-  return html`<div class="tip-value outcome ${run?.outcome}">${run?.outcome ?? "no value"}</div>
-    ${run?.message ? html`<div class="tip-subject">${run.message}</div>` : nothing}`;
-}
-
-export function renderFacts(own: Environment) {
-  return own.facts.map(
-    ({ name, before, after }) =>
-      html`<span class="param"><span class="param-key">${name}</span>${before} → ${after}</span> `,
-  );
-}
-
-/** How a value compares with its level, or with the level before where a new one begins. */
-export function renderDelta(regions: Regions, position: number, value: number) {
-  const own = regions.findIndex((region) => position >= region.first && position <= region.last);
-  const begins = regions[own]?.first === position;
-  const level = regions[begins && own > 0 ? own - 1 : own];
-  if (!level || level.median === 0) return nothing;
-  const delta = value / level.median - 1;
-  const sign = delta > 0 ? "+" : delta < 0 ? "−" : "";
-  const than = begins && own > 0 ? "level before" : "median of its level";
-  return html`<span class="faint figure"
-    >${delta >= 3 ? `${times(1 + delta)}× the ${than}` : `${sign}${percent(delta)} to the ${than}`}</span
-  >`;
+  return [
+    values,
+    texts.length > 0 ? `Changes: ${texts.join("; ")}.` : "No changes.",
+    ...(environments.length > 0 ? [`${countText(environments.length, "change")} of environment.`] : []),
+    ...(failures.length > 0 ? [`${countText(failures.length, "run")} failed or skipped.`] : []),
+  ].join(" ");
 }

@@ -1,93 +1,95 @@
-/** The keys of the trace page. */
+/** The keyboard shortcuts of the trace page. */
 
-import { decide, oneFinding, STATUS_KEYS, undoLast } from "../../state/triage/decisions";
-import type { Shortcuts } from "../../state/shortcuts";
-import { around, pan, zoom } from "../../state/plot/zoom";
-import { changeAt, type Desk } from "./context";
-import { nextScale } from "./plot";
+import { pan, rangeAround, zoom } from "../../state/plot/zoom";
+import type { ShortcutGroup } from "../../state/shortcuts";
+import { decide, STATUS_KEYS, undoLast } from "../../state/triage/decisions";
+import { selectById } from "../../state/triage/selection";
+import { nextScale } from "../../templates/scale-field";
+import { changeAt, type TraceContext } from "./context";
 
 const VALUES_AROUND = 30;
 
-export function shortcutsOf(desk: Desk): Shortcuts[] {
-  const total = desk.times.length;
-  const range = desk.range ?? desk.whole;
-  const { gone, scale, why } = desk.address;
+export function traceShortcuts(context: TraceContext): ShortcutGroup[] {
+  const total = context.times.length;
+  const range = context.range ?? context.wholeRange;
+  const { gone, scale, why } = context.route;
+  const zoomBy = (factor: number): void => context.zoomTo(zoom(range, factor, total));
+  const panBy = (fraction: number): void => context.zoomTo(pan(range, fraction, total));
   return [
     {
       title: "Move",
-      list: [
-        { keys: ["j"], does: "next change", run: () => stepChange(desk, 1) },
-        { keys: ["k"], does: "change before", run: () => stepChange(desk, -1) },
-        { keys: ["ArrowRight"], does: "next commit that was run", run: () => step(desk, ran(desk), 1) },
-        { keys: ["ArrowLeft"], does: "commit before that was run", run: () => step(desk, ran(desk), -1) },
-        { keys: ["e"], does: "next change of environment", run: () => stepEnvironment(desk) },
-        { keys: ["Escape"], does: "unpin the commit", run: () => desk.go({ commit: undefined }) },
+      shortcuts: [
+        { keys: ["j"], description: "next change", run: () => stepChange(context, 1) },
+        { keys: ["k"], description: "previous change", run: () => stepChange(context, -1) },
+        { keys: ["ArrowRight"], description: "next commit with a run", run: () => stepRun(context, 1) },
+        { keys: ["ArrowLeft"], description: "previous commit with a run", run: () => stepRun(context, -1) },
+        { keys: ["e"], description: "next change of environment", run: () => nextEnvironment(context) },
+        { keys: ["Escape"], description: "unpin the commit", run: () => context.updateRoute({ commit: undefined }) },
       ],
     },
     {
       title: "Decide",
-      list: [
-        { keys: ["a"], does: "acknowledge the change", run: () => decideKey(desk, "a") },
-        { keys: ["h"], does: "hide the change as noise", run: () => decideKey(desk, "h") },
-        { keys: ["r"], does: "put the change back", run: () => decideKey(desk, "r") },
-        { keys: ["u"], does: "undo the last decision", run: () => void undoLast() },
+      shortcuts: [
+        { keys: ["a"], description: "acknowledge the change", run: () => decideByKey(context, "a") },
+        { keys: ["h"], description: "hide the change as noise", run: () => decideByKey(context, "h") },
+        { keys: ["r"], description: "put the change back", run: () => decideByKey(context, "r") },
+        { keys: ["u"], description: "undo the last decision", run: () => void undoLast() },
       ],
     },
     {
       title: "Show",
-      list: [
-        { keys: ["w"], does: "why", run: () => desk.openWhy(!why) },
-        { keys: ["G"], does: "changes that are gone", run: () => desk.go({ gone: !gone }) },
-        { keys: ["y"], does: "another scale of the values", run: () => desk.go({ scale: nextScale(scale) }) },
-        { keys: ["z"], does: "look at the pinned commit closely", run: () => lookClosely(desk) },
-        { keys: ["+", "="], does: "look closer", run: () => desk.look(zoom(range, 0.5, total)) },
-        { keys: ["-"], does: "look from further away", run: () => desk.look(zoom(range, 2, total)) },
-        { keys: [">", "."], does: "move right", run: () => desk.look(pan(range, 0.25, total)) },
-        { keys: ["<", ","], does: "move left", run: () => desk.look(pan(range, -0.25, total)) },
-        { keys: ["0"], does: "whole line", run: () => desk.look(undefined) },
+      shortcuts: [
+        { keys: ["w"], description: "why", run: () => context.openExplanation(!why) },
+        { keys: ["G"], description: "changes that are gone", run: () => context.updateRoute({ gone: !gone }) },
+        { keys: ["y"], description: "next scale", run: () => context.updateRoute({ scale: nextScale(scale) }) },
+        { keys: ["z"], description: "zoom in on the pinned commit, and back", run: () => zoomToCommit(context) },
+        { keys: ["+", "="], description: "zoom in", run: () => zoomBy(0.5) },
+        { keys: ["-"], description: "zoom out", run: () => zoomBy(2) },
+        { keys: [">", "."], description: "move right", run: () => panBy(0.25) },
+        { keys: ["<", ","], description: "move left", run: () => panBy(-0.25) },
+        { keys: ["0"], description: "whole line", run: () => context.zoomTo(undefined) },
       ],
     },
   ];
 }
 
-/** The commits that have a value, or a run without one. */
-function ran(desk: Desk): number[] {
-  const places = [...(desk.series?.positions ?? []), ...desk.failures.map((own) => own.position)];
-  return places.sort((a, b) => a - b);
-}
-
-function step(desk: Desk, all: readonly number[], by: number): void {
-  const now = desk.address.commit ?? (by > 0 ? -1 : Infinity);
-  const next = by > 0 ? all.find((place) => place > now) : all.findLast((place) => place < now);
-  if (next !== undefined) desk.go({ commit: next });
-}
-
-/** Show the values around the pinned commit; the whole line again where they are shown already. */
-export function lookClosely(desk: Desk): void {
-  const { commit } = desk.address;
+/** Show the values around the pinned commit; the whole line if they are shown already. */
+export function zoomToCommit(context: TraceContext): void {
+  const { commit } = context.route;
   if (commit === undefined) return;
-  const range = around(desk.series?.positions ?? [], commit, VALUES_AROUND, desk.times.length);
-  const shown = desk.range?.first === range?.first && desk.range?.last === range?.last;
-  desk.look(shown ? undefined : range, "push");
+  const range = rangeAround(context.series?.positions ?? [], commit, VALUES_AROUND, context.times.length);
+  const zoomed = context.range?.first === range?.first && context.range?.last === range?.last;
+  context.zoomTo(zoomed ? undefined : range, "push");
 }
 
-function stepChange(desk: Desk, by: number): void {
-  const places = desk.members.flatMap((member) => member.place.position ?? []);
-  step(
-    desk,
-    places.sort((a, b) => a - b),
-    by,
-  );
+/** Pin the next or previous one of some positions. */
+function step(context: TraceContext, positions: readonly number[], by: number): void {
+  const sorted = [...positions].sort((a, b) => a - b);
+  const pinned = context.route.commit ?? (by > 0 ? -1 : Infinity);
+  const isAfter = (position: number): boolean => position > pinned;
+  const next = by > 0 ? sorted.find(isAfter) : sorted.findLast((position) => position < pinned);
+  if (next !== undefined) context.updateRoute({ commit: next });
 }
 
-function stepEnvironment(desk: Desk): void {
-  const places = desk.environments.map((own) => own.position);
-  const next = places.find((place) => place > (desk.address.commit ?? -1)) ?? places[0];
-  if (next !== undefined) desk.go({ commit: next });
+/** Step through the commits with a run, also those without a value. */
+function stepRun(context: TraceContext, by: number): void {
+  const failed = context.failures.map(({ position }) => position);
+  step(context, [...(context.series?.positions ?? []), ...failed], by);
 }
 
-function decideKey(desk: Desk, key: string): void {
-  const member = changeAt(desk, desk.address.commit);
+function stepChange(context: TraceContext, by: number): void {
+  const positions = context.findings.flatMap((finding) => finding.place.position ?? []);
+  step(context, positions, by);
+}
+
+function nextEnvironment(context: TraceContext): void {
+  const positions = context.environments.map(({ position }) => position);
+  const next = positions.find((position) => position > (context.route.commit ?? -1)) ?? positions[0];
+  if (next !== undefined) context.updateRoute({ commit: next });
+}
+
+function decideByKey(context: TraceContext, key: string): void {
+  const finding = changeAt(context, context.route.commit);
   const status = STATUS_KEYS[key];
-  if (member && member.condition !== "gone" && status) void decide({ findings: oneFinding(member.id), status });
+  if (finding && finding.condition !== "gone" && status) void decide({ findings: selectById(finding.id), status });
 }

@@ -1,6 +1,7 @@
-/** A trace: its values over commits, its changes, and why there are no others. */
+/** The page of one trace: its values over commits, its changes, and why the method found these and no others. */
 
-import { html, nothing, type PropertyValues } from "lit";
+import { html, nothing } from "lit";
+import { customElement, property, query } from "lit/decorators.js";
 import {
   api,
   type ApiError,
@@ -8,302 +9,301 @@ import {
   type Commit,
   type Environment,
   type Explanation,
-  type Member,
+  type Finding,
   type Repository,
   type Run,
+  type Trace,
   type WithoutValue,
 } from "../../api/client";
-import { whenBack } from "../../api/connection";
 import type { Series } from "../../api/series";
 import "../../charts/chart";
-import type { ChartPart } from "../../charts/chart";
+import type { Chart } from "../../charts/chart";
 import type { ChartCandidate, ChartLine, ChartMark, ChartRange } from "../../charts/chart-data";
-import { Part } from "../../components/page-element";
-import { failed, longName, waiting } from "../../templates/finding";
-import { explore, go, writeAddress, type TraceAddress } from "../../routes/routes";
+import { PageElement } from "../../components/page-element";
+import { navigate, type HistoryMode } from "../../routes/navigation";
+import { traceRoute, type TraceRoute } from "../../routes/trace";
+import { memoizeLast } from "../../state/memoize";
 import { CommitCache } from "../../state/plot/commit-cache";
-import { addShortcuts } from "../../state/shortcuts";
-import { Latest } from "../../state/latest";
-import { ValueSource } from "../../state/plot/value-cache";
-import { grouped } from "../../text/numbers";
+import { ValueCache } from "../../state/plot/value-cache";
+import { firstError, Resource } from "../../state/resource";
+import { registerShortcuts } from "../../state/shortcuts";
+import { errorNotice, loadingNotice } from "../../templates/notice";
 import { traceName, traceText } from "../../text/trace-names";
-import { unitText, valueText } from "../../text/units";
-import { betterWord, count } from "../../text/findings";
-import { renderChanges } from "./change-list";
-import { renderCommit } from "./commit-panel";
-import { changeAt, failuresOf, markOf, type Desk, type Failure, type Suspect } from "./context";
+import { renderChangeList } from "./change-list";
+import { renderCommitPanel } from "./commit-panel";
+import { changeAt, failureMarks, markOf, type FailureMark, type Suspect, type TraceContext } from "./context";
+import { renderExplanation } from "./explanation";
 import { renderPlot } from "./plot";
-import { shortcutsOf } from "./shortcuts";
-import { renderWhy } from "./explanation";
+import { traceShortcuts } from "./shortcuts";
+import { renderTitle } from "./title";
 
-const SUSPECTS_SHOWN = 12;
+/** The most commits of a suspect range that the page lists. */
+const MAX_SUSPECTS = 12;
 
-class TraceView extends Part implements Desk {
-  static override properties = {
-    address: { attribute: false },
-    repositories: { attribute: false },
-    changes: { state: true },
-    series: { state: true },
-    times: { state: true },
-    error: { state: true },
-    commit: { state: true },
-    suspects: { state: true },
-    runs: { state: true },
-    environments: { state: true },
-    withoutValue: { state: true },
-    explanation: { state: true },
-    whyError: { state: true },
-  };
-  declare address: TraceAddress;
-  declare repositories: readonly Repository[];
-  declare changes: Changes | undefined;
-  declare series: Series | undefined;
-  declare times: Float64Array;
-  declare error: ApiError | undefined;
-  declare commit: Commit | undefined;
-  declare suspects: readonly Suspect[];
-  declare runs: readonly Run[];
-  declare environments: readonly Environment[];
-  declare withoutValue: readonly WithoutValue[];
-  declare explanation: Explanation | undefined;
-  declare whyError: ApiError | undefined;
+const NO_TIMES = new Float64Array();
 
-  commits: CommitCache | undefined;
-  lines: readonly ChartLine[] = [];
-  marks: readonly ChartMark[] = [];
-  members: readonly Member[] = [];
-  candidates: readonly ChartCandidate[] = [];
-  failures: readonly Failure[] = [];
-  /** One for each question that is asked by itself, so that an old answer never overwrites a new one. */
-  private readonly asking = {
-    trace: new Latest(),
-    changes: new Latest(),
-    values: new Latest(),
-    commit: new Latest(),
-    why: new Latest(),
-  };
-  private readonly source = new ValueSource();
-  private readonly endings: (() => void)[] = [];
-  private readonly refresh = (): void => void this.loadChanges();
-  private readonly fail = (error: ApiError): void => void (this.error = error);
-  readonly refreshTip = (): void => this.querySelector<ChartPart>("kp-chart")?.refreshTip();
+@customElement("kp-trace")
+export class TraceView extends PageElement implements TraceContext {
+  @property({ attribute: false }) route: TraceRoute = traceRoute(0);
+  @property({ attribute: false }) repositories: readonly Repository[] = [];
+  @query("kp-chart") private readonly chart!: Chart | null;
 
-  constructor() {
-    super();
-    this.times = new Float64Array();
-    this.suspects = [];
-    this.runs = [];
-    this.environments = [];
-    this.withoutValue = [];
-  }
+  // ---- Data of the server, in the order in which one needs another
+
+  private readonly changesResource = new Resource(this, {
+    args: () => [this.route.id, this.route.line] as const,
+    load: ([id, line], signal) => api.changes(id, line, signal),
+    onAnswer: ({ trace }) => (document.title = `${traceName(trace.params).name} · Knickpoint`),
+  });
+  private readonly valueCache = new ValueCache();
+  private readonly seriesResource = new Resource(this, {
+    args: () => [this.route.id, this.route.line, this.route.first, this.route.last] as const,
+    load: async ([id, line], signal) => (await this.valueCache.fetch([id], line, this.range, signal))[0],
+    // Another range of the same trace: the plot shows what it has of it.
+    keepWhileLoading: isSameTrace,
+    keepAfterError: isSameTrace,
+  });
+  private readonly timesResource = new Resource(this, {
+    args: () => (this.changes ? ([this.changes.trace.repository, this.changes.line] as const) : undefined),
+    load: ([repository, line], signal) => api.times(repository, line, signal),
+  });
+  private readonly environmentsResource = new Resource(this, {
+    args: () => [this.route.id, this.route.line] as const,
+    load: ([id, line], signal) => api.environments(id, line, signal),
+  });
+  private readonly withoutValueResource = new Resource(this, {
+    args: () => [this.route.id, this.route.line] as const,
+    load: ([id, line], signal) => api.withoutValue(id, line, signal),
+  });
+  private readonly commitResource = new Resource(this, {
+    args: () => {
+      const { commits } = this;
+      const { commit: position } = this.route;
+      return commits && position !== undefined ? ([commits, position] as const) : undefined;
+    },
+    load: ([commits, position]) => commits.at(position),
+    keepWhileLoading: ([before], [now]) => before === now,
+  });
+  private readonly runsResource = new Resource(this, {
+    args: () => (this.isCommitLoaded && this.commit ? ([this.route.id, this.commit.hash] as const) : undefined),
+    load: ([id, hash], signal) => api.runs(id, hash, signal),
+  });
+  private readonly suspectsResource = new Resource(this, {
+    args: () => {
+      const { commits } = this;
+      const range = this.isCommitLoaded ? changeAt(this, this.route.commit)?.place : undefined;
+      if (!commits || !range || range.suspects < 2 || range.previous === null) return undefined;
+      return [this.route.id, commits, range.previous, range.position ?? 0] as const;
+    },
+    load: ([id, commits, previous, position], signal) => loadSuspects(id, commits, previous, position, signal),
+  });
+  private readonly explanationResource = new Resource(this, {
+    args: () => (this.route.why ? ([this.route.id, this.route.line] as const) : undefined),
+    load: ([id, line], signal) => api.explain(id, line, signal),
+  });
+  /** All but the explanation, which shows its error in its own panel. */
+  private readonly resources = [
+    this.changesResource,
+    this.seriesResource,
+    this.timesResource,
+    this.environmentsResource,
+    this.withoutValueResource,
+    this.commitResource,
+    this.runsResource,
+    this.suspectsResource,
+  ];
+
+  // ---- Data of the plot; memoized, since the chart redraws when it gets another array
+
+  private readonly commitCache = memoizeLast(
+    (repository: string | undefined, line: string | undefined): CommitCache | undefined =>
+      repository === undefined || line === undefined ? undefined : new CommitCache(repository, line),
+  );
+  private readonly linesOf = memoizeLast(linesOf);
+  private readonly findingsOf = memoizeLast((changes: Changes | undefined, gone: boolean): readonly Finding[] => [
+    ...(changes?.changes ?? []),
+    ...(gone ? (changes?.gone ?? []) : []),
+  ]);
+  private readonly marksOf = memoizeLast((findings: readonly Finding[]) =>
+    findings.flatMap((finding) => markOf(finding) ?? []),
+  );
+  private readonly failuresOf = memoizeLast((runs: readonly WithoutValue[] | undefined, series: Series | undefined) =>
+    failureMarks(runs ?? [], series?.positions ?? []),
+  );
+  private readonly candidatesOf = memoizeLast(
+    (explanation: Explanation | undefined): readonly ChartCandidate[] => explanation?.candidates ?? [],
+  );
+  private readonly environmentsOf = memoizeLast(
+    (environments: readonly Environment[] | undefined): readonly Environment[] => environments ?? [],
+  );
+
+  private unregisterShortcuts: (() => void) | undefined;
+  private readonly onDecided = (): void => this.changesResource.reload();
 
   override connectedCallback(): void {
     super.connectedCallback();
-    this.endings.push(
-      addShortcuts(() => shortcutsOf(this)),
-      whenBack(() => (this.error ?? this.whyError) && this.loadAgain()),
-    );
-    window.addEventListener("kp-decided", this.refresh);
+    window.addEventListener("kp-decided", this.onDecided);
+    this.unregisterShortcuts = registerShortcuts(() => traceShortcuts(this));
   }
 
   override disconnectedCallback(): void {
-    for (const end of this.endings.splice(0)) end();
-    window.removeEventListener("kp-decided", this.refresh);
-    for (const asked of Object.values(this.asking)) asked.stop();
+    window.removeEventListener("kp-decided", this.onDecided);
+    this.unregisterShortcuts?.();
     super.disconnectedCallback();
   }
 
-  override willUpdate(changed: PropertyValues<this>): void {
-    const before = changed.get("address");
-    if (changed.has("address")) {
-      const other = before?.id !== this.address.id || before.line !== this.address.line;
-      if (other) void this.load();
-      else if (before.first !== this.address.first || before.last !== this.address.last) void this.loadValues();
-      if (!other && before.commit !== this.address.commit) void this.loadCommit();
-      if (this.address.why && (other || !before.why)) void this.loadWhy();
-    }
-    if (changed.has("series") || changed.has("changes")) {
-      const trace = this.changes?.trace;
-      this.lines =
-        trace && this.series
-          ? [
-              {
-                id: trace.id,
-                label: traceText(trace.params),
-                unit: trace.unit,
-                positions: this.series.positions,
-                values: this.series.values,
-              },
-            ]
-          : [];
-    }
-    if (changed.has("series") || changed.has("withoutValue"))
-      this.failures = failuresOf(this.withoutValue, this.series?.positions ?? []);
-    if (changed.has("changes") || before?.gone !== this.address.gone) {
-      this.members = [...(this.changes?.changes ?? []), ...(this.address.gone ? (this.changes?.gone ?? []) : [])];
-      this.marks = this.members.flatMap((member) => markOf(member) ?? []);
-    }
-    if (changed.has("explanation") || before?.why !== this.address.why) {
-      this.candidates = this.address.why ? (this.explanation?.candidates ?? []) : [];
-    }
+  // ---- State that the parts of the page read
+
+  get changes(): Changes | undefined {
+    return this.changesResource.value;
   }
 
-  private loadAgain(): void {
-    void this.load();
-    if (this.address.why) void this.loadWhy();
+  get series(): Series | undefined {
+    return this.seriesResource.value;
   }
 
-  private async load(): Promise<void> {
-    this.error = this.changes = this.series = this.explanation = this.whyError = undefined;
-    this.environments = [];
-    this.withoutValue = [];
-    this.commit = this.commits = undefined;
-    for (const asked of Object.values(this.asking)) asked.stop();
-    this.source.forget();
-    const { id, line } = this.address;
-    void this.loadValues();
-    await this.asking.trace.run(async (signal, present) => {
-      const beside = Promise.all([api.environments(id, line, signal), api.withoutValue(id, line, signal)]);
-      beside.catch(() => undefined); // shown below, once what matters more is there
-      const changes = (this.changes = present(await api.changes(id, line, signal)));
-      const { repository, params } = changes.trace;
-      this.commits = new CommitCache(repository, changes.line);
-      document.title = `${traceName(params).name} · Knickpoint`;
-      void this.loadCommit();
-      this.times = present(await api.times(repository, changes.line, signal));
-      const [environments, withoutValue] = present(await beside);
-      this.environments = environments;
-      this.withoutValue = withoutValue;
-    }, this.fail);
+  get times(): Float64Array {
+    return this.timesResource.value ?? NO_TIMES;
   }
 
-  private loadChanges(): Promise<void> {
-    const { id, line } = this.address;
-    return this.asking.changes.run(async (signal, present) => {
-      this.changes = present(await api.changes(id, line, signal));
-    }, this.fail);
+  get commits(): CommitCache | undefined {
+    return this.commitCache(this.changes?.trace.repository, this.changes?.line);
   }
 
-  private loadValues(): Promise<void> {
-    const { id, line } = this.address;
-    return this.asking.values.run(async (signal, present) => {
-      const [series] = present(await this.source.fetch([id], line, this.range, signal));
-      this.series = series;
-    }, this.fail);
+  get lines(): readonly ChartLine[] {
+    return this.linesOf(this.changes?.trace, this.series);
   }
 
-  private async loadCommit(): Promise<void> {
-    const { id, commit: position } = this.address;
-    const { commits } = this;
-    this.runs = [];
-    this.suspects = [];
-    if (position === undefined || !commits) {
-      this.asking.commit.stop();
-      this.commit = undefined;
-      return;
-    }
-    await this.asking.commit.run(async (signal, present) => {
-      const commit = (this.commit = present(await commits.at(position)));
-      const runs = commit ? api.runs(id, commit.hash, signal) : Promise.resolve([]);
-      [this.suspects, this.runs] = present(await Promise.all([this.findSuspects(commits, position, signal), runs]));
-    }, this.fail);
+  get findings(): readonly Finding[] {
+    return this.findingsOf(this.changes, this.route.gone);
   }
 
-  private async findSuspects(commits: CommitCache, position: number, signal: AbortSignal): Promise<Suspect[]> {
-    const { id } = this.address;
-    const place = changeAt(this, position)?.place;
-    if (!place || place.suspects < 2 || place.previous === null) return [];
-    const among = await commits.between(place.previous, position, SUSPECTS_SHOWN);
-    const runs = await Promise.all(among.map((commit) => api.runs(id, commit.hash, signal)));
-    return among.map((commit, index) => ({ commit, failed: runs[index]?.find((run) => run.value === null) }));
+  get marks(): readonly ChartMark[] {
+    return this.marksOf(this.findings);
   }
 
-  loadWhy(): Promise<void> {
-    const { id, line } = this.address;
-    this.whyError = undefined;
-    return this.asking.why.run(
-      async (signal, present) => {
-        this.explanation = present(await api.explain(id, line, signal));
-      },
-      (error) => (this.whyError = error),
-    );
+  get environments(): readonly Environment[] {
+    return this.environmentsOf(this.environmentsResource.value);
+  }
+
+  get failures(): readonly FailureMark[] {
+    return this.failuresOf(this.withoutValueResource.value, this.series);
+  }
+
+  get candidates(): readonly ChartCandidate[] {
+    return this.candidatesOf(this.route.why ? this.explanation : undefined);
+  }
+
+  get commit(): Commit | undefined {
+    return this.route.commit === undefined ? undefined : this.commitResource.value;
+  }
+
+  /** Whether the commit is the pinned one, and not yet the one that was pinned before. */
+  private get isCommitLoaded(): boolean {
+    return this.commitResource.answeredArgs?.[1] === this.route.commit;
+  }
+
+  get runs(): readonly Run[] {
+    const isAnswer = this.isCommitLoaded && this.runsResource.answeredArgs?.[1] === this.commit?.hash;
+    return (isAnswer ? this.runsResource.value : undefined) ?? [];
+  }
+
+  get suspects(): readonly Suspect[] {
+    const isAnswer = this.isCommitLoaded && this.suspectsResource.answeredArgs?.[3] === this.route.commit;
+    return (isAnswer ? this.suspectsResource.value : undefined) ?? [];
+  }
+
+  get explanation(): Explanation | undefined {
+    return this.explanationResource.value;
+  }
+
+  get error(): ApiError | undefined {
+    return firstError(this.resources);
+  }
+
+  get explanationError(): ApiError | undefined {
+    return this.explanationResource.error;
   }
 
   get range(): ChartRange | undefined {
-    const { first, last } = this.address;
+    const { first, last } = this.route;
     return first === undefined || last === undefined ? undefined : { first, last };
   }
 
-  get whole(): ChartRange {
+  get wholeRange(): ChartRange {
     const { changes } = this;
     return { first: changes?.first ?? 0, last: changes?.last ?? Math.max((changes?.commits ?? 1) - 1, 0) };
   }
 
-  // ---- what keys and buttons do
+  // ---- Actions
 
-  go(part: Partial<TraceAddress>, how: "push" | "replace" = "replace"): void {
-    go({ ...this.address, ...part }, how);
+  updateRoute(part: Partial<TraceRoute>, mode: HistoryMode = "replace"): void {
+    navigate({ ...this.route, ...part }, mode);
   }
 
-  look(range: ChartRange | undefined, how: "push" | "replace" = "replace"): void {
-    this.go({ first: range?.first, last: range?.last }, how);
+  zoomTo(range: ChartRange | undefined, mode: HistoryMode = "replace"): void {
+    this.updateRoute({ first: range?.first, last: range?.last }, mode);
   }
 
-  openWhy(open: boolean): void {
-    if (open === this.address.why) return;
-    this.go({ why: open });
-    if (open)
-      void this.updateComplete.then(() => this.querySelector("details.why")?.scrollIntoView({ block: "nearest" }));
+  openExplanation(open: boolean, commit = this.route.commit): void {
+    if (open === this.route.why && commit === this.route.commit) return;
+    this.updateRoute({ why: open, commit });
+    if (!open) return;
+    void this.updateComplete.then(() => this.querySelector("details.why")?.scrollIntoView({ block: "nearest" }));
   }
 
-  // ---- what is shown
+  reloadExplanation(): void {
+    this.explanationResource.reload();
+  }
+
+  refreshTooltip(): void {
+    this.chart?.refreshTooltip();
+  }
+
+  private retry(): void {
+    for (const resource of this.resources) resource.retry();
+  }
+
+  // ---- Rendering
 
   override render() {
-    const { changes } = this;
-    if (this.error && !changes) return failed(this.error, () => this.loadAgain());
-    if (!changes) return waiting("Reading the trace");
+    const { changes, error } = this;
+    if (!changes) return error ? errorNotice(error, () => this.retry()) : loadingNotice("Loading the trace");
     return html`
-      ${this.renderTitle(changes)} ${this.error ? failed(this.error, () => this.loadAgain()) : nothing}
+      ${renderTitle(this, changes)} ${error ? errorNotice(error, () => this.retry()) : nothing}
       ${renderPlot(this, changes)}
-      <div class="trace-below">${renderChanges(this, changes)} ${renderCommit(this, changes)}</div>
-      ${renderWhy(this)}
+      <div class="trace-below">${renderChangeList(this, changes)} ${renderCommitPanel(this, changes)}</div>
+      ${renderExplanation(this)}
     `;
-  }
-
-  private renderTitle(changes: Changes) {
-    const { trace } = changes;
-    const { name, rest } = traceName(trace.params);
-    const repository = this.repositories.find((own) => own.name === trace.repository);
-    const back = writeAddress({ ...explore, repository: trace.repository, traces: [trace.id] });
-    const newest = this.series && !this.range ? this.series.values.at(-1) : undefined;
-    return html`<div class="trace-title">
-      <div>
-        <h1>${longName(name)}</h1>
-        <p class="second">
-          ${this.repositories.length > 1 ? html`<span>${trace.repository}</span>` : nothing}
-          ${rest.map(([key, value]) => html`<span class="param"><span class="param-key">${key}</span>${value}</span>`)}
-          <span
-            >${unitText(trace.unit) || "no unit"}${trace.better === "unknown" ? nothing : html`, ${betterWord(trace.better)}`}</span
-          >
-          <span>${grouped(changes.measured)} of ${count(changes.commits, "commit")} measured</span>
-          ${newest === undefined ? nothing : html`<span>newest value ${valueText(newest, trace.unit)}</span>`}
-        </p>
-      </div>
-      ${
-        repository && repository.lines.length > 1
-          ? html`<label class="select"
-              ><span class="sr-only">Line</span>
-              <select
-                @change=${(event: Event) => this.go({ line: (event.target as HTMLSelectElement).value, commit: undefined, first: undefined, last: undefined }, "push")}
-              >
-                ${repository.lines.map((line) => html`<option value=${line} ?selected=${line === changes.line}>${line}</option>`)}
-              </select></label
-            >`
-          : nothing
-      }
-      <a class="button small" href=${back}>Compare with others</a>
-    </div>`;
   }
 }
 
-customElements.define("kp-trace", TraceView);
+function isSameTrace([id, line]: readonly unknown[], [otherId, otherLine]: readonly unknown[]): boolean {
+  return id === otherId && line === otherLine;
+}
+
+/** The single line of the plot. */
+function linesOf(trace: Trace | undefined, series: Series | undefined): readonly ChartLine[] {
+  if (!trace || !series) return [];
+  const { id, params, unit } = trace;
+  return [{ id, label: traceText(params), unit, positions: series.positions, values: series.values }];
+}
+
+/** The newest commits of a suspect range, each with the run that failed there. */
+async function loadSuspects(
+  id: number,
+  commits: CommitCache,
+  previous: number,
+  position: number,
+  signal: AbortSignal,
+): Promise<Suspect[]> {
+  const range = await commits.between(previous, position, MAX_SUSPECTS);
+  const runs = await Promise.all(range.map((commit) => api.runs(id, commit.hash, signal)));
+  return range.map((commit, index) => ({ commit, failed: runs[index]?.find((run) => run.value === null) }));
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    "kp-trace": TraceView;
+  }
+}

@@ -1,42 +1,43 @@
-/** What the parts of the triage view know of it, and what they may ask it to do. */
+/** What the parts of the triage page read of its state, and the actions that they call. */
 
-import type { ApiError, Member, Regressions, Repository, Status } from "../../api/client";
-import { traceAt, type TraceAddress, type TriageAddress } from "../../routes/routes";
+import type { Finding, RegressionList, Repository, Status } from "../../api/client";
+import type { HistoryMode } from "../../routes/navigation";
+import { traceRoute, type TraceRoute } from "../../routes/trace";
+import type { TriageRoute } from "../../routes/triage";
 import type { Freshness } from "../../state/freshness";
-import type { GroupRow, Row } from "../../state/triage/rows";
+import type { RegressionRow, Row } from "../../state/triage/rows";
 import type { Selection } from "../../state/triage/selection";
+import type { FindingsRequest } from "../../state/triage/triage-list";
 
-export interface Desk {
-  readonly address: TriageAddress;
+export interface TriageContext {
+  readonly route: TriageRoute;
   readonly repositories: readonly Repository[];
-  readonly data: Regressions | undefined;
-  readonly selected: Selection;
-  readonly busy: boolean;
+  readonly data: RegressionList | undefined;
+  readonly selection: Selection;
+  readonly loading: boolean;
   readonly freshness: Freshness | undefined;
-  /** The groups of which more members are being read, or could not be. */
-  readonly paging: ReadonlyMap<number, "reading" | ApiError>;
-  change: (part: Partial<TriageAddress>, how?: "push" | "replace") => void;
-  decideAbout: (findings: Selection, status: Status) => Promise<void>;
-  askTicket: (findings: Selection) => Promise<void>;
-  askNote: (findings: Selection) => Promise<void>;
-  setApart: (findings: Selection) => Promise<void>;
+  /** The requests for more findings, by id of the regression. */
+  readonly findingsRequests: ReadonlyMap<number, FindingsRequest>;
+  updateRoute: (part: Partial<TriageRoute>, mode?: HistoryMode) => void;
+  decide: (findings: Selection, status: Status) => Promise<void>;
+  linkTicket: (findings: Selection) => Promise<void>;
+  writeNote: (findings: Selection) => Promise<void>;
+  split: (findings: Selection) => Promise<void>;
   merge: (findings: Selection) => Promise<void>;
-  select: (rows: readonly Row[]) => void;
-  tickRow: (row: Row, ranging: boolean) => void;
+  toggleRows: (rows: readonly Row[]) => void;
+  /** Select a row, or all rows from the one that was selected last. */
+  selectRow: (row: Row, extend: boolean) => void;
   clearSelection: () => void;
-  fold: (row: GroupRow, opened: boolean) => void;
-  moreMembers: (group: number) => void;
-  sortBy: (sort: string, first: string) => void;
-  typeFilter: (text: string) => void;
+  expandRow: (row: RegressionRow, expanded: boolean) => void;
+  loadFindings: (regression: number) => void;
+  /** Sort by a column; `first` is the order of the first click, "-" for descending. */
+  sortBy: (column: string, first: "-" | "") => void;
+  filterAfterTyping: (text: string) => void;
 }
 
-/** Where a member is looked at closely. */
-export function memberAddress(member: Member, more: Partial<TraceAddress> = {}): TraceAddress {
-  const { trace, place, condition } = member;
-  return traceAt(trace.id, {
-    line: place.line,
-    commit: place.position ?? undefined,
-    gone: condition === "gone",
-    ...more,
-  });
+/** The trace of a finding, with its commit pinned. */
+export function findingRoute(finding: Finding, state: Partial<TraceRoute> = {}): TraceRoute {
+  const { trace, place, condition } = finding;
+  const commit = place.position ?? undefined;
+  return traceRoute(trace.id, { line: place.line, commit, gone: condition === "gone", ...state });
 }

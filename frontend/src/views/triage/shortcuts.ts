@@ -1,84 +1,100 @@
-/** The keys of triage. */
+/** The keyboard shortcuts of the triage page. */
 
-import type { Tab } from "../../routes/routes";
+import type { Tab } from "../../routes/triage";
+import type { Shortcut, ShortcutGroup } from "../../state/shortcuts";
 import { undoLast } from "../../state/triage/decisions";
-import type { Shortcuts } from "../../state/shortcuts";
 import type { Row } from "../../state/triage/rows";
 import type { Selection } from "../../state/triage/selection";
-import type { Desk } from "./context";
+import type { TriageContext } from "./context";
 
-/** What keys do, beyond what buttons do. */
-export interface Keyboard extends Desk {
+/** The actions that only keys call. */
+export interface KeyboardActions extends TriageContext {
   /** The row that the keyboard is on. */
-  readonly current: Row | undefined;
-  /** What a decision is about: the selection, else the current row. */
-  readonly aimed: Selection;
+  readonly currentRow: Row | undefined;
+  /** The findings that a decision is about: the selection, else the current row. */
+  readonly targets: Selection;
   step: (by: number) => void;
-  turn: (by: number) => void;
-  open: (row: Row | undefined) => void;
-  why: (row: Row | undefined) => void;
-  expand: (opened: boolean) => void;
-  show: (tab: Tab) => void;
+  turnPage: (by: number) => void;
+  openRow: (row: Row | undefined) => void;
+  explainRow: (row: Row | undefined) => void;
+  /** Expand or collapse the current row; a finding collapses its regression. */
+  expandCurrent: (expanded: boolean) => void;
+  showTab: (tab: Tab) => void;
   querySelector: ParentNode["querySelector"];
 }
 
-export function shortcutsOf(view: Keyboard): Shortcuts[] {
-  const { tab } = view.address;
-  const deciding: Shortcuts["list"] = [
-    { keys: ["a"], does: "acknowledge", run: () => void view.decideAbout(view.aimed, "acknowledged") },
-    { keys: ["h"], does: "hide as noise", run: () => void view.decideAbout(view.aimed, "hidden") },
-    ...(tab === "processed"
-      ? [{ keys: ["r"], does: "put back", run: () => void view.decideAbout(view.aimed, "new") }]
-      : []),
-    { keys: ["t"], does: "link a ticket", run: () => void view.askTicket(view.aimed) },
-    { keys: ["n"], does: "write a note", run: () => void view.askNote(view.aimed) },
-    {
-      keys: ["s"],
-      does: "set traces apart from the others of their commit",
-      run: () => void view.setApart(view.aimed),
-    },
-    { keys: ["m"], does: "merge the selected commits into one regression", run: () => void view.merge(view.aimed) },
-  ];
+export function triageShortcuts(page: KeyboardActions): ShortcutGroup[] {
+  const { tab } = page.route;
+  const otherTab = tab === "unprocessed" ? "processed" : "unprocessed";
   return [
     {
       title: "Move",
-      list: [
-        { keys: ["j", "ArrowDown"], does: "next row", run: () => view.step(1) },
-        { keys: ["k", "ArrowUp"], does: "row before", run: () => view.step(-1) },
-        { keys: ["Enter", "o"], does: "open the commit's traces, or the trace", run: () => view.open(view.current) },
-        { keys: ["ArrowRight"], does: "show the traces of the commit", run: () => view.expand(true) },
-        { keys: ["ArrowLeft"], does: "fold them away", run: () => view.expand(false) },
-        { keys: ["w"], does: "why: open the trace, and what its method looked at", run: () => view.why(view.current) },
-        { keys: ["]"], does: "next page", run: () => view.turn(1) },
-        { keys: ["["], does: "page before", run: () => view.turn(-1) },
+      shortcuts: [
+        { keys: ["j", "ArrowDown"], description: "next row", run: () => page.step(1) },
+        { keys: ["k", "ArrowUp"], description: "previous row", run: () => page.step(-1) },
+        {
+          keys: ["Enter", "o"],
+          description: "show the commit's traces, or open the trace",
+          run: () => page.openRow(page.currentRow),
+        },
+        { keys: ["ArrowRight"], description: "show the traces of the commit", run: () => page.expandCurrent(true) },
+        { keys: ["ArrowLeft"], description: "hide the traces of the commit", run: () => page.expandCurrent(false) },
+        {
+          keys: ["w"],
+          description: "why: open the trace with the candidates of its method",
+          run: () => page.explainRow(page.currentRow),
+        },
+        { keys: ["]"], description: "next page", run: () => page.turnPage(1) },
+        { keys: ["["], description: "previous page", run: () => page.turnPage(-1) },
       ],
     },
     {
       title: "Decide",
-      list: [
-        { keys: ["x"], does: "select the row", run: () => tick(view, false) },
-        { keys: ["X"], does: "select from the last selected row to here", run: () => tick(view, true) },
-        { keys: ["Escape"], does: "clear the selection", run: () => view.clearSelection() },
-        ...(tab === "gone" ? [] : deciding),
-        { keys: ["u"], does: "undo the last decision", run: () => void undoLast() },
+      shortcuts: [
+        { keys: ["x"], description: "select the row", run: () => selectCurrent(page, false) },
+        {
+          keys: ["X"],
+          description: "select from the last selected row to this one",
+          run: () => selectCurrent(page, true),
+        },
+        { keys: ["Escape"], description: "clear the selection", run: () => page.clearSelection() },
+        ...(tab === "gone" ? [] : decisionShortcuts(page)),
+        { keys: ["u"], description: "undo the last decision", run: () => void undoLast() },
       ],
     },
     {
       title: "Show",
-      list: [
-        { keys: ["/"], does: "filter", run: () => view.querySelector<HTMLInputElement>("#filter")?.focus() },
-        {
-          keys: ["p"],
-          does: "switch between unprocessed and processed",
-          run: () => view.show(tab === "unprocessed" ? "processed" : "unprocessed"),
-        },
-        { keys: ["H"], does: "history: what the first run found", run: () => view.show("history") },
-        { keys: ["G"], does: "findings that are gone", run: () => view.show("gone") },
+      shortcuts: [
+        { keys: ["/"], description: "filter", run: () => page.querySelector<HTMLInputElement>("#filter")?.focus() },
+        { keys: ["p"], description: "switch between unprocessed and processed", run: () => page.showTab(otherTab) },
+        { keys: ["H"], description: "history: what the first run found", run: () => page.showTab("history") },
+        { keys: ["G"], description: "findings that are gone", run: () => page.showTab("gone") },
       ],
     },
   ];
 }
 
-function tick(view: Keyboard, ranging: boolean): void {
-  if (view.current) view.tickRow(view.current, ranging);
+function decisionShortcuts(page: KeyboardActions): Shortcut[] {
+  const putBack: Shortcut = { keys: ["r"], description: "put back", run: () => void page.decide(page.targets, "new") };
+  return [
+    { keys: ["a"], description: "acknowledge", run: () => void page.decide(page.targets, "acknowledged") },
+    { keys: ["h"], description: "hide as noise", run: () => void page.decide(page.targets, "hidden") },
+    ...(page.route.tab === "processed" ? [putBack] : []),
+    { keys: ["t"], description: "link a ticket", run: () => void page.linkTicket(page.targets) },
+    { keys: ["n"], description: "write a note", run: () => void page.writeNote(page.targets) },
+    {
+      keys: ["s"],
+      description: "split traces off the others of their commit",
+      run: () => void page.split(page.targets),
+    },
+    {
+      keys: ["m"],
+      description: "merge the selected commits into one regression",
+      run: () => void page.merge(page.targets),
+    },
+  ];
+}
+
+function selectCurrent(page: KeyboardActions, extend: boolean): void {
+  if (page.currentRow) page.selectRow(page.currentRow, extend);
 }

@@ -1,71 +1,76 @@
-/** The tools above and below the list: tabs, filters, pages, what to do with a selection. */
+/** The tools above the list: tabs, filters, and what keeps the list from being up to date. */
 
 import { html, nothing } from "lit";
-import type { Regressions } from "../../api/client";
-import { writeAddress, type Tab } from "../../routes/routes";
-import { countOf, groupsOf } from "../../state/triage/selection";
+import { routeUrl } from "../../routes/routes";
+import type { Tab, TriageRoute } from "../../routes/triage";
+import { selectField } from "../../templates/select-field";
+import { statusWord } from "../../text/findings";
 import { grouped } from "../../text/numbers";
-import { count, statusWord } from "../../text/findings";
-import type { Desk } from "./context";
+import type { TriageContext } from "./context";
 
-const SIZES = [50, 100, 200, 500];
-const LEAST = [0, 1, 2, 5, 10, 25, 100];
-const DECIDED = ["acknowledged", "hidden", "ticket"] as const;
+const MINIMUM_PERCENTS = [0, 1, 2, 5, 10, 25, 100];
+const PROCESSED_STATUSES = ["acknowledged", "hidden", "ticket"] as const;
 
-export function renderTools(desk: Desk) {
-  const { address, data } = desk;
-  const { tab: now, filter, direction, status, least } = address;
-  const tab = (own: Tab, label: string, number: number | undefined) =>
-    html`<a
-      class="tab"
-      href=${writeAddress({ ...address, tab: own, status: "", page: 1, open: [], at: "" })}
-      aria-current=${own === now ? "page" : "false"}
-      >${label}${number === undefined ? nothing : html`<span class="badge">${grouped(number)}</span>`}</a
-    >`;
+export function renderToolbar(context: TriageContext) {
   return html`<div class="tools">
-    <nav class="tabs" aria-label="Findings">
-      ${tab("unprocessed", "Unprocessed", data?.unprocessed)} ${tab("processed", "Processed", data?.processed)}
-      ${data?.history || now === "history" ? tab("history", "History", data?.history) : nothing}
-      ${data?.gone || now === "gone" ? tab("gone", "Gone", data?.gone) : nothing}
-    </nav>
-    <span class="busy ${desk.busy && data ? "on" : ""}" aria-hidden="true"></span>
+    ${renderTabs(context)}
+    <span class="busy ${context.loading && context.data ? "on" : ""}" aria-hidden="true"></span>
     <span class="spring"></span>
-    ${
-      desk.repositories.length > 1
-        ? select(
-            "Repository",
-            address.repository,
-            [["", "All repositories"], ...desk.repositories.map((own) => [own.name, own.name] as const)],
-            (repository) => desk.change({ repository, page: 1, at: "" }),
+    ${renderFilters(context)}
+  </div>`;
+}
+
+function renderTabs({ route, data }: TriageContext) {
+  return html`<nav class="tabs" aria-label="Findings">
+    ${renderTab(route, "unprocessed", "Unprocessed", data?.unprocessed)}
+    ${renderTab(route, "processed", "Processed", data?.processed)}
+    ${data?.history || route.tab === "history" ? renderTab(route, "history", "History", data?.history) : nothing}
+    ${data?.gone || route.tab === "gone" ? renderTab(route, "gone", "Gone", data?.gone) : nothing}
+  </nav>`;
+}
+
+function renderTab(route: TriageRoute, tab: Tab, label: string, number: number | undefined) {
+  return html`<a
+    class="tab"
+    href=${routeUrl({ ...route, tab, status: "", page: 1, open: [], at: "" })}
+    aria-current=${tab === route.tab ? "page" : "false"}
+    >${label}${number === undefined ? nothing : html`<span class="badge">${grouped(number)}</span>`}</a
+  >`;
+}
+
+function renderFilters(context: TriageContext) {
+  const { route, repositories } = context;
+  /** A changed filter makes another list: begin on its first page. */
+  const filterBy = (part: Partial<TriageRoute>): void => context.updateRoute({ ...part, page: 1, at: "" });
+  const names = repositories.map(({ name }) => [name, name] as const);
+  const percents = [...new Set([...MINIMUM_PERCENTS, route.minimumPercent])].sort((a, b) => a - b);
+  const statuses = PROCESSED_STATUSES.map((status) => [status, statusWord[status]] as const);
+  return html`${
+      repositories.length > 1
+        ? selectField("Repository", route.repository, [["", "All repositories"], ...names], (repository) =>
+            filterBy({ repository }),
           )
         : nothing
     }
-    ${select(
+    ${selectField(
       "Direction",
-      direction,
+      route.direction,
       [
         ["", "Worse and better"],
         ["regression", "Worse only"],
         ["improvement", "Better only"],
       ],
-      (chosen) => desk.change({ direction: chosen, page: 1, at: "" }),
+      (direction) => filterBy({ direction }),
     )}
-    ${select(
-      "Least change",
-      String(least),
-      [...new Set([...LEAST, least])]
-        .sort((a, b) => a - b)
-        .map((own) => [String(own), own === 0 ? "Any size" : `From ${own} %`] as const),
-      (chosen) => desk.change({ least: Number(chosen), page: 1, at: "" }),
+    ${selectField(
+      "Minimum change",
+      String(route.minimumPercent),
+      percents.map((percent) => [String(percent), percent === 0 ? "Any size" : `From ${percent} %`]),
+      (percent) => filterBy({ minimumPercent: Number(percent) }),
     )}
     ${
-      now === "processed"
-        ? select(
-            "State",
-            status,
-            [["", "Any state"], ...DECIDED.map((own) => [own, statusWord[own]] as const)],
-            (chosen) => desk.change({ status: chosen, page: 1, at: "" }),
-          )
+      route.tab === "processed"
+        ? selectField("Status", route.status, [["", "Any status"], ...statuses], (status) => filterBy({ status }))
         : nothing
     }
     <label class="search"
@@ -74,89 +79,30 @@ export function renderTools(desk: Desk) {
         id="filter"
         type="search"
         placeholder="Filter by commit, author, trace"
-        .value=${filter}
+        .value=${route.filter}
         autocomplete="off"
         spellcheck="false"
-        @input=${(event: InputEvent) => desk.typeFilter((event.target as HTMLInputElement).value)}
-        @keydown=${(event: KeyboardEvent) => onFilterKey(desk, event)}
+        @input=${(event: InputEvent) => context.filterAfterTyping((event.target as HTMLInputElement).value)}
+        @keydown=${(event: KeyboardEvent) => onFilterKey(context, event)}
       /><kbd aria-hidden="true">/</kbd></label
-    >
-  </div>`;
+    >`;
 }
 
-function select(
-  label: string,
-  now: string,
-  options: readonly (readonly [string, string])[],
-  run: (value: string) => void,
-) {
-  return html`<label class="select"
-    ><span class="sr-only">${label}</span>
-    <select @change=${(event: Event) => run((event.target as HTMLSelectElement).value)}>
-      ${options.map(([value, text]) => html`<option value=${value} ?selected=${value === now}>${text}</option>`)}
-    </select></label
-  >`;
-}
-
-function onFilterKey(desk: Desk, event: KeyboardEvent): void {
+/** Enter leaves the field; Escape clears it as well. */
+function onFilterKey(context: TriageContext, event: KeyboardEvent): void {
   const input = event.target as HTMLInputElement;
   if (event.key === "Escape" || event.key === "Enter") input.blur();
   if (event.key === "Escape" && input.value) {
     input.value = "";
-    desk.typeFilter("");
+    context.filterAfterTyping("");
   }
 }
 
-/** What keeps the list from being up to date. */
-export function renderTroubles(desk: Desk) {
-  const troubles = desk.freshness?.troubles ?? [];
+/** What keeps the list from being up to date, such as an alert that cannot run. */
+export function renderTroubles({ freshness }: TriageContext) {
+  const troubles = freshness?.troubles ?? [];
   if (troubles.length === 0) return nothing;
   return html`<ul class="troubles" role="status" aria-label="Troubles">
     ${troubles.map((trouble) => html`<li>${trouble}</li>`)}
   </ul>`;
-}
-
-export function renderPages(desk: Desk, data: Regressions) {
-  const { address } = desk;
-  if (data.pages <= 1 && data.groups_total <= Math.min(...SIZES)) return nothing;
-  const link = (page: number, label: string, key: string, on: boolean) =>
-    on
-      ? html`<a class="button small" href=${writeAddress({ ...address, page, at: "" })}>${label} <kbd>${key}</kbd></a>`
-      : html`<span class="button small" aria-disabled="true">${label} <kbd>${key}</kbd></span>`;
-  return html`<nav class="pages" aria-label="Pages">
-    ${link(data.page - 1, "Back", "[", data.page > 1)}
-    <span>page ${data.page} of ${data.pages}, ${count(data.groups_total, "commit")}</span>
-    ${link(data.page + 1, "Next", "]", data.page < data.pages)}
-    ${select(
-      "Commits on a page",
-      String(address.size),
-      [...new Set([...SIZES, address.size])]
-        .sort((a, b) => a - b)
-        .map((own) => [String(own), `${own} on a page`] as const),
-      (size) => desk.change({ size: Number(size), page: 1, at: "" }),
-    )}
-  </nav>`;
-}
-
-export function renderSelection(desk: Desk) {
-  const { selected } = desk;
-  const groups = desk.data?.groups ?? [];
-  const { whole, parts } = groupsOf(groups, selected);
-  const processed = desk.address.tab === "processed";
-  const button = (label: string, letter: string, run: () => void, kind = "") =>
-    html`<button class="button ${kind}" @click=${run}>${label} <kbd>${letter}</kbd></button>`;
-  return html`<div class="selection" role="region" aria-label="Selection">
-    <strong aria-live="polite">${count(countOf(groups, selected), "finding")} selected</strong>
-    ${
-      processed
-        ? button("Put back", "r", () => void desk.decideAbout(selected, "new"), "primary")
-        : button("Acknowledge", "a", () => void desk.decideAbout(selected, "acknowledged"), "primary")
-    }
-    ${processed ? nothing : button("Hide", "h", () => void desk.decideAbout(selected, "hidden"))}
-    ${button("Ticket", "t", () => void desk.askTicket(selected))}
-    ${button("Note", "n", () => void desk.askNote(selected))}
-    ${parts.length > 0 ? button("Set apart", "s", () => void desk.setApart(selected)) : nothing}
-    ${whole.length + parts.length > 1 ? button("Merge", "m", () => void desk.merge(selected)) : nothing}
-    ${button("Clear", "Esc", () => desk.clearSelection(), "quiet")}
-  </div>`;
 }

@@ -1,349 +1,359 @@
-/** Triage: what is to be decided, and the keys that decide it. */
+/** The triage page: the findings to decide about, and the decisions. */
 
 import { html, nothing, type PropertyValues } from "lit";
-import type { ApiError, Regressions, Repository, Status } from "../../api/client";
-import { whenBack } from "../../api/connection";
-import type { DecidePart } from "../../components/decision-dialog";
-import { Part } from "../../components/page-element";
+import { customElement, property, query, state } from "lit/decorators.js";
+import type { RegressionList, Repository, Status } from "../../api/client";
+import { onReconnect } from "../../api/connection";
+import "../../components/decision-dialog";
+import type { DecisionDialog, DecisionQuestion, DecisionReply } from "../../components/decision-dialog";
 import "../../components/notices";
-import { failed, waiting } from "../../templates/finding";
-import { toast } from "../../components/toast";
-import { go, type Tab, type TriageAddress } from "../../routes/routes";
-import { decide, regroup, type Outcome } from "../../state/triage/decisions";
-import { newestRun, readFreshness, watchFreshness, type Freshness } from "../../state/freshness";
-import { addShortcuts } from "../../state/shortcuts";
-import { Latest } from "../../state/latest";
-import { asked, FindingList, filterOf, leavesList } from "../../state/triage/triage-list";
+import { PageElement } from "../../components/page-element";
+import { showToast } from "../../components/toast";
+import { navigate, type HistoryMode } from "../../routes/navigation";
+import { triageRoute, type Tab, type TriageRoute } from "../../routes/triage";
+import { loadFreshness, newestRun, pollWhileVisible, type Freshness } from "../../state/freshness";
+import { Resource } from "../../state/resource";
+import { registerShortcuts } from "../../state/shortcuts";
+import { decide, regroup, type DecisionInput, type DecisionResult } from "../../state/triage/decisions";
 import {
-  aimOf,
-  cursorOf,
-  groupRow,
-  heirOf,
-  layRows,
-  move,
-  nextAfter,
-  toggle,
-  type GroupRow,
+  cursorIndex,
+  decisionTargets,
+  layOutRows,
+  nearestRemainingRow,
+  nextRemainingRow,
+  regressionRowId,
+  stepRow,
+  toggleRows,
+  type RegressionRow,
   type Row,
 } from "../../state/triage/rows";
-import { countOf, groupsOf, NOTHING, within, withoutSelection, type Selection } from "../../state/triage/selection";
-import { showList } from "../../state/triage/undo-stack";
-import { count } from "../../text/findings";
-import { memberAddress, type Desk } from "./context";
-import { renderEmpty } from "./empty-state";
-import { shortcutsOf, type Keyboard } from "./shortcuts";
+import {
+  countSelected,
+  NOTHING,
+  selectedRegressions,
+  selectionWithin,
+  withoutSelection,
+  type Selection,
+} from "../../state/triage/selection";
+import { leavesTab, listFilter, TriageList, type FindingsRequest } from "../../state/triage/triage-list";
+import { registerVisibleList } from "../../state/triage/visible-list";
+import { errorNotice, loadingNotice } from "../../templates/notice";
+import { countText } from "../../text/numbers";
+import { findingRoute } from "./context";
+import { renderEmptyState } from "./empty-state";
+import { renderPager } from "./pager";
+import { renderSelectionBar } from "./selection-bar";
+import { triageShortcuts, type KeyboardActions } from "./shortcuts";
 import { renderTable } from "./table";
-import { renderPages, renderSelection, renderTools, renderTroubles } from "./toolbar";
+import { renderToolbar, renderTroubles } from "./toolbar";
 
-const FILTER_DELAY = 250;
+const FILTER_DELAY_MS = 250;
 
-/** The rows as they were last shown, so that who comes back from a trace finds the place again. */
-let seen: readonly string[] = [];
+/**
+ * The ids of the rows as they were last shown.
+ *
+ * They outlive the element: a user who comes back from a trace page, where the finding was decided about, continues
+ * with the next row.
+ */
+let lastShownRows: readonly string[] = [];
 
-class TriageView extends Part implements Desk, Keyboard {
-  static override properties = {
-    address: { attribute: false },
-    repositories: { attribute: false },
-    freshness: { state: true },
-    selected: { state: true },
-  };
-  declare address: TriageAddress;
-  declare repositories: readonly Repository[];
-  declare freshness: Freshness | undefined;
-  declare selected: Selection;
+@customElement("kp-triage")
+export class TriageView extends PageElement implements KeyboardActions {
+  @property({ attribute: false }) route: TriageRoute = triageRoute;
+  @property({ attribute: false }) repositories: readonly Repository[] = [];
+  @state() selection: Selection = NOTHING;
+  @query("kp-decision-dialog") private readonly dialog!: DecisionDialog | null;
 
-  private readonly list = new FindingList(() => this.onList());
-  private readonly looking = new Latest();
+  private readonly list = new TriageList(this, () => this.route);
+  private readonly freshnessResource = new Resource<readonly [], Freshness>(this, {
+    args: () => [],
+    load: (_, signal) => loadFreshness(signal),
+    // The error above the list says why there is none.
+    keepAfterError: () => false,
+    onAnswer: (now, before) => this.reloadAfterRun(now, before),
+  });
+  /** The list that the selection and the keyboard follow. */
+  private followedList: RegressionList | undefined;
+  /** The row that was selected last, from which shift extends the selection. */
   private anchor = "";
   private filterTimer = 0;
-  private readonly endings: (() => void)[] = [];
-  private readonly onDecided = (event: Event): void => this.list.take((event as CustomEvent<Outcome>).detail);
-  private readonly onSight = (): void => {
-    if (document.visibilityState !== "visible") return;
-    this.load();
-    void this.lookAtAlerts();
-  };
+  private readonly unsubscribe: (() => void)[] = [];
 
-  constructor() {
-    super();
-    this.selected = NOTHING;
-  }
+  private readonly onDecided = (event: Event): void => this.list.apply((event as CustomEvent<DecisionResult>).detail);
+  private readonly onVisible = (): void => {
+    if (document.visibilityState === "visible") this.reload();
+  };
 
   override connectedCallback(): void {
     super.connectedCallback();
     window.addEventListener("kp-decided", this.onDecided);
-    document.addEventListener("visibilitychange", this.onSight);
-    this.endings.push(
-      addShortcuts(() => shortcutsOf(this)),
-      showList(() => ({ filter: this.list.filter ?? filterOf(this.address), order: this.list.order })),
-      watchFreshness(() => void this.lookAtAlerts()),
-      whenBack(() => this.onSight()),
+    document.addEventListener("visibilitychange", this.onVisible);
+    this.unsubscribe.push(
+      registerShortcuts(() => triageShortcuts(this)),
+      registerVisibleList(() => ({ filter: this.list.filter ?? listFilter(this.route), order: this.list.order })),
+      pollWhileVisible(() => this.freshnessResource.reload()),
+      onReconnect(() => this.onVisible()),
     );
-    void this.lookAtAlerts();
   }
 
   override disconnectedCallback(): void {
     window.removeEventListener("kp-decided", this.onDecided);
-    document.removeEventListener("visibilitychange", this.onSight);
-    for (const end of this.endings.splice(0)) end();
-    this.list.stop();
-    this.looking.stop();
+    document.removeEventListener("visibilitychange", this.onVisible);
+    for (const stop of this.unsubscribe.splice(0)) stop();
     super.disconnectedCallback();
   }
 
-  get data(): Regressions | undefined {
-    return this.list.data;
-  }
-
-  get busy(): boolean {
-    return this.list.busy;
-  }
-
   override willUpdate(changed: PropertyValues<this>): void {
-    if (!changed.has("address")) return;
-    const before = changed.get("address");
-    if (!before || asked(before) !== asked(this.address)) {
-      const another =
-        before !== undefined && (before.tab !== this.address.tab || before.repository !== this.address.repository);
-      if (another) this.selected = NOTHING;
-      void this.list.load(this.address, another);
+    const before = changed.get("route");
+    if (before && (before.tab !== this.route.tab || before.repository !== this.route.repository)) {
+      this.selection = NOTHING;
     }
-    this.fillOpened();
+    if (this.list.data !== this.followedList) this.followList(this.list.data);
+    this.list.loadExpanded((regression) => this.route.open.includes(regressionRowId(regression)));
   }
 
   override updated(): void {
-    if (this.data) seen = this.rows.map((row) => row.id);
+    if (this.data) lastShownRows = this.rows.map((row) => row.id);
   }
 
-  private load(): void {
-    void this.list.load(this.address);
+  private reload(): void {
+    this.list.reload();
+    this.freshnessResource.reload();
   }
 
-  /** See when the alerts ran; after a new run, read the findings again. */
-  private lookAtAlerts(): Promise<void> {
-    const before = this.freshness;
-    return this.looking.run(
-      async (signal, present) => {
-        this.freshness = present(await readFreshness(signal));
-        if (before && newestRun(before.alerts) !== newestRun(this.freshness.alerts)) this.load();
-      },
-      () => (this.freshness = undefined), // the error above the list says why the server does not answer
-    );
+  /** Load the findings again after a new run of the alerts. */
+  private reloadAfterRun(now: Freshness, before: Freshness | undefined): void {
+    if (before && newestRun(before.alerts) !== newestRun(now.alerts)) this.list.reload();
   }
 
-  /** Follow a list that has changed: what is selected, where the keyboard is, which members are missing. */
-  private onList(): void {
-    this.requestUpdate();
-    if (!this.data) return;
-    this.selected = within(this.selected, this.data.groups);
-    const at = heirOf(this.rows, this.address.at, seen);
-    if (at !== this.address.at) this.change({ at }, "replace");
-    this.fillOpened();
+  /** Follow a list that changed: deselect the regressions that left, and keep the keyboard on a row that is there. */
+  private followList(data: RegressionList | undefined): void {
+    this.followedList = data;
+    if (!data) return;
+    this.selection = selectionWithin(this.selection, data.groups);
+    const at = nearestRemainingRow(this.rows, this.route.at, lastShownRows);
+    if (at !== this.route.at) this.updateRoute({ at }, "replace");
   }
 
-  private fillOpened(): void {
-    const { open } = this.address;
-    this.list.fill((group) => open.includes(groupRow(group)));
+  // ---- State that the parts of the page read
+
+  get data(): RegressionList | undefined {
+    return this.list.data;
+  }
+
+  get loading(): boolean {
+    return this.list.loading;
+  }
+
+  get freshness(): Freshness | undefined {
+    return this.freshnessResource.value;
+  }
+
+  get findingsRequests(): ReadonlyMap<number, FindingsRequest> {
+    return this.list.findingsRequests;
   }
 
   private get rows(): Row[] {
-    return layRows(this.data?.groups ?? [], this.address.open);
+    return layOutRows(this.data?.groups ?? [], this.route.open);
   }
 
-  get current(): Row | undefined {
-    return this.rows[cursorOf(this.rows, this.address.at)];
+  get currentRow(): Row | undefined {
+    return this.rows[cursorIndex(this.rows, this.route.at)];
   }
 
-  change(part: Partial<TriageAddress>, how: "push" | "replace" = "push"): void {
-    go({ ...this.address, ...part }, how);
+  get targets(): Selection {
+    return decisionTargets(this.rows, this.route.at, this.selection);
   }
 
-  // ---- what keys do
+  // ---- Movement
 
-  get aimed(): Selection {
-    return aimOf(this.rows, this.address.at, this.selected);
+  updateRoute(part: Partial<TriageRoute>, mode: HistoryMode = "push"): void {
+    navigate({ ...this.route, ...part }, mode);
   }
 
   step(by: number): void {
-    const at = move(this.rows, this.address.at, by);
-    this.change({ at }, "replace");
+    this.moveTo(stepRow(this.rows, this.route.at, by));
+  }
+
+  private moveTo(at: string, part: Partial<TriageRoute> = {}): void {
+    this.updateRoute({ ...part, at }, "replace");
     void this.updateComplete.then(() => this.focusRow(at));
   }
 
   private focusRow(id: string): void {
-    const row = [...this.querySelectorAll<HTMLElement>("tr[data-row]")].find((own) => own.dataset.row === id);
+    const row = [...this.querySelectorAll<HTMLElement>("tr[data-row]")].find((element) => element.dataset.row === id);
     row?.focus({ preventScroll: true });
     row?.scrollIntoView({ block: "nearest" });
   }
 
-  turn(by: number): void {
-    const page = Math.min(Math.max(this.address.page + by, 1), this.data?.pages ?? 1);
-    if (page === this.address.page) return;
-    this.change({ page, at: "" });
+  turnPage(by: number): void {
+    const page = Math.min(Math.max(this.route.page + by, 1), this.data?.pages ?? 1);
+    if (page === this.route.page) return;
+    this.updateRoute({ page, at: "" });
     window.scrollTo(0, 0);
   }
 
-  open(row: Row | undefined): void {
+  showTab(tab: Tab): void {
+    this.updateRoute({ tab, status: "", page: 1, open: [], at: "" });
+  }
+
+  openRow(row: Row | undefined): void {
+    if (row?.kind === "finding") navigate(findingRoute(row.finding));
+    else if (row) this.expandRow(row, !row.expanded);
+  }
+
+  explainRow(row: Row | undefined): void {
     if (!row) return;
-    if (row.kind === "member") go(memberAddress(row.member));
-    else this.fold(row, !row.opened);
+    const { members, lead } = row.regression;
+    const leading = members.find((finding) => finding.id === lead) ?? members[0];
+    const finding = row.kind === "finding" ? row.finding : leading;
+    if (finding) navigate(findingRoute(finding, { why: true }));
   }
 
-  why(row: Row | undefined): void {
-    if (!row) return;
-    const { group } = row;
-    const member =
-      row.kind === "member" ? row.member : (group.members.find((own) => own.id === group.lead) ?? group.members[0]);
-    if (member) go(memberAddress(member, { why: true }));
+  expandRow(row: RegressionRow, expanded: boolean): void {
+    const others = this.route.open.filter((id) => id !== row.id);
+    this.updateRoute({ open: expanded ? [...others, row.id] : others, at: row.id }, "replace");
   }
 
-  expand(opened: boolean): void {
-    const row = this.current;
-    if (!row) return;
-    if (row.kind === "group") this.fold(row, opened);
-    else if (!opened) {
-      const id = groupRow(row.group);
-      this.change({ open: this.address.open.filter((own) => own !== id), at: id }, "replace");
-      void this.updateComplete.then(() => this.focusRow(id));
-    }
+  expandCurrent(expanded: boolean): void {
+    const row = this.currentRow;
+    if (row?.kind === "regression") this.expandRow(row, expanded);
+    if (row?.kind !== "finding" || expanded) return;
+    const parent = regressionRowId(row.regression);
+    this.moveTo(parent, { open: this.route.open.filter((id) => id !== parent) });
   }
 
-  show(tab: Tab): void {
-    this.change({ tab, status: "", page: 1, open: [], at: "" });
+  loadFindings(regression: number): void {
+    void this.list.loadFindings(regression);
   }
 
-  // ---- what buttons do as well
-
-  fold(row: GroupRow, opened: boolean): void {
-    const others = this.address.open.filter((id) => id !== row.id);
-    this.change({ open: opened ? [...others, row.id] : others, at: row.id }, "replace");
+  sortBy(column: string, first: "-" | ""): void {
+    const second = first ? column : `-${column}`;
+    const sort = this.route.sort === `${first}${column}` ? second : `${first}${column}`;
+    this.updateRoute({ sort, page: 1, at: "" });
   }
 
-  select(rows: readonly Row[]): void {
-    this.selected = toggle(this.selected, rows);
+  filterAfterTyping(filter: string): void {
+    window.clearTimeout(this.filterTimer);
+    const apply = (): void => this.updateRoute({ filter, page: 1, at: "" }, "replace");
+    this.filterTimer = window.setTimeout(apply, filter ? FILTER_DELAY_MS : 0);
+  }
+
+  // ---- Selection
+
+  toggleRows(rows: readonly Row[]): void {
+    this.selection = toggleRows(this.selection, rows);
   }
 
   clearSelection(): void {
-    this.selected = NOTHING;
+    this.selection = NOTHING;
   }
 
-  tickRow(row: Row, ranging: boolean): void {
-    const ids = this.rows.map((own) => own.id);
-    if (ranging) {
-      const ends = [ids.indexOf(row.id), ids.indexOf(this.anchor || row.id)].sort((a, b) => a - b);
-      this.selected = toggle(this.selected, this.rows.slice(Math.max(ends[0] ?? 0, 0), (ends[1] ?? 0) + 1), true);
+  selectRow(row: Row, extend: boolean): void {
+    const { rows } = this;
+    const indexOf = (id: string): number => rows.findIndex((candidate) => candidate.id === id);
+    if (extend) {
+      const ends = [indexOf(row.id), indexOf(this.anchor || row.id)].sort((a, b) => a - b);
+      const range = rows.slice(Math.max(ends[0] ?? 0, 0), (ends[1] ?? 0) + 1);
+      this.selection = toggleRows(this.selection, range, true);
     } else {
-      this.selected = toggle(this.selected, [row]);
+      this.selection = toggleRows(this.selection, [row]);
     }
     this.anchor = row.id;
-    this.change({ at: row.id }, "replace");
+    this.updateRoute({ at: row.id }, "replace");
   }
 
-  async decideAbout(
-    findings: Selection,
-    status: Status | undefined,
-    more: { note?: string; ticket?: string } = {},
-  ): Promise<void> {
+  private countOf(findings: Selection): number {
+    return countSelected(this.data?.groups ?? [], findings);
+  }
+
+  // ---- Decisions
+
+  async decide(findings: Selection, status: Status): Promise<void> {
+    await this.decideWith({ findings, status });
+  }
+
+  private async decideWith(input: DecisionInput): Promise<void> {
+    const { findings, status } = input;
     if (findings.size === 0) return;
-    const wish = { findings, ...(status && { status }), ...more };
-    if (!leavesList(this.address.tab, status)) {
-      await decide(wish);
+    if (!leavesTab(this.route.tab, status)) {
+      await decide(input);
       return;
     }
-    const at = nextAfter(this.rows, this.address.at, findings);
-    this.selected = withoutSelection(this.selected, findings);
-    const done = this.list.takeOff(wish);
-    if (at) this.change({ at }, "replace");
-    void this.updateComplete.then(() => this.focusRow(at));
-    await done;
+    const next = nextRemainingRow(this.rows, this.route.at, findings);
+    this.selection = withoutSelection(this.selection, findings);
+    const recorded = this.list.decideAndRemove(input);
+    if (next) this.updateRoute({ at: next }, "replace");
+    void this.updateComplete.then(() => this.focusRow(next));
+    await recorded;
   }
 
-  private number(findings: Selection): number {
-    return countOf(this.data?.groups ?? [], findings);
+  async linkTicket(findings: Selection): Promise<void> {
+    const reply = await this.ask("ticket", findings);
+    if (!reply?.ticket) return;
+    const { ticket, note } = reply;
+    await this.decideWith({ findings, status: "ticket", ticket, ...(note && { note }) });
   }
 
-  async askTicket(findings: Selection): Promise<void> {
+  async writeNote(findings: Selection): Promise<void> {
+    const reply = await this.ask("note", findings);
+    if (reply) await this.decideWith({ findings, note: reply.note });
+  }
+
+  private async ask(kind: DecisionQuestion["kind"], findings: Selection): Promise<DecisionReply | undefined> {
+    if (findings.size === 0) return undefined;
+    return this.dialog?.ask({ kind, findings: this.countOf(findings) });
+  }
+
+  async split(findings: Selection): Promise<void> {
     if (findings.size === 0) return;
-    const reply = await this.question?.ask({ kind: "ticket", findings: this.number(findings), status: "ticket" });
-    if (reply?.ticket) await this.decideAbout(findings, "ticket", reply.note ? reply : { ticket: reply.ticket });
-  }
-
-  async askNote(findings: Selection): Promise<void> {
-    if (findings.size === 0) return;
-    const reply = await this.question?.ask({ kind: "note", findings: this.number(findings), status: "acknowledged" });
-    if (!reply) return;
-    await this.decideAbout(findings, undefined, { note: reply.note });
-  }
-
-  private get question(): DecidePart | null {
-    return this.querySelector<DecidePart>("kp-decide");
-  }
-
-  async setApart(findings: Selection): Promise<void> {
-    if (findings.size === 0) return;
-    const { parts } = groupsOf(this.data?.groups ?? [], findings);
-    if (parts.length === 0) {
-      toast({ text: "Open a commit and select some of its traces; those are set apart from the others." });
+    const { partial } = selectedRegressions(this.data?.groups ?? [], findings);
+    if (partial.length === 0) {
+      showToast({ text: "Open a commit and select some of its traces: they are split off the others." });
       return;
     }
-    const apart = within(findings, parts);
-    if (await regroup("split", apart, `Set ${count(this.number(apart), "trace")} apart`)) this.clearSelection();
+    const traces = selectionWithin(findings, partial);
+    if (await regroup("split", traces, `Split off ${countText(this.countOf(traces), "trace")}`)) this.clearSelection();
   }
 
   async merge(findings: Selection): Promise<void> {
     if (findings.size === 0) return;
-    const { whole, parts } = groupsOf(this.data?.groups ?? [], findings);
-    const groups = [...whole, ...parts];
-    if (groups.length < 2) {
-      toast({ text: "Select two commits or more; they become one regression." });
+    const { whole, partial } = selectedRegressions(this.data?.groups ?? [], findings);
+    const regressions = [...whole, ...partial];
+    if (regressions.length < 2) {
+      showToast({ text: "Select two or more commits: they become one regression." });
       return;
     }
-    const together = toggle(NOTHING, layRows(groups, []), true);
-    if (await regroup("merge", together, `Merged ${count(groups.length, "commit")} into one regression`))
-      this.clearSelection();
+    // A merge takes regressions as a whole, also those of which only some findings are selected.
+    const all = toggleRows(NOTHING, layOutRows(regressions, []), true);
+    const text = `Merged ${countText(regressions.length, "commit")} into one regression`;
+    if (await regroup("merge", all, text)) this.clearSelection();
   }
 
-  moreMembers(group: number): void {
-    void this.list.more(group);
-  }
-
-  get paging(): ReadonlyMap<number, "reading" | ApiError> {
-    return this.list.paging;
-  }
-
-  sortBy(sort: string, first: string): void {
-    const now = this.address.sort;
-    const next = now === `${first}${sort}` ? (first ? sort : `-${sort}`) : `${first}${sort}`;
-    this.change({ sort: next, page: 1, at: "" });
-  }
-
-  typeFilter(filter: string): void {
-    window.clearTimeout(this.filterTimer);
-    this.filterTimer = window.setTimeout(
-      () => this.change({ filter, page: 1, at: "" }, "replace"),
-      filter ? FILTER_DELAY : 0,
-    );
-  }
-
-  // ---- what is shown
+  // ---- Rendering
 
   override render() {
+    const { data } = this;
+    const { error } = this.list;
     return html`
       <h1 class="sr-only">Triage</h1>
-      ${renderTools(this)} ${renderTroubles(this)}
-      ${this.list.error ? failed(this.list.error, () => this.load()) : nothing}
-      ${this.data ? this.renderBody(this.data) : this.list.error ? nothing : waiting("Reading the findings")}
-      ${this.selected.size > 0 ? renderSelection(this) : nothing}
-      ${this.data && this.repositories.length > 0 ? html`<kp-notices></kp-notices>` : nothing}
-      <kp-decide></kp-decide>
+      ${renderToolbar(this)} ${renderTroubles(this)} ${error ? errorNotice(error, () => this.list.reload()) : nothing}
+      ${data ? this.renderList(data) : error ? nothing : loadingNotice("Loading the findings")}
+      ${this.selection.size > 0 ? renderSelectionBar(this) : nothing}
+      ${data && this.repositories.length > 0 ? html`<kp-notices></kp-notices>` : nothing}
+      <kp-decision-dialog></kp-decision-dialog>
     `;
   }
 
-  private renderBody(data: Regressions) {
-    if (data.groups.length > 0) return html`${renderTable(this, data, this.rows)} ${renderPages(this, data)}`;
-    if (this.list.pending) return waiting("Reading the findings");
-    return this.list.error ? nothing : renderEmpty(this, data);
+  private renderList(data: RegressionList) {
+    if (data.groups.length > 0) return html`${renderTable(this, data, this.rows)} ${renderPager(this, data)}`;
+    if (this.list.pending) return loadingNotice("Loading the findings");
+    return this.list.error ? nothing : renderEmptyState(this, data);
   }
 }
 
-customElements.define("kp-triage", TriageView);
+declare global {
+  interface HTMLElementTagNameMap {
+    "kp-triage": TriageView;
+  }
+}

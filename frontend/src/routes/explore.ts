@@ -1,0 +1,79 @@
+/** The route of the explore page: a query, and the traces and formulas that are plotted. */
+
+import {
+  formatUrl,
+  parseLimited,
+  parseList,
+  parseRange,
+  parseScale,
+  parseWhole,
+  type RouteFormat,
+  type Scale,
+} from "./url";
+
+export interface ExploreRoute {
+  view: "explore";
+  repository: string;
+  query: string;
+  /** Ids of the plotted traces. */
+  traces: readonly number[];
+  formulas: readonly string[];
+  /** The id of a shortcut; it stands for `traces` and `formulas`, which are empty then. */
+  keys: string;
+  /** How many traces are listed. */
+  listed: number;
+  first: number | undefined;
+  last: number | undefined;
+  scale: Scale;
+}
+
+const LISTED = 100;
+/** The list renders all its rows, so it ends here; a narrower query finds the others. */
+export const MAX_LISTED = 1000;
+
+/** All traces, and nothing plotted. */
+export const exploreRoute: ExploreRoute = {
+  view: "explore",
+  repository: "",
+  query: "",
+  traces: [],
+  formulas: [],
+  keys: "",
+  listed: LISTED,
+  first: undefined,
+  last: undefined,
+  scale: "auto",
+};
+
+export const exploreFormat: RouteFormat<ExploreRoute> = {
+  title: "Explore",
+
+  parse({ pathname, searchParams }) {
+    if (!/^\/explore\/?$/.test(pathname)) return undefined;
+    return {
+      view: "explore",
+      repository: searchParams.get("repository") ?? "",
+      query: searchParams.get("q") ?? "",
+      traces: parseList(searchParams.get("traces")).flatMap((text) => parseWhole(text) ?? []),
+      formulas: searchParams.getAll("f"),
+      keys: searchParams.get("keys") ?? "",
+      listed: parseLimited(searchParams.get("list"), LISTED, MAX_LISTED),
+      ...parseRange(searchParams),
+      scale: parseScale(searchParams.get("y")),
+    };
+  },
+
+  format(route) {
+    return formatUrl("/explore", [
+      ["repository", route.repository],
+      ["q", route.query],
+      ["traces", route.traces.join(",")],
+      ...route.formulas.map((formula) => ["f", formula] as const),
+      ["keys", route.keys],
+      ["list", route.listed === LISTED ? "" : route.listed],
+      ["first", route.first],
+      ["last", route.last],
+      ["y", route.scale === "auto" ? "" : route.scale],
+    ]);
+  },
+};

@@ -1,0 +1,28 @@
+/** Change the route of the page without loading it again. */
+
+import { parseRoute, routeUrl, type Route } from "./routes";
+
+/** Whether the back button stops at the route before (`push`) or skips it (`replace`). */
+export type HistoryMode = "push" | "replace";
+
+/** Show a route, and send `kp-route` to the window if it differs from the one that is shown. */
+export function navigate(route: Route, mode: HistoryMode = "push"): void {
+  const url = routeUrl(route);
+  if (url === location.pathname + location.search) return;
+  if (mode === "push") history.pushState(null, "", url);
+  else history.replaceState(null, "", url);
+  window.dispatchEvent(new Event("kp-route"));
+}
+
+/** Handle a plain click on a link to a page of the dashboard; the browser handles all other clicks. */
+export function followLink(event: MouseEvent): void {
+  if (event.defaultPrevented || event.button !== 0) return;
+  if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  const link = (event.target as Element | null)?.closest("a[href]");
+  if (!(link instanceof HTMLAnchorElement) || link.target || link.hasAttribute("download")) return;
+  const url = new URL(link.href);
+  if (url.origin !== location.origin || url.pathname.startsWith("/api/")) return;
+  event.preventDefault();
+  navigate(parseRoute(url));
+  window.scrollTo(0, 0);
+}

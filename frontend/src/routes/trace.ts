@@ -1,0 +1,66 @@
+/** The route of the page of one trace: which range of its line is shown, and which commit is pinned. */
+
+import { formatUrl, parseRange, parseScale, parseWhole, type RouteFormat, type Scale } from "./url";
+
+export interface TraceRoute {
+  view: "trace";
+  id: number;
+  line: string;
+  /** The first and the last position that the plot shows; undefined for the whole line. */
+  first: number | undefined;
+  last: number | undefined;
+  scale: Scale;
+  /** Position of the pinned commit. */
+  commit: number | undefined;
+  /** Whether the page also shows the changes that later data no longer show. */
+  gone: boolean;
+  /** Whether the explanation of the method is open. */
+  why: boolean;
+}
+
+/** The whole line of a trace, with no pinned commit. */
+export function traceRoute(id: number, state: Partial<Omit<TraceRoute, "view" | "id">> = {}): TraceRoute {
+  return {
+    view: "trace",
+    id,
+    line: "",
+    first: undefined,
+    last: undefined,
+    scale: "auto",
+    commit: undefined,
+    gone: false,
+    why: false,
+    ...state,
+  };
+}
+
+export const traceFormat: RouteFormat<TraceRoute> = {
+  title: "Trace",
+
+  parse({ pathname, searchParams }) {
+    const id = /^\/trace\/(\d{1,15})\/?$/.exec(pathname)?.[1];
+    if (id === undefined) return undefined;
+    return {
+      view: "trace",
+      id: Number(id),
+      line: searchParams.get("line") ?? "",
+      ...parseRange(searchParams),
+      scale: parseScale(searchParams.get("y")),
+      commit: parseWhole(searchParams.get("commit")),
+      gone: searchParams.get("gone") === "1",
+      why: searchParams.get("why") === "1",
+    };
+  },
+
+  format(route) {
+    return formatUrl(`/trace/${route.id}`, [
+      ["line", route.line],
+      ["first", route.first],
+      ["last", route.last],
+      ["y", route.scale === "auto" ? "" : route.scale],
+      ["commit", route.commit],
+      ["gone", route.gone ? 1 : ""],
+      ["why", route.why ? 1 : ""],
+    ]);
+  },
+};

@@ -1,0 +1,40 @@
+/** The list that the page shows, for decisions that are made anywhere on it: the server answers what they do to it. */
+
+import type { ListFilter } from "../../api/client";
+
+export interface VisibleList {
+  filter: ListFilter;
+  /** Ids of the regressions, in their order. */
+  order: readonly number[];
+}
+
+/** All unprocessed findings: what a decision is answered for on a page without a list. */
+const UNPROCESSED: ListFilter = {
+  repository: "",
+  processed: false,
+  history: false,
+  gone: false,
+  filter: "",
+  direction: null,
+  status: null,
+  alert: "",
+  assignee: "",
+  ticket: "",
+  minimum_hazard: 0,
+  minimum_effect: 0,
+};
+
+const noList = (): VisibleList => ({ filter: UNPROCESSED, order: [] });
+let current = noList;
+
+/** Register the list that is shown. Returns a function that unregisters it. */
+export function registerVisibleList(list: () => VisibleList): () => void {
+  current = list;
+  return () => {
+    if (current === list) current = noList;
+  };
+}
+
+export function visibleList(): VisibleList {
+  return current();
+}

@@ -1,0 +1,22 @@
+/** Commits and their dates. */
+
+import { html, type TemplateResult } from "lit";
+import type { Commit } from "../api/client";
+import { ageText, dayText, timestampText } from "../text/dates";
+
+/** Digits of a hash where the API gives the full one. */
+export const HASH_DIGITS = 9;
+
+/** The short hash of a commit, linked to where it is published. */
+export function commitHash(commit: Commit): TemplateResult {
+  const text = html`<code class="hash">${commit.short}</code>`;
+  return commit.url && /^https?:/.test(commit.url)
+    ? html`<a href=${commit.url} target="_blank" rel="noreferrer" title="Open the commit on its website">${text}</a>`
+    : text;
+}
+
+/** The day of a time; its tooltip has the time of day and the age. */
+export function date(time: string | null): TemplateResult {
+  if (time === null) return html`<span class="faint">no date</span>`;
+  return html`<time datetime=${time} title="${timestampText(time)}, ${ageText(time)}">${dayText(time)}</time>`;
+}

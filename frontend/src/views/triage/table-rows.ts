@@ -1,0 +1,268 @@
+/** The rows of the triage table: a regression, a finding, and the request for more findings. */
+
+import { html, nothing } from "lit";
+import type { Finding, Regression, Status } from "../../api/client";
+import { findingSparkline } from "../../charts/sparkline";
+import "../../components/decision-log";
+import { routeUrl } from "../../routes/routes";
+import type { Tab } from "../../routes/triage";
+import { checkState, selectionOfRow, type FindingRow, type RegressionRow, type Row } from "../../state/triage/rows";
+import { FINDINGS_PER_REQUEST } from "../../state/triage/triage-list";
+import { commitHash, date } from "../../templates/commit";
+import {
+  change,
+  comparison,
+  hazard,
+  HAZARD_TITLE,
+  historyTag,
+  statusLabel,
+  ticketLink,
+  ticketOf,
+} from "../../templates/finding";
+import { errorNotice, loadingNotice } from "../../templates/notice";
+import { ellipsizedName, traceLabel } from "../../templates/trace-name";
+import { decidedStatus, directionCountsText, hazardNumber, statusWord } from "../../text/findings";
+import { countText, grouped } from "../../text/numbers";
+import { commonPrefixLength, traceName, traceText } from "../../text/trace-names";
+import { findingRoute, type TriageContext } from "./context";
+
+/** Everything that a row is rendered from; while it is the same, so is the row. */
+export function rowInputs(context: TriageContext, row: Row, current: boolean): unknown[] {
+  const state = [current, checkState(row, context.selection), context.route.tab, context.repositories.length];
+  const { regression } = row;
+  if (row.kind === "regression") return [regression, row.expanded, ...state];
+  const finding = [row.finding, sharedPrefix(regression), regression.commit.hash, ...state];
+  // The last finding has the request for more of them below it.
+  return isLast(row) ? [regression, context.findingsRequests.get(regression.id), ...finding] : finding;
+}
+
+export function renderRow(context: TriageContext, row: Row, current: boolean) {
+  return row.kind === "regression" ? renderRegression(context, row, current) : renderFinding(context, row, current);
+}
+
+function isLast({ regression, finding }: FindingRow): boolean {
+  return regression.members.at(-1)?.id === finding.id;
+}
+
+/** Findings that a tab lists may have been decided about. */
+function showsDecisions(tab: Tab): boolean {
+  return tab === "processed" || tab === "gone";
+}
+
+const sharedPrefixes = new WeakMap<readonly Finding[], number>();
+
+/** The length of the prefix that the names of a regression's traces share, calculated once for all its rows. */
+function sharedPrefix({ members }: Regression): number {
+  const known = sharedPrefixes.get(members);
+  if (known !== undefined) return known;
+  const length = commonPrefixLength(members.map((finding) => traceName(finding.trace.params).name));
+  sharedPrefixes.set(members, length);
+  return length;
+}
+
+const LARGEST_HAZARD_TITLE = `${HAZARD_TITLE} The largest of all traces of this commit.`;
+
+function renderRegression(context: TriageContext, row: RegressionRow, current: boolean) {
+  const { regression } = row;
+  const { commit } = regression;
+  const lead = regression.members.find((finding) => finding.id === regression.lead) ?? regression.members[0];
+  if (!lead) {
+    return html`<tr class="regression-row" data-row=${row.id} tabindex=${current ? 0 : -1}>
+      <td colspan="9">${loadingNotice(`Loading the traces of ${commit.short}`)}</td>
+    </tr>`;
+  }
+  const findings = countText(regression.traces, "finding");
+  return html`<tr
+    class="regression-row"
+    data-row=${row.id}
+    data-hash=${commit.hash}
+    tabindex=${current ? 0 : -1}
+    aria-current=${current ? "true" : "false"}
+    @click=${(event: MouseEvent) => onRowClick(event, () => context.expandRow(row, !row.expanded))}
+  >
+    ${renderCheckbox(context, row, `Select ${findings} at ${commit.short} ${commit.subject}`)}
+    <td class="c-change">
+      ${change(lead)}
+      ${regression.traces > 1 ? html`<div class="second">${directionCountsText(regression.directions)}</div>` : nothing}
+    </td>
+    <td class="c-subject">${renderSubject(context, row, lead)}</td>
+    <td class="c-date">${date(commit.time)}</td>
+    <td class="c-hazard figure" title=${LARGEST_HAZARD_TITLE}>${hazardNumber(regression.hazard)}</td>
+    <td class="c-traces figure">${grouped(regression.traces)}</td>
+    <td class="c-lead">${renderLead(lead)}</td>
+    <td class="c-spark">${findingSparkline(lead)}</td>
+    ${renderActions(context, row, `all of ${commit.short}`)}
+  </tr>`;
+}
+
+function renderSubject(context: TriageContext, row: RegressionRow, lead: Finding) {
+  const { regression, expanded } = row;
+  const { commit, repository, place } = regression;
+  const { tab } = context.route;
+  return html`<div class="subject-line">
+      <button
+        class="twist"
+        aria-expanded=${expanded}
+        aria-label="Traces of ${commit.short}"
+        @click=${() => context.expandRow(row, !expanded)}
+      >
+        <span aria-hidden="true">›</span>
+      </button>
+      <span class="subject" title=${commit.subject}>${commit.subject}</span>
+      ${
+        place.suspects > 1
+          ? html`<span class="range" title="Not every commit was measured. The change lies somewhere in these."
+              >one of ${place.suspects} commits</span
+            >`
+          : nothing
+      }
+      ${regression.history && tab !== "history" ? historyTag() : nothing}
+      ${showsDecisions(tab) ? renderStatuses(regression) : nothing}
+    </div>
+    <div class="second indent facts-line">
+      ${commitHash(commit)}<span class="clip" title=${commit.author}>${commit.author}</span
+      ><span class="when-narrow">${date(commit.time)}</span>
+      <span class="when-medium">${renderLargestHazard(regression)}</span>
+      ${
+        context.repositories.length > 1
+          ? html`<span class="clip least" title=${repository}>${repository}</span>`
+          : nothing
+      }
+    </div>
+    <div class="when-small second indent">
+      ${ellipsizedName(traceName(lead.trace.params).name)}${comparison(lead)} ${renderLargestHazard(regression)}
+    </div>`;
+}
+
+/**
+ * The hazard level, in windows too narrow for its column.
+ *
+ * It is the largest of all traces and may belong to another one than the lead, so it stands apart from the lead's change.
+ */
+function renderLargestHazard(regression: Regression) {
+  return html`<span>${regression.traces > 1 ? "largest " : nothing}${hazard(regression.hazard)}</span>`;
+}
+
+function renderStatuses({ statuses, traces }: Regression) {
+  return Object.entries(statuses)
+    .filter(([, number]) => number > 0)
+    .map(([name, number]) => {
+      const status = name as Status;
+      const title = `${number} ${statusWord[status]}`;
+      return html`<span title=${title}>${statusLabel(status)}${traces > 1 ? ` ${number}` : ""}</span>`;
+    });
+}
+
+function renderLead(lead: Finding) {
+  const { name, rest } = traceName(lead.trace.params);
+  const title = [name, ...rest.map(([param, value]) => `${param}=${value}`)].join("\n");
+  return html`<a class="trace-link" href=${routeUrl(findingRoute(lead))} title=${title}>${ellipsizedName(name)}</a>
+    <div class="second">${comparison(lead)}</div>`;
+}
+
+function renderFinding(context: TriageContext, row: FindingRow, current: boolean) {
+  const { finding, regression } = row;
+  return html`<tr
+      class="finding-row"
+      data-row=${row.id}
+      tabindex=${current ? 0 : -1}
+      aria-current=${current ? "true" : "false"}
+      @click=${(event: MouseEvent) => onRowClick(event, () => context.updateRoute({ at: row.id }, "replace"))}
+    >
+      ${renderCheckbox(context, row, `Select ${traceText(finding.trace.params)}`)}
+      <td class="c-change">${change(finding)}</td>
+      <td class="c-subject" colspan="5">
+        <a class="trace-link indent" href=${routeUrl(findingRoute(finding))}
+          >${traceLabel(finding.trace, sharedPrefix(regression))}</a
+        >
+        <div class="second indent">${renderFindingFacts(context, row)}</div>
+      </td>
+      <td class="c-spark">${findingSparkline(finding)}</td>
+      ${renderActions(context, row, "this trace")}
+    </tr>
+    ${isLast(row) && regression.members.length < regression.traces ? renderMore(context, regression) : nothing}`;
+}
+
+function renderFindingFacts(context: TriageContext, { finding, regression }: FindingRow) {
+  const { commit, condition, status, note } = finding;
+  const ticket = ticketOf(finding);
+  return html`${comparison(finding)} ${hazard(finding.hazard)}
+    <a href=${routeUrl(findingRoute(finding, { why: true }))} title="Why this is a finding, and what was rejected (w)"
+      >why</a
+    >
+    ${commit.hash === regression.commit.hash ? nothing : html`<span class="at">at ${commitHash(commit)}</span>`}
+    ${condition === "present" ? nothing : html`<span class="tag">${condition}</span>`}
+    ${status === "new" ? nothing : html`<span>${statusLabel(status)}</span>`}
+    ${ticket ? html`<span>${ticketLink(ticket)}</span>` : nothing}
+    ${note ? html`<span class="note" title=${note}>${note}</span>` : nothing}
+    ${showsDecisions(context.route.tab) ? html`<kp-decision-log .finding=${finding.id}></kp-decision-log>` : nothing}`;
+}
+
+function renderCheckbox(context: TriageContext, row: Row, label: string) {
+  if (context.route.tab === "gone") return html`<td class="c-tick"></td>`;
+  const checked = checkState(row, context.selection);
+  return html`<td class="c-tick">
+    <input
+      type="checkbox"
+      aria-label=${label}
+      .checked=${checked === "all"}
+      .indeterminate=${checked === "some"}
+      @click=${(event: MouseEvent) => context.selectRow(row, event.shiftKey)}
+    />
+  </td>`;
+}
+
+function renderActions(context: TriageContext, row: Row, target: string) {
+  const { tab } = context.route;
+  // A finding that only a matching ticket processed has no decision to take back.
+  const undecided = row.kind === "finding" && tab === "processed" && decidedStatus(row.finding) === "new";
+  if (tab === "gone" || undecided) return html`<td class="c-act"></td>`;
+  const button = (label: string, status: Status, key: string) =>
+    html`<button
+      class="button small"
+      title="${label} ${target} (${key})"
+      @click=${() => void context.decide(selectionOfRow(row), status)}
+    >
+      ${label}
+    </button>`;
+  return html`<td class="c-act">
+    <div class="actions">
+      ${
+        tab === "processed"
+          ? button("Put back", "new", "r")
+          : html`${button("Acknowledge", "acknowledged", "a")}${button("Hide", "hidden", "h")}`
+      }
+    </div>
+  </td>`;
+}
+
+function renderMore(context: TriageContext, regression: Regression) {
+  const request = context.findingsRequests.get(regression.id);
+  const load = (): void => context.loadFindings(regression.id);
+  return html`<tr class="more">
+    <td></td>
+    <td colspan="8">
+      ${
+        request === undefined
+          ? renderMoreButton(regression, load)
+          : request === "loading"
+            ? loadingNotice("Loading the traces")
+            : errorNotice(request, load)
+      }
+    </td>
+  </tr>`;
+}
+
+function renderMoreButton({ traces, members }: Regression, load: () => void) {
+  const left = traces - members.length;
+  const label = left > FINDINGS_PER_REQUEST ? `${FINDINGS_PER_REQUEST} more` : `the other ${grouped(left)}`;
+  return html`<button class="link" @click=${load}>Show ${label}</button>
+    <span class="faint">${grouped(members.length)} of ${countText(traces, "finding")} of this commit are shown.</span>`;
+}
+
+/** Run an action for a click on the row itself: not on what is in it, and not at the end of selecting text. */
+function onRowClick(event: MouseEvent, run: () => void): void {
+  if ((event.target as Element).closest("a, button, input, details")) return;
+  if (window.getSelection()?.type === "Range") return;
+  run();
+}
