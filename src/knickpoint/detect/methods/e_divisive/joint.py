@@ -1,6 +1,8 @@
-"""E-Divisive of several traces together: a commit is a point with a number for each, and a step moves the points.
+"""E-Divisive of several traces together: each commit is a point with one coordinate for each trace.
 
-That is the method as Matteson and James have it. The guide page ``detect/e_divisive`` has the mathematics.
+This is the method in the form of Matteson and James (2014): a change that is too small to see in any trace can be plain
+in the distance of points. The search and its permutation test are those of one series. The guide page
+``detect/e_divisive`` has the mathematics.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from knickpoint.detect.methods.e_divisive.permutation_test import (
     check_permutations,
     split_while_significant,
 )
-from knickpoint.detect.methods.e_divisive.split import SearchSettings, check_search, describe, rescaled
+from knickpoint.detect.methods.e_divisive.split import SearchSettings, check_settings, describe_splits, rescaled
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.frame import Frame
 from knickpoint.model.step import Check, Detection, Step
@@ -41,8 +43,8 @@ _NAME: Final = "e_divisive_joint"
 _BATCH: Final = 32
 """Permutations that are drawn at a time."""
 
-_APART: Final = 0.9539
-"""The median distance of two values drawn from a normal law of variance 1."""
+_MEDIAN_DISTANCE: Final = 0.9539
+"""The median distance of two values drawn from a normal distribution of variance 1."""
 
 PRESETS: Final[dict[str, dict[str, Value]]] = {
     "ecp": {"minimum_segment": 30, "p": 0.05, "permutations": 199, "scale": "none", "seed": 3},
@@ -57,60 +59,86 @@ PRESETS: Final[dict[str, dict[str, Value]]] = {
         "seed": 4,
     },
 }
-"""What R's ecp 3.1.6 and signal-processing-algorithms 2.1.6 do by themselves."""
+"""The defaults of R's ecp 3.1.6 (``ecp``) and signal-processing-algorithms 2.1.6 (``mongodb``)."""
+
+
+def _in_noise(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the rows of ``values`` over their noise, and the noise: a standard deviation that few steps change.
+
+    The noise is estimated from the changes from commit to commit: from their median, or from their squares where most
+    changes are 0.
+    """
+    changes = np.abs(np.diff(values))
+    if not changes.size:
+        return values, np.zeros((len(values), 1))
+    from_median = np.median(changes, axis=1, keepdims=True) / _MEDIAN_DISTANCE
+    noise = np.where(from_median > 0, from_median, np.sqrt(np.square(changes).mean(axis=1, keepdims=True) / 2))
+    return values / np.where(noise > 0, noise, 1.0), noise
 
 
 @dataclass(frozen=True, slots=True)
 class _Points:
-    """Hold a point for each commit; ``values`` is traces x commits, and ``points`` is the same, scaled.
+    """A point for each commit: ``values`` is traces x commits, and ``points`` is the same, scaled.
 
-    Noise is what values of neighbouring commits differ by, so every order of the commits is scaled anew.
+    ``in_noise`` says that the points are scaled by the noise. It is estimated from neighbouring commits, so every
+    permutation of the commits is scaled anew.
     """
 
     values: NDArray[np.float64]
     points: NDArray[np.float64]
-    search: SearchSettings
+    settings: SearchSettings
     in_noise: bool
 
     @property
     def count(self) -> int:
         return int(self.points.shape[1])
 
-    def _curve(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        part, search = np.ascontiguousarray(points), self.search
-        return joint_q(part, search.alpha, search.least, v_form=search.v_form, both=search.both)
+    def _q(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return Q of every split of ``points``."""
+        settings = self.settings
+        return joint_q(
+            np.ascontiguousarray(points),
+            settings.alpha,
+            settings.minimum_segment,
+            v_form=settings.v_form,
+            both=settings.vary_end,
+        )
 
     def best_split(self, first: int, stop: int) -> tuple[int, float]:
-        curve = self._curve(self.points[:, first:stop])
+        curve = self._q(self.points[:, first:stop])
         q = float(curve.max(initial=0.0))
         return (int(np.argmax(curve >= q * (1 - TIED))), q) if q > 0 else (0, 0.0)
 
-    def reached(self, bounds: list[int], reach: float, allowed: int, shuffling: PermutationSettings) -> tuple[int, int]:
-        hits = judged = 0
-        while judged < shuffling.permutations and hits <= allowed:
-            numbers = range(judged, min(judged + _BATCH, shuffling.permutations))
+    def count_extreme(
+        self, bounds: list[int], q: float, allowed: int, permutations: PermutationSettings
+    ) -> tuple[int, int]:
+        extreme = judged = 0
+        while judged < permutations.count and extreme <= allowed:
+            # Orders of all commits, shuffled inside the clusters.
+            numbers = range(judged, min(judged + _BATCH, permutations.count))
             drawn = [
-                first + draw_permutations(shuffling.seed, len(bounds) - 2, numbers, first, stop - first)
+                first + draw_permutations(permutations.seed, len(bounds) - 2, numbers, first, stop - first)
                 for first, stop in pairwise(bounds)
             ]
             for order in np.hstack(drawn):
                 shuffled = self.values[:, order]
                 if self.in_noise:
                     shuffled = _in_noise(shuffled)[0]
-                hits += any(
-                    self._curve(shuffled[:, first:stop]).max(initial=0.0) >= reach for first, stop in pairwise(bounds)
+                extreme += any(
+                    self._q(shuffled[:, first:stop]).max(initial=0.0) >= q for first, stop in pairwise(bounds)
                 )
                 judged += 1
-                if hits > allowed:
+                if extreme > allowed:
                     break
-        return hits, judged
+        return extreme, judged
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
-    """Hold what is measured everywhere: the ``rows`` of traces, the ``columns`` of commits, and the points of both.
+class _MeasuredPoints:
+    """The points that are measured in every trace.
 
-    ``noise`` is a standard deviation for each trace; values were divided by ``unit``.
+    ``rows`` are the traces and ``columns`` the commits of the frame, ``noise`` is a standard deviation for each trace, and
+    values were divided by ``unit``.
     """
 
     rows: list[int]
@@ -120,51 +148,35 @@ class _Measured:
     unit: float
 
 
-def _in_noise(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the rows of ``values`` over their noise, and the noise: a standard deviation that few steps change.
-
-    It is that of the changes from commit to commit: from their median, or where most are 0 from their squares.
-    """
-    changes = np.abs(np.diff(values))
-    if not changes.size:
-        return values, np.zeros((len(values), 1))
-    middle = np.median(changes, axis=1, keepdims=True) / _APART
-    noise = np.where(middle > 0, middle, np.sqrt(np.square(changes).mean(axis=1, keepdims=True) / 2))
-    return values / np.where(noise > 0, noise, 1.0), noise
-
-
-def _read(matrix: NDArray[np.float64], search: SearchSettings, scale: str) -> _Measured:
+def _measured_points(matrix: NDArray[np.float64], settings: SearchSettings, scale: str) -> _MeasuredPoints:
+    """Return the points of the commits at which every trace is measured; a trace that never is takes no part."""
     rows = np.flatnonzero(~np.isnan(matrix).all(axis=1))
     columns = np.flatnonzero(~np.isnan(matrix[rows]).any(axis=0)) if rows.size else np.empty(0, np.int64)
-    given = matrix[np.ix_(rows, columns)]
-    units = np.array([safe_unit(row) for row in given]).reshape(-1, 1)
-    points, noise = _in_noise(given / units)
+    values = matrix[np.ix_(rows, columns)]
+    units = np.array([safe_unit(row) for row in values]).reshape(-1, 1)
+    scaled, noise = _in_noise(values / units)
     if scale == "noise":
-        read, unit = _Points(given / units, points, search, in_noise=True), 1.0
+        points, unit = _Points(values / units, scaled, settings, in_noise=True), 1.0
     else:
-        unit = safe_unit(given)
-        read = _Points(given / unit, given / unit, search, in_noise=False)
-    return _Measured(rows.tolist(), columns.tolist(), read, (noise * units).ravel().tolist(), unit)
-
-
-def _with_size(step: Step, noise: float) -> Step:
-    """Return ``step`` with its size in the noise of the trace, which says what the trace had to do with it."""
-    size = Check("size in the noise of the trace", abs(step.size) / noise if noise else 0.0)
-    return replace(step, evidence=(*step.evidence, size))
+        unit = safe_unit(values)
+        points = _Points(values / unit, values / unit, settings, in_noise=False)
+    return _MeasuredPoints(rows.tolist(), columns.tolist(), points, (noise * units).ravel().tolist(), unit)
 
 
 def _steps(
-    values: NDArray[np.float64], noise: float, found: Sequence[ExaminedSplit], columns: list[int]
+    values: NDArray[np.float64], noise: float, accepted: Sequence[ExaminedSplit], columns: list[int]
 ) -> tuple[Step, ...]:
+    """Build the steps of one trace; the evidence ends with the size of each in the noise of the trace."""
     steps = build_steps(
         values,
-        [columns[place.index] for place in found],
+        [columns[split.index] for split in accepted],
         method=_NAME,
-        scores=[place.score for place in found],
-        p_values=[place.p_value for place in found],
-        evidence=[place.checks for place in found],
+        scores=[split.score for split in accepted],
+        p_values=[split.p_value for split in accepted],
+        evidence=[split.checks for split in accepted],
     )
-    return tuple(_with_size(step, noise) for step in steps)
+    sizes = (Check("size in the noise of the trace", abs(step.size) / noise if noise else 0.0) for step in steps)
+    return tuple(replace(step, evidence=(*step.evidence, size)) for step, size in zip(steps, sizes, strict=True))
 
 
 def detect_e_divisive_joint(
@@ -184,9 +196,9 @@ def detect_e_divisive_joint(
 ) -> list[Detection]:
     """Find where several traces together change level, such as the metrics of one benchmark.
 
-    Returns one detection a trace: places, Q, p and candidates are of all traces, levels of its own. A commit counts
-    where every trace is measured; a trace that never is takes no part. A scan takes O(traces x T^2) time and
-    O(traces x T) memory.
+    Returns one detection for each trace: rows, Q, p and candidates are the same for all traces, levels are its own. Only
+    commits at which every trace is measured count; a trace that is never measured takes no part. A scan takes
+    O(traces x T^2) time and O(traces x T) memory.
 
     Args:
         frame: traces x commits, ``nan`` for missing.
@@ -195,31 +207,31 @@ def detect_e_divisive_joint(
         scan: ``tau_kappa`` also varies where the right block ends; ``tau`` lets it reach to the end.
         test: ``permutation`` shuffles commits inside the clusters; ``none`` accepts up to ``maximum_steps``.
         p: Level of the test.
-        permutations: How many; judging stops when the candidate is refused.
+        permutations: How many; counting stops when the candidate is rejected.
         counting: ``observed`` counts the observed order among them, ``others`` does not.
         minimum_segment: Commits that a block has at least.
         maximum_steps: Stop after so many; None does not.
         seed: Of the permutations.
-        scale: ``noise`` measures each trace in what it changes from commit to commit, so that units do not count;
-            ``none`` takes values as they are, as the peers do.
-
-    A ``preset`` and text for values are understood as by the other methods.
+        scale: ``noise`` divides each trace by its noise, so that units do not matter; ``none`` takes values as they
+            are, as the peers do.
 
     Raises:
         SeriesError: not a matrix of finite or missing numbers.
         InputError: a parameter out of its range, or two that exclude each other.
     """
-    search = SearchSettings(alpha, form == "V", scan == "tau_kappa", minimum_segment, p, maximum_steps)
-    shuffling = PermutationSettings(permutations, seed, others_only=counting == "others")
-    check_search(_NAME, search, test)
-    check_permutations(_NAME, search, shuffling, used=test == "permutation")
+    settings = SearchSettings(alpha, form == "V", scan == "tau_kappa", minimum_segment, p, maximum_steps)
+    shuffles = PermutationSettings(permutations, seed, others_only=counting == "others")
+    check_settings(_NAME, settings, test)
+    check_permutations(_NAME, settings, shuffles, used=test == "permutation")
     matrix = check_frame(frame.values if isinstance(frame, Frame) else frame)
-    measured = _read(matrix, search, scale)
+    measured = _measured_points(matrix, settings, scale)
     examined = [
-        rescaled(found, measured.unit, alpha)
-        for found in split_while_significant(measured.points, search, shuffling if test == "permutation" else None)
+        rescaled(split, measured.unit, alpha)
+        for split in split_while_significant(measured.points, settings, shuffles if test == "permutation" else None)
     ]
-    accepted = [found for found in examined if found.accepted]
+    # Every trace has the same splits, with levels of its own.
+    accepted = [split for split in examined if split.accepted]
+    candidates = describe_splits(examined, measured.columns)
     facts = {"traces together": float(len(measured.rows)), "commits with all of them": float(len(measured.columns))}
     noise = dict(zip(measured.rows, measured.noise, strict=True))
     return [
@@ -227,7 +239,7 @@ def detect_e_divisive_joint(
             _NAME,
             {},
             _steps(matrix[row], noise[row], accepted, measured.columns) if row in noise else (),
-            describe(examined, measured.columns),
+            candidates,
             facts,
         )
         for row in range(len(matrix))

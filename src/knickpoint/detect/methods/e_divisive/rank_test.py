@@ -1,4 +1,8 @@
-"""E-Divisive on ranks: where all orders are equally likely, the largest Q of ranks has one law for a length."""
+"""E-Divisive on ranks: a table of p-values replaces the permutations.
+
+Where all orders are equally likely, the distribution of the largest Q of ranks depends on the number of values alone,
+whatever the shape of the noise. ``benchmarks/detect_null_law.py`` simulates it. Each segment is tested by itself.
+"""
 
 from __future__ import annotations
 
@@ -21,22 +25,23 @@ if TYPE_CHECKING:
 __all__ = ["NullLaw", "null_law", "ranks", "split_by_rank"]
 
 _BESIDE: Final = 2
-"""How far the place of a step may be from the largest Q of ranks."""
+"""Values by which the index of a step may differ from that of the largest Q of ranks."""
 
 _AROUND: Final = 15
-"""Values on either side that decide it."""
+"""Values on either side that decide the index of a step."""
 
 _ROUNDING: Final = 1e-12
+"""Sums of distances that differ by a smaller share are equal."""
 
 _LAST_DIGIT: Final = 6e-5
-"""What the quantiles of the table may be off by, because they are rounded."""
+"""How far the quantiles of the table may be off, because they are rounded."""
 
 _FILE: Final = Path(__file__).parent / "null_law.json"
 
 
 @dataclass(frozen=True, slots=True)
 class NullLaw:
-    """Hold simulated quantiles of the largest Q of ranks over the mean distance of ranks, by length.
+    """Simulated quantiles of the largest Q of ranks over the mean distance of ranks, by length.
 
     ``quantiles[i, j]`` is exceeded with probability ``levels[j]`` by series of ``lengths[i]`` values.
     """
@@ -46,20 +51,20 @@ class NullLaw:
     quantiles: NDArray[np.float64]
 
     def row(self, count: int) -> NDArray[np.float64]:
-        """Return the quantiles for ``count`` values, interpolated, or carried on, in log length."""
-        place = math.log(count)
+        """Return the quantiles for ``count`` values, interpolated or extrapolated in log length."""
+        log_count = math.log(count)
         grid = np.log(self.lengths)
-        row = np.array([np.interp(place, grid, column) for column in self.quantiles.T])
-        if place > grid[-1]:
-            row += (self.quantiles[-1] - self.quantiles[-3]) * (place - grid[-1]) / (grid[-1] - grid[-3])
+        row = np.array([np.interp(log_count, grid, column) for column in self.quantiles.T])
+        if log_count > grid[-1]:
+            row += (self.quantiles[-1] - self.quantiles[-3]) * (log_count - grid[-1]) / (grid[-1] - grid[-3])
         rising: NDArray[np.float64] = np.maximum.accumulate(row)
         return rising
 
     def p_value(self, count: int, statistic: float) -> float:
-        """Return how likely ``statistic`` or more is; at least the smallest level of the table, at most 1.
+        """Return the probability of ``statistic`` or more: at least the smallest level of the table, at most 1.
 
-        Few values have few orders, and a quantile may be reached more often than its level says; less than the level
-        before.
+        Few values have few orders, so that a quantile may be reached more often than its level says, but not as often
+        as the level before it.
         """
         row = self.row(count)
         if statistic <= row[0]:
@@ -78,94 +83,116 @@ def _table() -> dict[str, object]:
 
 @cache
 def null_law(*, both: bool, v_form: bool, least: int) -> NullLaw:
-    """Return the law for a scan and a form; ``least`` counts as the next shorter block that was simulated.
+    """Return the law for a scan and a form; ``least``, the shortest block, counts as the next shorter simulated one.
 
-    A shorter block has a larger maximum, so the test errs on the careful side.
+    A shorter block has a larger maximum, so the test is conservative.
     """
     table = _table()
     laws = table["laws"]
     levels = table["levels"]
     assert isinstance(laws, list)
     scan, form = ("tau_kappa" if both else "tau"), ("V" if v_form else "U")
-    own = [law for law in laws if law["scan"] == scan and law["form"] == form and law["least"] <= least]
-    law = max(own, key=lambda candidate: int(candidate["least"]))
+    fitting = [law for law in laws if law["scan"] == scan and law["form"] == form and law["least"] <= least]
+    law = max(fitting, key=lambda candidate: int(candidate["least"]))
     return NullLaw(np.array(law["lengths"], float), np.array(levels, float), np.array(law["quantiles"], float))
 
 
 def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the ranks 0 to n - 1 of ``values``; equal values share the mean of theirs."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
-    shared: NDArray[np.float64] = (last - (counts + 1) / 2)[place]
+    shared: NDArray[np.float64] = (last - (counts + 1) / 2)[inverse]
     return shared
 
 
-def _nearby(values: NDArray[np.float64], place: int, least: int) -> int:
-    """Return the place beside ``place`` that divides the values around it best, by distances from the medians.
+def _refine_index(values: NDArray[np.float64], index: int, least: int) -> int:
+    """Return the index next to ``index`` that divides the values around it best, by distances from the medians.
 
-    The ranks of two levels that stand apart are those of a drawn order on either side, so they leave the place open by
-    a value or two; the values do not. Distances, not squares, so that an outlier moves nothing.
+    Ranks of two separate levels are in random order on either side, so they locate the step only to a value or two; the
+    values locate it better. Distances are used, not squares, so that an outlier has little weight.
     """
-    low, high = max(0, place - _AROUND), min(values.size, place + _AROUND)
-    nearest = sorted(
-        range(max(least, place - _BESIDE), min(values.size - least, place + _BESIDE) + 1),
-        key=lambda other: (abs(other - place), other),
+    low, high = max(0, index - _AROUND), min(values.size, index + _AROUND)
+    by_distance = sorted(
+        range(max(least, index - _BESIDE), min(values.size - least, index + _BESIDE) + 1),
+        key=lambda other: (abs(other - index), other),
     )
 
-    def strays(at: int) -> float:
-        return sum(float(np.abs(part - np.median(part)).sum()) for part in (values[low:at], values[at:high]))
+    def total_distance(division: int) -> float:
+        sides = (values[low:division], values[division:high])
+        return sum(float(np.abs(side - np.median(side)).sum()) for side in sides)
 
-    best, fewest = place, strays(place)
-    for other in nearest:
-        stray = strays(other)
-        if stray < fewest * (1 - _ROUNDING):
-            best, fewest = other, stray
+    best, smallest = index, total_distance(index)
+    for other in by_distance:
+        distance = total_distance(other)
+        if distance < smallest * (1 - _ROUNDING):
+            best, smallest = other, distance
     return best
 
 
-def split_by_rank(values: NDArray[np.float64], search: SearchSettings) -> list[ExaminedSplit]:
-    """Return the places examined: each segment is tested by itself, the strongest first."""
-    law = null_law(both=search.both, v_form=search.v_form, least=search.least)
-    if not law.levels[-1] <= search.p <= law.levels[0]:
+@dataclass(frozen=True, slots=True)
+class _TestedSegment:
+    """The best split of the segment ``[first, stop)``, tested."""
+
+    split: ExaminedSplit
+    first: int
+    stop: int
+
+    @property
+    def parts(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The segments on both sides of the split."""
+        return (self.first, self.split.index), (self.split.index, self.stop)
+
+
+def _test_segment(
+    values: NDArray[np.float64], first: int, stop: int, settings: SearchSettings, law: NullLaw
+) -> _TestedSegment | None:
+    """Test the best split of ``values[first:stop]``, None where the segment is too short or constant."""
+    count = stop - first
+    if count < max(2 * settings.minimum_segment, int(law.lengths[0])):
+        return None
+    segment = values[first:stop]
+    index, q = best_split(ranks(segment), settings)
+    if not index:
+        return None
+    # Q over the mean distance of ranks has one law for a length.
+    statistic = q / ((count + 1) / 3)
+    p = law.p_value(count, statistic)
+    accepted = p <= settings.p * (1 + 1e-9)
+    refined = _refine_index(segment, index, settings.minimum_segment) if accepted else index
+    checks: tuple[Check, ...] = (
+        Check("q_hat of ranks", statistic),
+        Check("p of the rank law", p, "<=", settings.p, passed=accepted),
+    )
+    if refined != index:
+        checks += (Check("values moved by, for distances from the medians", float(abs(refined - index))),)
+    reason = "" if accepted else f"ranks as far apart have p {p:.3g}, more than {settings.p:g}"
+    return _TestedSegment(ExaminedSplit(first + refined, statistic, p, accepted, checks, reason), first, stop)
+
+
+def split_by_rank(values: NDArray[np.float64], settings: SearchSettings) -> list[ExaminedSplit]:
+    """Return the splits examined: each segment is tested by itself, the most significant first."""
+    law = null_law(both=settings.vary_end, v_form=settings.v_form, least=settings.minimum_segment)
+    if not law.levels[-1] <= settings.p <= law.levels[0]:
         raise InputError(
-            f"the rank test has no p of {search.p:g}",
+            f"the rank test has no p of {settings.p:g}",
             where="e_divisive",
             remedy=f"Give a p from {law.levels[-1]:g} to {law.levels[0]:g}, or test=permutation.",
         )
-    shortest = max(2 * search.least, int(law.lengths[0]))
 
-    def judge(first: int, stop: int) -> tuple[float, ExaminedSplit, int, int] | None:
-        count = stop - first
-        if count < shortest:
-            return None
-        place, q = best_split(ranks(values[first:stop]), search)
-        if not place:
-            return None
-        statistic = q / ((count + 1) / 3)
-        p = law.p_value(count, statistic)
-        accepted = p <= search.p * (1 + 1e-9)
-        ranked = place
-        if accepted:
-            place = _nearby(values[first:stop], place, search.least)
-        checks: tuple[Check, ...] = (
-            Check("q_hat of ranks", statistic),
-            Check("p of the rank law", p, "<=", search.p, passed=accepted),
-        )
-        if place != ranked:
-            checks += (Check("values moved by, for distances from the medians", float(abs(place - ranked))),)
-        reason = "" if accepted else f"ranks as far apart have p {p:.3g}, more than {search.p:g}"
-        return statistic, ExaminedSplit(first + place, statistic, p, accepted, checks, reason), first, stop
+    def tested(*segments: tuple[int, int]) -> list[_TestedSegment]:
+        return [found for segment in segments if (found := _test_segment(values, *segment, settings, law))]
 
-    waiting = [judged for judged in [judge(0, values.size)] if judged]
+    waiting = tested((0, values.size))
     examined: list[ExaminedSplit] = []
-    taken = 0
+    accepted = 0
     while waiting:
-        waiting.sort(key=lambda judged: (judged[1].p_value, -judged[0]), reverse=True)
-        _, found, first, stop = waiting.pop()
-        if found.accepted and search.most is not None and taken >= search.most:
+        # The most significant segment; of equal ones the one with the larger Q.
+        waiting.sort(key=lambda segment: (segment.split.p_value, -segment.split.score), reverse=True)
+        segment = waiting.pop()
+        if segment.split.accepted and settings.maximum_steps is not None and accepted >= settings.maximum_steps:
             break
-        examined.append(found)
-        if found.accepted:
-            taken += 1
-            waiting += [judged for judged in (judge(first, found.index), judge(found.index, stop)) if judged]
+        examined.append(segment.split)
+        if segment.split.accepted:
+            accepted += 1
+            waiting += tested(*segment.parts)
     return examined

@@ -1,4 +1,8 @@
-"""E-Divisive, the part that every test shares: what is looked for, the best place to split one block, what was found."""
+"""What all tests of E-Divisive share: the settings of the search, the best split of one block, and examined splits.
+
+E-Divisive looks for the split that puts the two sides furthest apart in energy distance, tests it, and goes on inside
+both sides. The tests differ in how they decide; :func:`best_split` is the same for all.
+"""
 
 from __future__ import annotations
 
@@ -17,24 +21,41 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["ExaminedSplit", "SearchSettings", "best_split", "check_search", "describe", "refuse_parameter", "rescaled"]
+__all__ = [
+    "ExaminedSplit",
+    "SearchSettings",
+    "best_split",
+    "check_settings",
+    "describe_splits",
+    "refuse_parameter",
+    "rescaled",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """Hold what the tests of a candidate share. ``least`` is the shortest block; ``p`` the level of the test."""
+    """What all tests of a split share.
+
+    Attributes:
+        alpha: power of the distance.
+        v_form: whether inner distances are averaged over points squared, as in the V form of Q, not over pairs (U form).
+        vary_end: whether the right block may end before the end of its cluster: a scan over (tau, kappa).
+        minimum_segment: values that a block has at least.
+        p: level of the test.
+        maximum_steps: when to stop, None for never.
+    """
 
     alpha: float
     v_form: bool
-    both: bool
-    least: int
+    vary_end: bool
+    minimum_segment: int
     p: float
-    most: int | None
+    maximum_steps: int | None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ExaminedSplit:
-    """Hold one place that was examined, in measured values: ``score`` is Q, ``p_value`` None where it means nothing."""
+    """A split that was examined. ``index`` counts measured values, ``score`` is Q, ``p_value`` None where it has no meaning."""
 
     index: int
     score: float
@@ -44,50 +65,54 @@ class ExaminedSplit:
     reason: str
 
 
-def best_split(values: NDArray[np.float64], search: SearchSettings) -> tuple[int, float]:
-    """Return the place of the largest Q in ``values`` and that Q; place 0 when nothing differs or fits."""
-    if values.size < 2 * search.least or values.min() == values.max():
+def best_split(values: NDArray[np.float64], settings: SearchSettings) -> tuple[int, float]:
+    """Return the index of the largest Q in ``values`` and that Q; index 0 when all are equal, or too few for two blocks.
+
+    A Q that differs from the largest by rounding counts as equal; the first of them wins.
+    """
+    least = settings.minimum_segment
+    if values.size < 2 * least or values.min() == values.max():
         return 0, 0.0
-    if search.both:
-        place, _, q = scan_both(values, search.alpha, search.least, v_form=search.v_form)
-        return (place, q) if q > 0 else (0, 0.0)
-    curve = q_hat(values, search.alpha, v_form=search.v_form)
-    inside = curve[search.least : values.size - search.least + 1]
+    if settings.vary_end:
+        index, _, q = scan_both(values, settings.alpha, least, v_form=settings.v_form)
+        return (index, q) if q > 0 else (0, 0.0)
+    curve = q_hat(values, settings.alpha, v_form=settings.v_form)
+    inside = curve[least : values.size - least + 1]
     q = float(inside.max())
-    return (int(np.argmax(inside >= q * (1 - TIED))) + search.least, q) if q > 0 else (0, 0.0)
+    return (int(np.argmax(inside >= q * (1 - TIED))) + least, q) if q > 0 else (0, 0.0)
 
 
-def refuse_parameter(method: str, what: str, remedy: str) -> NoReturn:
-    """Raise the error of a parameter of ``method`` that cannot be."""
-    raise InputError(what, where=method, remedy=remedy)
+def refuse_parameter(method: str, message: str, remedy: str) -> NoReturn:
+    """Raise ``InputError`` for a parameter of ``method``."""
+    raise InputError(message, where=method, remedy=remedy)
 
 
-def check_search(method: str, search: SearchSettings, test: str) -> None:
-    """Raise ``InputError`` where a number is out of its range, or nothing would end the search of ``method``."""
-    if not 0 < search.alpha <= 2:
-        refuse_parameter(method, f"alpha is {search.alpha:g}", "Give a power above 0 and at most 2.")
-    if not 0 < search.p < 1:
-        refuse_parameter(method, f"p is {search.p:g}", "Give a probability between 0 and 1.")
-    if search.least < 1:
-        refuse_parameter(method, f"minimum_segment is {search.least}", "Give 1 or more.")
-    if search.most is not None and search.most < 0:
-        refuse_parameter(method, f"maximum_steps is {search.most}", "Give 0 or more, or none.")
-    if test == "none" and search.most is None:
+def check_settings(method: str, settings: SearchSettings, test: str) -> None:
+    """Raise ``InputError`` where a number is out of its range, or where nothing would end the settings."""
+    if not 0 < settings.alpha <= 2:
+        refuse_parameter(method, f"alpha is {settings.alpha:g}", "Give a power above 0 and at most 2.")
+    if not 0 < settings.p < 1:
+        refuse_parameter(method, f"p is {settings.p:g}", "Give a probability between 0 and 1.")
+    if settings.minimum_segment < 1:
+        refuse_parameter(method, f"minimum_segment is {settings.minimum_segment}", "Give 1 or more.")
+    if settings.maximum_steps is not None and settings.maximum_steps < 0:
+        refuse_parameter(method, f"maximum_steps is {settings.maximum_steps}", "Give 0 or more, or none.")
+    if test == "none" and settings.maximum_steps is None:
         refuse_parameter(method, "without a test there is no end to the splits", "Give maximum_steps, too.")
 
 
-def rescaled(found: ExaminedSplit, unit: float, alpha: float) -> ExaminedSplit:
-    """Return what was found in values divided by ``unit`` with Q of the values themselves, as far as floats reach."""
+def rescaled(split: ExaminedSplit, unit: float, alpha: float) -> ExaminedSplit:
+    """Return a split of values divided by ``unit`` with the Q of the values themselves, at most the largest float."""
     if unit == 1:
-        return found
+        return split
     with np.errstate(over="ignore"):
         factor = np.float64(unit) ** alpha
-        score = float(min(found.score * factor, sys.float_info.max))
-    checks = tuple(replace(check, value=score) if check.name == "q_hat" else check for check in found.checks)
-    return replace(found, score=score, checks=checks)
+        score = float(min(split.score * factor, sys.float_info.max))
+    checks = tuple(replace(check, value=score) if check.name == "q_hat" else check for check in split.checks)
+    return replace(split, score=score, checks=checks)
 
 
-def describe(examined: Sequence[ExaminedSplit], rows: Sequence[int]) -> tuple[Candidate, ...]:
-    """Return what was examined as candidates by index; ``rows`` are those of the measured values."""
-    described = [Candidate(rows[place.index], place.accepted, place.checks, place.reason) for place in examined]
-    return tuple(sorted(described, key=lambda candidate: candidate.index))
+def describe_splits(examined: Sequence[ExaminedSplit], rows: Sequence[int]) -> tuple[Candidate, ...]:
+    """Return the examined splits as candidates, sorted by index; ``rows`` are those of the measured values."""
+    candidates = [Candidate(rows[split.index], split.accepted, split.checks, split.reason) for split in examined]
+    return tuple(sorted(candidates, key=lambda candidate: candidate.index))

@@ -1,4 +1,9 @@
-"""E-Divisive with a t-test at each split, in one window or in sliding ones, as Hunter and Apache Otava do it."""
+"""E-Divisive with a t-test at each split, in one window or in sliding ones, as Hunter and Apache Otava do it.
+
+Splits are searched at a lenient level, so that weak ones can shape the windows after them. Then the least significant
+split is merged, again and again, until all are significant at ``p`` and large enough (Fleming and others, "Hunter", 2023).
+The kernel ``split_windows`` does both and reports what became of each split.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from knickpoint.detect.methods.e_divisive.split import ExaminedSplit, SearchSettings
 from knickpoint.model.step import Check
-from knickpoint.native.windows import NoteKind, split_windows
+from knickpoint.native.windows import Note, NoteKind, split_windows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,68 +22,84 @@ __all__ = ["split_by_t"]
 
 
 def _first_p(p: float) -> float:
-    """Return the level at which windows are split, so that weak points can still shape the windows after them."""
+    """Return the lenient level at which windows are split."""
     if p < 0.05:
         return 10 * p
     return 2 * p if p < 0.5 else p
 
 
+def _rejected(note: Note, settings: SearchSettings, first_p: float, minimum_magnitude: float) -> ExaminedSplit:
+    """Describe a split that was refused at once or merged later."""
+    kind, index, q, p, magnitude = note
+    strength = Check("q_hat", q)
+    if kind is NoteKind.REFUSED:
+        likely = Check("p of the t-test", p, "<=", first_p, passed=False)
+        reason = f"the t-test at the split gives p {p:.3g}, more than {first_p:g}"
+        return ExaminedSplit(index, q, None, accepted=False, checks=(strength, likely), reason=reason)
+    likely = Check("p of the t-test", p, "<", settings.p, passed=p < settings.p)
+    large = Check("magnitude", magnitude, ">", minimum_magnitude, passed=magnitude > minimum_magnitude)
+    if kind is NoteKind.INSIGNIFICANT:
+        reason = f"merged: between its neighbours the t-test gives p {p:.3g}, not below {settings.p:g}"
+    else:
+        reason = f"merged: its magnitude {magnitude:.3g} is not above {minimum_magnitude:g}"
+    return ExaminedSplit(index, q, None, accepted=False, checks=(strength, likely, large), reason=reason)
+
+
+def _kept(note: Note, settings: SearchSettings, minimum_magnitude: float) -> ExaminedSplit:
+    """Describe a split that stays."""
+    _, index, q, p, magnitude = note
+    checks = (
+        Check("q_hat", q),
+        Check("p of the t-test", p, "<", settings.p, passed=p < settings.p),
+        Check("magnitude", magnitude, ">", minimum_magnitude, passed=magnitude > minimum_magnitude),
+    )
+    return ExaminedSplit(index, q, None, accepted=True, checks=checks, reason="")
+
+
 def split_by_t(
     values: NDArray[np.float64],
-    search: SearchSettings,
+    settings: SearchSettings,
     *,
     sliding: int,
-    least_magnitude: float,
+    minimum_magnitude: float,
     population: bool,
     stale: bool,
-    refused: bool,
+    with_rejected: bool,
 ) -> list[ExaminedSplit]:
-    """Return the places examined, in the order of the examination; those that stay come last, by strength.
+    """Return the splits examined, in the order of the examination; those that stay come last, the strongest first.
 
-    Without ``refused`` only those that stay.
+    Without ``with_rejected`` only those that stay.
     """
+    # Split and merge.
     window = sliding or max(values.size, 1)
-    first_p = _first_p(search.p)
+    first_p = _first_p(settings.p)
     notes = split_windows(
         values,
-        search.alpha,
-        v_form=search.v_form,
-        least=search.least,
+        settings.alpha,
+        v_form=settings.v_form,
+        least=settings.minimum_segment,
         window=window,
         stride=window // 2 if sliding else window,
         first_p=first_p,
-        max_p=search.p,
-        least_magnitude=least_magnitude,
+        max_p=settings.p,
+        least_magnitude=minimum_magnitude,
         population=population,
         stale=stale,
-        refused=refused,
+        refused=with_rejected,
     )
-    gone: list[ExaminedSplit] = []
-    kept: list[ExaminedSplit] = []
-    for kind, index, q, p, magnitude in notes:
-        if kind is NoteKind.SPLIT:
-            continue
-        strength = Check("q_hat", q)
-        large = Check("magnitude", magnitude, ">", least_magnitude, passed=magnitude > least_magnitude)
-        if kind is NoteKind.STAYS:
-            likely = Check("p of the t-test", p, "<", search.p, passed=p < search.p)
-            kept.append(ExaminedSplit(index, q, None, accepted=True, checks=(strength, likely, large), reason=""))
-        elif kind is NoteKind.REFUSED:
-            likely = Check("p of the t-test", p, "<=", first_p, passed=False)
-            reason = f"the t-test at the split gives p {p:.3g}, more than {first_p:g}"
-            gone.append(ExaminedSplit(index, q, None, accepted=False, checks=(strength, likely), reason=reason))
-        else:
-            likely = Check("p of the t-test", p, "<", search.p, passed=p < search.p)
-            if kind is NoteKind.INSIGNIFICANT:
-                reason = f"merged: between its neighbours the t-test gives p {p:.3g}, not below {search.p:g}"
-            else:
-                reason = f"merged: its magnitude {magnitude:.3g} is not above {least_magnitude:g}"
-            gone.append(ExaminedSplit(index, q, None, accepted=False, checks=(strength, likely, large), reason=reason))
-    kept.sort(key=lambda place: -place.score)
-    if search.most is not None:
-        reason = f"weaker than the {search.most} steps asked for"
-        for place, found in enumerate(kept[search.most :], start=search.most):
-            stronger = Check("stronger steps", float(place), "<", float(search.most), passed=False)
-            gone.append(replace(found, accepted=False, checks=(*found.checks, stronger), reason=reason))
-        kept = kept[: search.most]
-    return gone + kept
+    rejected = [
+        _rejected(note, settings, first_p, minimum_magnitude)
+        for note in notes
+        if note.kind not in {NoteKind.SPLIT, NoteKind.STAYS}
+    ]
+    kept = [_kept(note, settings, minimum_magnitude) for note in notes if note.kind is NoteKind.STAYS]
+    # The strongest stay, if the number of steps is limited.
+    kept.sort(key=lambda split: -split.score)
+    most = settings.maximum_steps
+    if most is not None:
+        reason = f"weaker than the {most} steps asked for"
+        for stronger, split in enumerate(kept[most:], start=most):
+            rank = Check("stronger steps", float(stronger), "<", float(most), passed=False)
+            rejected.append(replace(split, accepted=False, checks=(*split.checks, rank), reason=reason))
+        kept = kept[:most]
+    return rejected + kept
