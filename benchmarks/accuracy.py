@@ -41,7 +41,7 @@ from accuracy_score import (
 )
 from accuracy_series import Labelled, place_of_series, read_labelled
 from knickpoint.detect import find_steps
-from knickpoint.detect.methods.default.method import default_bound
+from knickpoint.detect.methods.default.model import default_bound
 from knickpoint.native.forest import Forest
 from knickpoint.native.segmentation import segment
 from peers import peer_python

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from knickpoint.detect import explain, find_steps, find_steps_many
-from knickpoint.detect.methods.default import method as default
-from knickpoint.detect.methods.default.method import FALSE_ALARMS, default_bound
+from knickpoint.detect.methods.default.model import FALSE_ALARMS, default_bound, load_model
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.step import Movement
 from knickpoint.native import COMPILED
@@ -165,7 +164,7 @@ def test_many_series_give_the_answers_of_each() -> None:
 def test_the_answer_is_the_same_without_a_compiler() -> None:
     from knickpoint.native.segmentation.compiled import segment as compiled
 
-    forest, bound = default._model().forest, default_bound()
+    forest, bound = load_model().forest, default_bound()
     for seed in range(8):
         values = series(seed, 250, ((80, 2), (86, -2), (170, 1.2)))
         one, other = compiled(values, forest, bound, False), numpy_segment(values, forest, bound, False)

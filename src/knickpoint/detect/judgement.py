@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knickpoint.detect.measured_series import check_series, safe_unit
-from knickpoint.detect.methods.default.method import FALSE_ALARMS, detect_default
+from knickpoint.detect.methods.default.method import detect_default
+from knickpoint.detect.methods.default.model import FALSE_ALARMS
 from knickpoint.detect.outliers import critical_value, find_outliers, student_quantile
 from knickpoint.detect.steps import stable_region
 from knickpoint.model.errors import InputError
