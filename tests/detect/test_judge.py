@@ -31,7 +31,7 @@ def test_samples_far_above_a_higher_is_better_level_improved() -> None:
 def test_a_change_of_unknown_direction_counts_as_a_regression_and_says_so() -> None:
     judgement = judge(HISTORY, [88, 89, 87])
     assert judgement.verdict is Verdict.REGRESSED
-    assert "nobody said" in judgement.reason
+    assert "the better direction is unknown" in judgement.reason
 
 
 def test_samples_of_the_same_level_are_unchanged() -> None:

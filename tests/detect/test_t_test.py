@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from knickpoint.detect import find_steps, t_test
-from knickpoint.detect.methods.t_test.windows import t_statistic, weigh
+from knickpoint.detect.methods.t_test.windows import t_statistic, weighted_sample
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Movement
 
@@ -88,7 +88,7 @@ def test_a_commit_begins_at_its_first_measured_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("commits", "says"), [((0, 1), "2 commits for 80 values"), ((1,) * 79 + (0,), "the commits fall")]
+    ("commits", "says"), [((0, 1), "2 commits for 80 values"), ((1,) * 79 + (0,), "the commits are not in order")]
 )
 def test_commits_that_do_not_fit_are_refused(commits: tuple[int, ...], says: str) -> None:
     with pytest.raises(InputError, match=says):
@@ -98,7 +98,7 @@ def test_commits_that_do_not_fit_are_refused(commits: tuple[int, ...], says: str
 def test_uniform_weights_give_the_t_of_welch() -> None:
     rng = np.random.default_rng(8)
     before, after = rng.normal(10, 1, 12), rng.normal(12, 2, 15)
-    samples = (weigh(each[None, :], np.array([each.size]), "uniform") for each in (before, after))
+    samples = (weighted_sample(each[None, :], np.array([each.size]), "uniform") for each in (before, after))
     expected = stats.ttest_ind(after, before, equal_var=False).statistic
     assert t_statistic(*samples)[0] == pytest.approx(expected)
 

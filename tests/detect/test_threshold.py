@@ -138,7 +138,7 @@ def test_series_without_a_change_have_no_steps(values: list[float]) -> None:
         ({"change": -0.1}, "0 or more"),
         ({"releases": (9,)}, "releases are 9"),
         ({"times": (1.0,)}, "1 times for 3 values"),
-        ({"times": (1.0, 0.0, 2.0)}, "the times fall"),
+        ({"times": (1.0, 0.0, 2.0)}, "the times are not in order"),
         ({"previous": False}, "nothing to compare with"),
     ],
 )

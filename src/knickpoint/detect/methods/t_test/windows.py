@@ -1,7 +1,12 @@
-"""The windows of the Talos t-test: their weighted means, their variances, and t between the two at each place."""
+"""The windows of the Talos t-test: their weighted means, their variances, and t between the two at each place.
+
+The window before a place is read from the place backwards, so that cumulative sums over one matrix of windows give the
+statistics for every length of the window at once.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -17,8 +22,8 @@ __all__ = [
     "scan_commits",
     "scan_values",
     "t_statistic",
-    "weigh",
-    "weigh_commits",
+    "weighted_commits",
+    "weighted_sample",
 ]
 
 Weights = Literal["triangular", "uniform"]
@@ -31,7 +36,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Describe windows, one element a window: weighted ``mean``, ``variance`` around it, ``count``, plain ``level``."""
+    """Statistics of windows, one element a window: weighted ``mean``, ``variance`` around it, ``count``, plain ``level``."""
 
     mean: Floats
     variance: Floats
@@ -41,9 +46,9 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """Sums over the first 1, 2, … values of each window, as distances from its first value.
+    """Cumulative sums over the first 1, 2, … values of each window, of distances from its first value.
 
-    That value is part of every sum, so the variance keeps its digits whatever the level.
+    Distances keep the digits of the variance whatever the level is. ``placed`` weighs each distance by its position.
     """
 
     origin: Floats
@@ -54,51 +59,53 @@ class _Sums:
     @classmethod
     def of(cls, windows: Floats) -> _Sums:
         distance = windows - windows[:, :1]
-        place = np.arange(windows.shape[1])
+        position = np.arange(windows.shape[1])
         return cls(
             windows[:, 0],
             np.cumsum(distance, axis=1),
-            np.cumsum(distance * place, axis=1),
+            np.cumsum(distance * position, axis=1),
             np.cumsum(distance * distance, axis=1),
         )
 
     def first(self, lengths: NDArray[np.int64], weights: Weights) -> Sample:
-        """Describe the first ``lengths[..., i]`` values of window i; none of them where that is 0."""
+        """Return the statistics of the first ``lengths[..., i]`` values of window i, a count of 0 where that is 0."""
         rows = np.arange(lengths.shape[-1])
         last = np.maximum(lengths - 1, 0)
         count = np.where(lengths > 0, lengths, np.nan)
         total = self.plain[rows, last]
         offset = total / count
+        # The sum of (length - position) * distance over the sum of these weights.
         if weights == "triangular":
             weighted = (count * total - self.placed[rows, last]) / (count * (count + 1) / 2)
         else:
             weighted = offset
+        # The sum of (distance - weighted)^2, multiplied out.
         squares = self.squared[rows, last] - 2 * weighted * total + count * weighted * weighted
         variance = np.where(lengths > 1, np.maximum(squares, 0.0) / np.maximum(count - 1, 1), 0.0)
         return Sample(self.origin + weighted, variance, lengths.astype(np.float64), self.origin + offset)
 
 
-def weigh(windows: Floats, lengths: NDArray[np.int64], weights: Weights) -> Sample:
-    """Describe the first ``lengths[i]`` values of each row, the value nearest to the candidate first.
+def weighted_sample(windows: Floats, lengths: NDArray[np.int64], weights: Weights) -> Sample:
+    """Return the statistics of the first ``lengths[i]`` values of each row, the value nearest to the candidate first.
 
-    Triangular weights fall from 1 to 1 / length. The variance takes every value as one, with divisor count - 1.
+    Triangular weights fall from 1 to 1 / length. In the variance every value has the same weight, with divisor count - 1.
     """
     return _Sums.of(windows).first(lengths, weights)
 
 
-def weigh_commits(window: list[Floats], weights: Weights) -> Sample:
-    """Describe one window of commits with any number of values each, the nearest first.
+def weighted_commits(window: list[Floats], weights: Weights) -> Sample:
+    """Return the statistics of one window of commits with any number of values each, the nearest commit first.
 
-    Every value has the weight of its commit, so a commit that was measured five times counts five times; the
-    variance takes every value as one.
+    Every value has the weight of its commit, so a commit that was measured five times counts five times. In the
+    variance every value has the same weight.
     """
     if not window:
-        nothing = np.zeros(1)
-        return Sample(nothing, nothing, nothing, nothing)
+        empty = np.zeros(1)
+        return Sample(empty, empty, empty, empty)
     values = np.concatenate(window)
     size = len(window)
     shares = (size - np.arange(size)) / size if weights == "triangular" else np.ones(size)
-    weight = np.repeat(shares, [each.size for each in window])
+    weight = np.repeat(shares, [sample.size for sample in window])
     origin = values[0]
     distance = values - origin
     mean = float(weight @ distance) / float(weight.sum())
@@ -109,7 +116,7 @@ def weigh_commits(window: list[Floats], weights: Weights) -> Sample:
 
 
 def t_statistic(before: Sample, after: Sample) -> Floats:
-    """Return (after - before) in standard errors: infinite when nothing varies but the means differ, 0 when equal.
+    """Return (after - before) in standard errors: infinite when the means differ without any variance, 0 when equal.
 
     An empty window gives 0.
     """
@@ -131,18 +138,18 @@ def _effect(before: Floats, after: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Hold |t| of every place, how many values its windows hold, and the change of level there."""
+    """For every place: ``t`` without sign, values in its windows, size of the change and its share of the level before."""
 
-    strength: Floats
-    back: Floats
-    ahead: Floats
+    t: Floats
+    values_before: Floats
+    values_after: Floats
     size: Floats
     effect: Floats
 
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Say how many values the windows hold, and the t from which the one before begins again at ``back``."""
+    """The lengths of the windows, the t above which the window before starts again at ``back``, and the weights."""
 
     fore: int
     back: int
@@ -152,65 +159,67 @@ class Windows:
 
 
 def scan_values(values: Floats, windows: Windows) -> Scan:
-    """Test every place of ``values`` (1-D, finite), where each is a commit of its own."""
+    """Compute t at every place of ``values`` (1-D, finite), where each value is a commit of its own."""
     count = values.size
     fore, back, longest_back, weights = windows.fore, windows.back, windows.longest_back, windows.weights
     places = np.arange(count)
-    behind = sliding_window_view(np.r_[np.full(longest_back, np.nan), values], longest_back)[:count, ::-1]
+    # Windows before each place, read backwards, and windows from it on; nan beyond the ends.
+    backward = sliding_window_view(np.r_[np.full(longest_back, np.nan), values], longest_back)[:count, ::-1]
     forward = sliding_window_view(np.r_[values, np.full(fore - 1, np.nan)], fore)
-    ahead = np.minimum(fore, count - places)
-    after = weigh(forward, ahead, weights)
-    widths = np.arange(back, longest_back + 1)[:, None]
-    sample = _Sums.of(behind).first(np.minimum(widths, places), weights)
-    table = t_statistic(sample, after)
+    # t for every length of the window before, a row a length.
+    values_after = np.minimum(fore, count - places)
+    after = weighted_sample(forward, values_after, weights)
+    lengths = np.arange(back, longest_back + 1)[:, None]
+    before = _Sums.of(backward).first(np.minimum(lengths, places), weights)
+    table = t_statistic(before, after)
+    # The length at each place: it grows with every place since the last detection.
     chosen = np.zeros(count, dtype=np.int64)
-    calm = 0
-    over = (np.abs(table) > windows.threshold).T.tolist()
+    since_detection = 0
+    above = (np.abs(table) > windows.threshold).T.tolist()
     for place in range(1, count):
-        choice = min(max(calm, back), longest_back) - back
-        chosen[place] = choice
-        calm = 0 if over[place][choice] else calm + 1
-    size, effect = _effect(sample.level[chosen, places], after.level)
+        row = min(max(since_detection, back), longest_back) - back
+        chosen[place] = row
+        since_detection = 0 if above[place][row] else since_detection + 1
+    size, effect = _effect(before.level[chosen, places], after.level)
     return Scan(
-        strength=np.abs(table[chosen, places]),
-        back=np.minimum(chosen + back, places).astype(np.float64),
-        ahead=ahead.astype(np.float64),
+        t=np.abs(table[chosen, places]),
+        values_before=np.minimum(chosen + back, places).astype(np.float64),
+        values_after=values_after.astype(np.float64),
         size=size,
         effect=effect,
     )
 
 
-def scan_commits(samples: list[Floats], windows: Windows) -> Scan:
-    """Test every commit, ``samples`` being the values of each, one or more.
+def _take(commits: Iterable[Floats], most: int) -> tuple[list[Floats], int]:
+    """Return the first commits until they hold ``most`` values, and how many values they hold."""
+    taken: list[Floats] = []
+    held = 0
+    for values in commits:
+        if held >= most:
+            break
+        taken.append(values)
+        held += values.size
+    return taken, held
 
-    The windows count values: the one before takes commits until it holds ``longest_back``, and no more commits than
-    there were without a finding, ``back`` at least; the one after takes commits until it holds ``fore``.
+
+def scan_commits(samples: list[Floats], windows: Windows) -> Scan:
+    """Compute t at every commit; ``samples`` are the values of each commit, one or more.
+
+    The windows count values. The one after takes commits until it holds ``fore``. The one before takes commits until it
+    holds ``longest_back``, but no more commits than since the last detection, and ``back`` at least.
     """
     count = len(samples)
-    fore, back, longest_back, weights = windows.fore, windows.back, windows.longest_back, windows.weights
-    scan = Scan(*(np.zeros(count) for _ in range(5)))
-    calm = 0
+    back, longest_back = windows.back, windows.longest_back
+    t, size, effect, values_before, values_after = (np.zeros(count) for _ in range(5))
+    since_detection = 0
     for place in range(count):
-        furthest = max(0, place - min(max(calm, back), longest_back))
-        before: list[Floats] = []
-        held = 0
-        for values in reversed(samples[furthest:place]):
-            if held >= longest_back:
-                break
-            before.append(values)
-            held += values.size
-        after: list[Floats] = []
-        ahead = 0
-        for values in samples[place : place + fore]:
-            if ahead >= fore:
-                break
-            after.append(values)
-            ahead += values.size
-        old, new = weigh_commits(before, weights), weigh_commits(after, weights)
-        scan.strength[place] = abs(float(t_statistic(old, new)[0]))
-        scan.back[place], scan.ahead[place] = held, ahead
-        size, effect = _effect(old.level, new.level)
-        scan.size[place], scan.effect[place] = float(size[0]), float(effect[0])
+        furthest = max(0, place - min(max(since_detection, back), longest_back))
+        before, values_before[place] = _take(reversed(samples[furthest:place]), longest_back)
+        after, values_after[place] = _take(samples[place : place + windows.fore], windows.fore)
+        old, new = weighted_commits(before, windows.weights), weighted_commits(after, windows.weights)
+        t[place] = abs(float(t_statistic(old, new)[0]))
+        changes, shares = _effect(old.level, new.level)
+        size[place], effect[place] = float(changes[0]), float(shares[0])
         if place:
-            calm = 0 if scan.strength[place] > windows.threshold else calm + 1
-    return scan
+            since_detection = 0 if t[place] > windows.threshold else since_detection + 1
+    return Scan(t, values_before, values_after, size, effect)

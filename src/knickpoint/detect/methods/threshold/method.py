@@ -1,8 +1,8 @@
 """Thresholds: compare each value with an earlier one, and report a change of more than so many percent.
 
-What every continuous integration knows: against the previous run, against a run of a week ago, against the
-last release. A baseline for the other methods, and the method of choice for metrics without noise. See
-``docs/guide/detect/threshold.md``.
+The rule that most continuous integration uses: compare with the previous run, with a run of a week ago, with the last
+release. It is a baseline for the other methods, and the method of choice for metrics without noise. The guide page
+``docs/guide/detect/threshold.md`` has the details.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ PRESETS: Final[dict[str, dict[str, Value]]] = {
     "mozdetect": {"change": 0.0, "previous": False, "trailing": 7, "deviations": 6.0, "confirm": True},
 }
 """``exact``: any change of 1 or more in the unit, for counts without noise; ``github-action-benchmark``: its 200 %;
-``mozdetect``: the quick lane of Mozilla's detector for telemetry, over values instead of distributions."""
+``mozdetect``: the quick rule of Mozilla's detector for telemetry, over values instead of distributions."""
 
 _ROUNDING: Final = 1e-12
-"""A share that is this near to the bound, relative to it, is the bound: 19.701 is 1 % less than 19.9."""
+"""A share that differs from the bound by less than this share of it equals it: 19.701 is 1 % less than 19.9."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """What each value is compared with, ``nan`` for nothing, and whether that is the value right before it."""
+    """What each value is compared with, ``nan`` for nothing, and whether that is the value right before."""
 
     name: str
     before: Floats
@@ -48,12 +48,13 @@ class _Comparison:
 
     @classmethod
     def of_places(cls, name: str, values: Floats, places: NDArray[np.int64]) -> _Comparison:
-        """Compare with the values at these places, -1 for none."""
+        """Compare with the values at ``places``, -1 for none."""
         before = np.where(places >= 0, values[np.maximum(places, 0)], np.nan)
         return cls(name, before, places == np.arange(-1, values.size - 1))
 
 
 def _last_at_or_before(rows: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the places of the last measured values at or before the ``wanted`` rows, -1 for none."""
     return np.searchsorted(rows, wanted, side="right").astype(np.int64) - 1
 
 
@@ -67,35 +68,38 @@ def _comparisons(
     age: float,
     trailing: int,
 ) -> list[_Comparison]:
+    """Return the comparisons that the parameters ask for."""
     values, rows, count = series.values, series.rows, series.values.size
-    found: list[_Comparison] = []
+    comparisons: list[_Comparison] = []
     if previous:
-        found.append(_Comparison.of_places("the previous run", values, np.arange(-1, count - 1)))
+        comparisons.append(_Comparison.of_places("the previous run", values, np.arange(-1, count - 1)))
     if ago:
         places = _last_at_or_before(rows, rows - min(ago, series.length))
-        found.append(_Comparison.of_places(f"the run {ago} commits ago", values, places))
+        comparisons.append(_Comparison.of_places(f"the run {ago} commits ago", values, places))
     if times:
         when = np.asarray(times)[rows]
         places = np.searchsorted(when, when - age, side="right").astype(np.int64) - 1
         places = np.minimum(places, np.arange(-1, count - 1))
-        found.append(_Comparison.of_places(f"the run {age:g} ago", values, places))
+        comparisons.append(_Comparison.of_places(f"the run {age:g} ago", values, places))
     if releases:
-        at = np.sort(np.asarray(releases, dtype=np.int64))
-        latest = np.searchsorted(at, rows, side="left") - 1
-        release = np.where(latest >= 0, at[np.maximum(latest, 0)], -1)
+        ordered = np.sort(np.asarray(releases, dtype=np.int64))
+        latest = np.searchsorted(ordered, rows, side="left") - 1
+        release = np.where(latest >= 0, ordered[np.maximum(latest, 0)], -1)
         places = np.where(latest >= 0, _last_at_or_before(rows, release), -1)
-        found.append(_Comparison.of_places("the last release", values, places))
+        comparisons.append(_Comparison.of_places("the last release", values, places))
     if trailing:
         before = np.full(count, np.nan)
         if count > trailing:
             before[trailing:] = np.median(sliding_window_view(values[:-1], trailing), axis=1)
         name = f"the median of the {trailing} runs before"
-        found.append(_Comparison(name, before, np.zeros(count, dtype=np.bool_)))
-    return found
+        comparisons.append(_Comparison(name, before, np.zeros(count, dtype=np.bool_)))
+    return comparisons
 
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
+    """What a change has to reach."""
+
     change: float
     absolute: float
     deviations: float
@@ -103,74 +107,90 @@ class _Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """What one comparison sees at each place: how large the change is, and its direction where it is large enough."""
+class _Changes:
+    """The change at each value by one comparison.
+
+    Attributes:
+        comparison: what the values are compared with.
+        share: |change| as a share of |value before|.
+        size: |change| in the unit.
+        deviations: |change| in usual deviations of such changes; infinite where they have no bound.
+        direction: +1 or -1 where the change reaches all bounds, 0 elsewhere.
+    """
 
     comparison: _Comparison
     share: Floats
     size: Floats
     deviations: Floats
-    way: NDArray[np.int8]
+    direction: NDArray[np.int8]
 
     @classmethod
-    def at(cls, values: Floats, comparison: _Comparison, bounds: _Bounds) -> _Look:
+    def of(cls, values: Floats, comparison: _Comparison, bounds: _Bounds) -> _Changes:
         with np.errstate(all="ignore"):
-            step = values - comparison.before
-            size = np.abs(step)
+            change = values - comparison.before
+            size = np.abs(change)
             share = np.where(size == 0, 0.0, size / np.abs(comparison.before))
             share = np.where(np.isclose(share, bounds.change, rtol=_ROUNDING, atol=0.0), bounds.change, share)
-            far = deviations_of(values, comparison.before) if bounds.deviations else np.full(values.size, np.inf)
-            large = (size > 0) & (share >= bounds.change) & (size >= bounds.absolute) & (far > bounds.deviations)
-        return cls(comparison, share, size, far, np.where(large, np.sign(step), 0).astype(np.int8))
+            unusual = bounds.deviations > 0
+            deviations = deviations_of(values, comparison.before) if unusual else np.full(values.size, np.inf)
+            large = (size > 0) & (share >= bounds.change) & (size >= bounds.absolute) & (deviations > bounds.deviations)
+        return cls(comparison, share, size, deviations, np.where(large, np.sign(change), 0).astype(np.int8))
 
     def checks(self, place: int, bounds: _Bounds) -> list[Check]:
-        """Compare the change with each bound; without any it has to be one at all."""
-        share, size, far = (float(each[place]) for each in (self.share, self.size, self.deviations))
+        """Compare the change with each bound; without any it only has to be a change."""
+        share, size, deviations = (float(row[place]) for row in (self.share, self.size, self.deviations))
         name = f"change since {self.comparison.name}"
-        found = [Check(name, share, ">=", bounds.change, passed=share >= bounds.change)]
-        if not bounds.change:
-            found = [Check(name, share, ">", 0.0, passed=size > 0)] if not bounds.absolute else found
+        checks = [Check(name, share, ">=", bounds.change, passed=share >= bounds.change)]
+        if not bounds.change and not bounds.absolute:
+            checks = [Check(name, share, ">", 0.0, passed=size > 0)]
         if bounds.absolute:
-            found.append(Check("the same in the unit", size, ">=", bounds.absolute, passed=size >= bounds.absolute))
+            checks.append(Check("the same in the unit", size, ">=", bounds.absolute, passed=size >= bounds.absolute))
         if bounds.deviations:
             most = bounds.deviations
-            found.append(Check("the same in usual deviations", far, ">", most, passed=far > most))
-        return found
+            checks.append(Check("the same in usual deviations", deviations, ">", most, passed=deviations > most))
+        return checks
 
-    def confirmed(self, place: int) -> bool:
-        """Say whether the next value lies as far to the same side."""
-        return place + 1 < self.way.size and bool(self.way[place + 1] == self.way[place])
+    def is_confirmed(self, place: int) -> bool:
+        """Return whether the next value lies as far to the same side."""
+        return place + 1 < self.direction.size and bool(self.direction[place + 1] == self.direction[place])
 
-    def goes_on(self, place: int) -> bool:
-        """Say whether the value before saw the change, too, against a run of its own."""
-        return bool(self.way[place - 1] == self.way[place]) and not bool(self.comparison.adjacent[place])
+    def began_earlier(self, place: int) -> bool:
+        """Return whether the value before shows the change, too, compared with another run than ``place`` is."""
+        same = bool(self.direction[place - 1] == self.direction[place])
+        return same and not bool(self.comparison.adjacent[place])
 
 
-def _candidate(row: int, place: int, looks: list[_Look], bounds: _Bounds) -> tuple[Candidate, float]:
-    """Judge one place, accepted when a change begins here rather than goes on; also return the largest change."""
+def _begins(changes: _Changes, place: int, bounds: _Bounds) -> tuple[list[Check], str]:
+    """Return checks for a large change that say whether it begins at ``place``, and why it does not, "" if it does."""
+    if changes.began_earlier(place):
+        previous = float(changes.share[place - 1])
+        name = f"the commit before saw this since {changes.comparison.name}"
+        return [Check(name, previous, "<", bounds.change, passed=False)], "the change began at an earlier commit"
+    if not bounds.confirm:
+        return [], ""
+    confirmed = changes.is_confirmed(place)
+    check = Check("values in a row so far off", 1.0 + confirmed, ">=", 2.0, passed=confirmed)
+    return [check], "" if confirmed else "the next value does not confirm it"
+
+
+def _candidate(row: int, place: int, by_comparison: list[_Changes], bounds: _Bounds) -> tuple[Candidate, float]:
+    """Judge one place, accepted when some change begins there; also return the largest share of those that count."""
     checks: list[Check] = []
     reasons: list[str] = []
     begins = False
     strongest = 0.0
-    for look in looks:
-        if np.isnan(look.comparison.before[place]):
+    for changes in by_comparison:
+        if np.isnan(changes.comparison.before[place]):
             continue
-        checks += look.checks(place, bounds)
-        if not look.way[place]:
+        checks += changes.checks(place, bounds)
+        if not changes.direction[place]:
             continue
-        strongest = max(strongest, float(look.share[place]))
-        if look.goes_on(place):
-            former = float(look.share[place - 1])
-            name = f"the commit before saw this since {look.comparison.name}"
-            checks.append(Check(name, former, "<", bounds.change, passed=False))
-            reasons.append("the change began at an earlier commit")
-            continue
-        confirmed = not bounds.confirm or look.confirmed(place)
-        if bounds.confirm:
-            checks.append(Check("values in a row so far off", 1.0 + confirmed, ">=", 2.0, passed=confirmed))
-        if not confirmed:
-            reasons.append("the next value does not confirm it")
-        begins |= confirmed
+        strongest = max(strongest, float(changes.share[place]))
+        more, reason = _begins(changes, place, bounds)
+        checks += more
+        begins |= not reason
+        if reason:
+            reasons.append(reason)
     if not checks:
         checks.append(Check("runs to compare with", 0.0, ">=", 1.0, passed=False))
         reasons.append("nothing to compare with")
@@ -178,10 +198,13 @@ def _candidate(row: int, place: int, looks: list[_Look], bounds: _Bounds) -> tup
     return Candidate(row, begins, tuple(checks), reason), strongest
 
 
-def _check(length: int, *, releases: tuple[int, ...], times: tuple[float, ...], **least: float) -> None:
-    low = next((name for name, value in least.items() if not value >= 0), "")
-    if low:
-        raise InputError(f"{low} is {least[low]:g}", remedy="Give a number of 0 or more.")
+def _check_parameters(
+    length: int, *, releases: tuple[int, ...], times: tuple[float, ...], **at_least_zero: float
+) -> None:
+    """Raise ``InputError`` where a parameter is out of its range, or does not fit a series of ``length`` values."""
+    negative = next((name for name, value in at_least_zero.items() if not value >= 0), "")
+    if negative:
+        raise InputError(f"{negative} is {at_least_zero[negative]:g}", remedy="Give a number of 0 or more.")
     if any(not 0 <= release < length for release in releases):
         raise InputError(
             f"releases are {', '.join(map(str, releases))} in a series of {length} values",
@@ -193,7 +216,7 @@ def _check(length: int, *, releases: tuple[int, ...], times: tuple[float, ...], 
             remedy="Give one time for each value, missing ones too.",
         )
     if times and bool((np.diff(np.asarray(times)) < 0).any()):
-        raise InputError("the times fall", remedy="Give them in the order of the commits, not falling.")
+        raise InputError("the times are not in order", remedy="Give them in ascending order, as the commits.")
 
 
 def detect_threshold(
@@ -211,9 +234,9 @@ def detect_threshold(
     confirm: bool = False,
     candidates: bool = True,
 ) -> Detection:
-    """Compare each value with earlier ones, and report where one differs by at least ``change``.
+    """Compare each value with earlier ones, and report where it differs by at least ``change``.
 
-    A change that several commits in a row see against an older run is reported at the first of them.
+    A change that several commits in a row show against an older run is reported at the first of them.
 
     Args:
         values: 1-D, ``nan`` for missing.
@@ -223,18 +246,18 @@ def detect_threshold(
         ago: compare with the last value measured at least so many commits before, 0 for no such comparison.
         releases: indices of releases; compare with the last one before each value.
         times: a time for each value, in any unit; compare with the last value at least ``age`` older.
-        age: in the unit of ``times``.
+        age: how old the run to compare with is at least, in the unit of ``times``.
         trailing: compare with the median of so many measured values before, 0 for no such comparison.
-        deviations: the change has to be further from the median of all changes of its kind than so many of their
-            robust standard deviations, 0 for no such bound. It takes 14 changes to know them.
+        deviations: the change has to be further from the median of all such changes than so many of their robust
+            standard deviations, 0 for no such bound. With fewer than 14 changes none passes.
         confirm: the next value has to be as far off, to the same side.
-        candidates: whether to give the candidates, too; without them it takes less time.
+        candidates: whether to return the candidates, which takes more time.
 
     Raises:
-        InputError: negative bounds, releases outside of the series, times that do not fit it, or
-            nothing to compare with.
+        InputError: negative bounds, releases outside of the series, times that do not fit it, or nothing to compare
+            with.
     """
-    _check(
+    _check_parameters(
         values.size,
         releases=releases,
         times=times,
@@ -245,39 +268,29 @@ def detect_threshold(
         trailing=trailing,
         deviations=deviations,
     )
-    parameters: dict[str, float | int | str | bool | None] = {
-        "change": change,
-        "absolute": absolute,
-        "previous": previous,
-        "ago": ago,
-        "releases": ",".join(map(str, releases)),
-        "times": ",".join(map(str, times)),
-        "age": age,
-        "trailing": trailing,
-        "deviations": deviations,
-        "confirm": confirm,
-    }
     series = drop_missing(values)
     comparisons = _comparisons(
         series, previous=previous, ago=ago, releases=releases, times=times, age=age, trailing=trailing
     )
     if not comparisons:
         raise InputError("nothing to compare with", remedy="Set previous, ago, releases, times or trailing.")
+    # Changes at every value, by every comparison.
     bounds = _Bounds(change, absolute, deviations, confirm)
-    looks = [_Look.at(series.values, comparison, bounds) for comparison in comparisons]
-    large = np.any([look.way != 0 for look in looks], axis=0)
+    by_comparison = [_Changes.of(series.values, comparison, bounds) for comparison in comparisons]
+    # Judgement: all places, or those only where some change is large enough.
+    large = np.any([changes.direction != 0 for changes in by_comparison], axis=0)
     places = range(1, series.values.size) if candidates else np.flatnonzero(large).tolist()
-    judged = [_candidate(int(series.rows[place]), place, looks, bounds) for place in places]
-    found = [(candidate, strength) for candidate, strength in judged if candidate.accepted]
+    judged = [_candidate(int(series.rows[place]), place, by_comparison, bounds) for place in places]
+    accepted = [(candidate, strength) for candidate, strength in judged if candidate.accepted]
     return Detection(
         "threshold",
-        parameters,
+        {},
         build_steps(
             values,
-            [candidate.index for candidate, _ in found],
+            [candidate.index for candidate, _ in accepted],
             method="threshold",
-            scores=[strength for _, strength in found],
-            evidence=[candidate.checks for candidate, _ in found],
+            scores=[strength for _, strength in accepted],
+            evidence=[candidate.checks for candidate, _ in accepted],
         ),
         tuple(candidate for candidate, _ in judged) if candidates else (),
         {"comparisons": float(len(comparisons))},

@@ -1,4 +1,7 @@
-"""How far changes are from what changes usually are, in robust standard deviations."""
+"""How unusual each change is among all changes of a series, in robust standard deviations.
+
+The scale is the median of absolute deviations, or their mean where most changes are equal (Iglewicz and Hoaglin 1993).
+"""
 
 from __future__ import annotations
 
@@ -13,25 +16,25 @@ __all__ = ["deviations_of", "usual_deviations"]
 
 _MEDIAN: Final = 1.4826
 _MEAN: Final = 1.2533
-"""What makes the median and the mean of absolute deviations the standard deviation, where noise is normal."""
+"""Factors from the median and from the mean of absolute deviations to the standard deviation of normal noise."""
 
 _FEWEST: Final = 14
-"""How many changes it takes to know what is usual; with fewer, none is unusual."""
+"""How many changes define what is usual; with fewer, none is unusual."""
 
 Floats = NDArray[np.float64]
 
 
 def usual_deviations(changes: Floats) -> Floats:
-    """Return |change - median of all| in robust standard deviations: 0 where there are too few to know, ``nan`` kept.
+    """Return |change - median of all| in robust standard deviations: 0 where there are too few changes, ``nan`` kept.
 
     The scale is the median of the absolute deviations; where that is 0, because most changes are equal, their mean.
     """
     known = changes[~np.isnan(changes)]
     if known.size < _FEWEST:
         return np.where(np.isnan(changes), np.nan, 0.0)
-    away = np.abs(changes - np.median(known))
-    scale = _MEDIAN * float(np.nanmedian(away)) or _MEAN * float(np.nanmean(away))
-    return away / scale if scale else away
+    deviations = np.abs(changes - np.median(known))
+    scale = _MEDIAN * float(np.nanmedian(deviations)) or _MEAN * float(np.nanmean(deviations))
+    return deviations / scale if scale else deviations
 
 
 def deviations_of(values: Floats, before: Floats) -> Floats:
