@@ -1,6 +1,8 @@
-"""Modes: sort the values into discrete levels, ignore short visits, and report the moves between levels.
+"""Modes: sort the values into discrete levels, ignore short visits to a level, and report the moves between levels.
 
-The strategy of the Firefox OS performance team. See ``docs/guide/detect/modes.md``.
+The strategy of the Firefox OS performance team, for benchmarks that switch between a few levels. The modes are the best
+partition of the values by exact k-means (``partition``), with as many modes as stand clearly apart. The guide page
+``docs/guide/detect/modes.md`` has the rules.
 """
 
 from __future__ import annotations
@@ -20,16 +22,16 @@ from knickpoint.detect.steps import build_steps
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Check, Detection
 
-__all__ = ["METHOD", "Visit", "detect_modes", "find_modes", "flatten", "settle"]
+__all__ = ["METHOD", "Visit", "absorb_short_visits", "detect_modes", "find_modes", "flatten"]
 
 _FEWEST_A_MODE = 5
-"""How many values there have to be for each mode that is looked for."""
+"""Values that there have to be for each mode."""
 
 _STAY = 20
-"""Values of one kind in a row, on average, that rounded noise does not reach."""
+"""Equal values in a row, on average, that rounded noise does not reach."""
 
 _MOST = 100
-"""How many modes may be looked for."""
+"""The largest number of modes that can be asked for."""
 
 _ROUNDING = 1e-12
 """Spread below this share of the values is rounding."""
@@ -37,7 +39,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A run of values in one mode: places ``first`` to ``last``, both inclusive."""
+    """Consecutive values of one mode, from ``first`` to ``last``, both inclusive."""
 
     mode: int
     first: int
@@ -49,10 +51,11 @@ class Visit:
         return self.last - self.first + 1
 
 
-def _grid(values: NDArray[np.float64]) -> float:
-    """Return the variance that rounding to a grid gives ``values``: the finest step between them stands for it.
+def _rounding_variance(values: NDArray[np.float64]) -> float:
+    """Return the variance that rounding to a grid gives ``values``, whose finest difference counts as the grid.
 
-    It is 0 where there are two values, or where values stay the same for long: those are levels without noise.
+    It is 0 where there are only two distinct values, or where values stay the same for long: then the values are levels
+    without noise.
     """
     distinct = np.unique(values)
     moves = np.count_nonzero(np.diff(values))
@@ -64,7 +67,7 @@ def find_modes(values: NDArray[np.float64], *, separation: float = 4.5, most: in
 
     There are as many modes as possible, up to ``most`` and one for five values, such that neighbouring
     modes are at least ``separation`` standard deviations apart, and each division is the best there is of
-    that many modes. Values on a grid (whole milliseconds) spread at least as much as the grid makes them.
+    that many modes. Values on a grid (whole milliseconds) have at least the spread that rounding gives them.
     """
     scale = safe_unit(values)
     if scale != 1:
@@ -72,7 +75,7 @@ def find_modes(values: NDArray[np.float64], *, separation: float = 4.5, most: in
         squares = partition.squares * scale * scale
         return replace(partition, means=partition.means * scale, squares=squares), spread * scale
     chosen, spread = None, 0.0
-    grid, rounding = _grid(values), _ROUNDING * float(np.abs(values).max())
+    grid, rounding = _rounding_variance(values), _ROUNDING * float(np.abs(values).max())
     for partition in best_partitions(values, min(most, max(1, values.size // _FEWEST_A_MODE))):
         freedom = values.size - partition.means.size
         variance = partition.squares / freedom if freedom > 0 else 0.0
@@ -84,7 +87,7 @@ def find_modes(values: NDArray[np.float64], *, separation: float = 4.5, most: in
 
 
 def _absorb_enclosed(visits: list[Visit], longest: int) -> tuple[list[Visit], list[Visit]]:
-    """Take out visits of at most ``longest`` values that the same mode encloses; also return those."""
+    """Remove visits of at most ``longest`` values between visits to one other mode; also return the removed ones."""
     kept: list[Visit] = []
     ignored: list[Visit] = []
     place = 0
@@ -102,11 +105,12 @@ def _absorb_enclosed(visits: list[Visit], longest: int) -> tuple[list[Visit], li
 
 
 def _absorb_others(visits: list[Visit], longest: int, means: NDArray[np.float64]) -> tuple[list[Visit], list[Visit]]:
-    """Give visits of at most ``longest`` values to the neighbour of nearer level, the following one if both are."""
+    """Merge visits of at most ``longest`` values into the neighbour of the nearer level, or the next if both are equal."""
     kept: list[Visit] = []
     ignored: list[Visit] = []
     start = visits[0].first
     for place, visit in enumerate(visits):
+        # A visit begins with the values that the visits before it passed on.
         grown = replace(visit, first=start)
         after = visits[place + 1] if place + 1 < len(visits) else None
         start = visit.last + 1
@@ -114,8 +118,8 @@ def _absorb_others(visits: list[Visit], longest: int, means: NDArray[np.float64]
             kept.append(grown)
             continue
         ignored.append(visit)
-        here = means[visit.mode]
-        if kept and (after is None or abs(means[kept[-1].mode] - here) < abs(means[after.mode] - here)):
+        level = means[visit.mode]
+        if kept and (after is None or abs(means[kept[-1].mode] - level) < abs(means[after.mode] - level)):
             kept[-1] = replace(kept[-1], last=visit.last)
         else:
             start = grown.first
@@ -123,36 +127,42 @@ def _absorb_others(visits: list[Visit], longest: int, means: NDArray[np.float64]
 
 
 def _merged(visits: list[Visit]) -> list[Visit]:
-    found: list[Visit] = []
+    """Join neighbouring visits to one mode."""
+    merged: list[Visit] = []
     for visit in visits:
-        if found and found[-1].mode == visit.mode:
-            found[-1] = replace(found[-1], last=visit.last)
+        if merged and merged[-1].mode == visit.mode:
+            merged[-1] = replace(merged[-1], last=visit.last)
         else:
-            found.append(visit)
-    return found
+            merged.append(visit)
+    return merged
 
 
 def _visits(labels: NDArray[np.int64]) -> list[Visit]:
+    """Return the stretches of equal labels."""
     starts = np.flatnonzero(np.diff(labels, prepend=labels[0] - 1))
     stops = [*starts[1:].tolist(), labels.size]
     modes = labels[starts].tolist()
     return [Visit(mode, first, stop - 1) for mode, first, stop in zip(modes, starts.tolist(), stops, strict=True)]
 
 
-def settle(labels: NDArray[np.int64], means: NDArray[np.float64], window: int) -> tuple[list[Visit], list[Visit]]:
-    """Return the visits that last, and those that were ignored, of a row of modes.
+def absorb_short_visits(
+    labels: NDArray[np.int64], means: NDArray[np.float64], window: int
+) -> tuple[list[Visit], list[Visit]]:
+    """Return the visits that last, and those that are ignored; ``labels`` are the modes of the values in order.
 
-    A window of ``window`` values sees no visit shorter than ``window - 1``. Those that one mode encloses go
-    into it, the shortest first; then the others (at an end, or between two modes) go to a neighbour.
+    A window of ``window`` values does not show visits shorter than ``window - 1``. Those between visits to one other mode
+    are merged into it, the shortest first. Then the others, at an end or between two modes, are merged into a neighbour.
     """
     visits = _visits(labels)
     longest = min(window - 2, labels.size)
     ignored: list[Visit] = []
+    # Enclosed visits: merging two neighbours may enclose others, so repeat until nothing changes.
     for length in range(1, longest + 1):
         dropped = [visits[0]]
         while dropped:
             visits, dropped = _absorb_enclosed(visits, length)
             ignored += dropped
+    # All other short visits.
     for length in range(1, longest + 1):
         dropped = [visits[0]]
         while dropped:
@@ -160,13 +170,13 @@ def settle(labels: NDArray[np.int64], means: NDArray[np.float64], window: int) -
             visits, enclosed = _absorb_enclosed(_merged(visits), length)
             dropped += enclosed
             ignored += dropped
-    return visits, sorted(ignored, key=lambda each: each.first)
+    return visits, sorted(ignored, key=lambda visit: visit.first)
 
 
 def flatten(
     values: NDArray[np.float64], *, window: int = 5, separation: float = 4.5, most: int = 6
 ) -> NDArray[np.float64]:
-    """Return the series with each value replaced by the level of the mode that it counts for, ``nan`` kept.
+    """Return the series with each value replaced by the mean of the mode that it counts for, ``nan`` kept.
 
     Raises:
         SeriesError: the values are not one series of finite or missing numbers.
@@ -176,7 +186,7 @@ def flatten(
     flat = np.full(checked.size, np.nan)
     if series.values.size:
         partition, _ = find_modes(series.values, separation=separation, most=most)
-        for visit in settle(partition.labels, partition.means, window)[0]:
+        for visit in absorb_short_visits(partition.labels, partition.means, window)[0]:
             flat[series.rows[visit.first : visit.last + 1]] = partition.means[visit.mode]
     return flat
 
@@ -188,9 +198,10 @@ def _relative(before: float, after: float) -> float:
     return step / abs(before) if before else math.inf
 
 
-def _transition(
+def _describe_move(
     visits: tuple[Visit, Visit], series: MeasuredSeries, partition: Partition, *, spread: float, minimum_effect: float
 ) -> tuple[Candidate, float]:
+    """Describe the move from one visit to the next as a candidate; also return its size in standard deviations."""
     before, after = visits
     old, new = float(partition.means[before.mode]), float(partition.means[after.mode])
     strength = abs(new - old) / spread if spread > 0 else math.inf
@@ -206,7 +217,7 @@ def _transition(
     return Candidate(int(series.rows[after.first]), not reason, checks, reason), strength
 
 
-def _rejected(visit: Visit, series: MeasuredSeries, partition: Partition, window: int) -> Candidate:
+def _describe_ignored(visit: Visit, series: MeasuredSeries, partition: Partition, window: int) -> Candidate:
     """Describe an ignored visit where it begins, or where it ends if the series begins with it."""
     checks = (
         Check("mode visited", float(partition.means[visit.mode])),
@@ -214,8 +225,8 @@ def _rejected(visit: Visit, series: MeasuredSeries, partition: Partition, window
     )
     open_end = visit.last == series.values.size - 1
     reason = f"a visit of {visit.length}, shorter than {window - 1}" + ("; it may go on" if open_end else "")
-    place = visit.first or visit.last + 1
-    return Candidate(int(series.rows[place]), accepted=False, checks=checks, reason=reason)
+    index = visit.first or visit.last + 1
+    return Candidate(int(series.rows[index]), accepted=False, checks=checks, reason=reason)
 
 
 def detect_modes(
@@ -226,14 +237,14 @@ def detect_modes(
     most: int = 6,
     minimum_effect: float = 0.0,
 ) -> Detection:
-    """Sort the values into modes, ignore visits shorter than ``window - 1``, report the moves that remain.
+    """Sort the values into modes, ignore visits shorter than ``window - 1``, and report the moves that remain.
 
     Args:
         values: 1-D, ``nan`` for missing; missing values neither lengthen nor interrupt a visit.
-        window: width of the window that sees the modes; 4 ignores two strays, 3 one.
-        separation: standard deviations within modes that two modes have to be apart; a wide one is needed to
-            tell modes from the halves of one noisy level, which are 3 apart.
-        most: modes to look for at most; there is at most one for five values.
+        window: visits shorter than ``window - 1`` values are ignored: 4 ignores two stray values, 3 one.
+        separation: standard deviations within modes that two modes have to be apart. The halves of a single noisy
+            level are 3 apart, so smaller numbers find modes that do not exist.
+        most: the largest number of modes; there is at most one for five values.
         minimum_effect: smallest |change| from mode to mode, as a share of |mode before|.
 
     Raises:
@@ -244,35 +255,33 @@ def detect_modes(
             f"window is {window}, most {most}, separation {separation:g} and minimum_effect {minimum_effect:g}",
             remedy=f"Give a window of 2 or more, 1 to {_MOST} modes, a separation above 0 and an effect of 0 or more.",
         )
-    parameters: dict[str, float | int | str | bool | None] = {
-        "window": window,
-        "separation": separation,
-        "most": most,
-        "minimum_effect": minimum_effect,
-    }
     series = drop_missing(values)
     if not series.values.size:
-        return Detection.nothing("modes", parameters)
+        return Detection.nothing("modes", {})
+    # Modes, and the visits to them that last.
     partition, spread = find_modes(series.values, separation=separation, most=most)
-    visits, ignored = settle(partition.labels, partition.means, window)
+    visits, ignored = absorb_short_visits(partition.labels, partition.means, window)
+    # Moves from visit to visit are candidates; so are the ignored visits, which are rejected.
     moves = [
-        _transition(pair, series, partition, spread=spread, minimum_effect=minimum_effect) for pair in pairwise(visits)
+        _describe_move(pair, series, partition, spread=spread, minimum_effect=minimum_effect)
+        for pair in pairwise(visits)
     ]
-    taken = [(candidate, strength) for candidate, strength in moves if candidate.accepted]
-    rejected = [_rejected(visit, series, partition, window) for visit in ignored]
+    accepted = [(candidate, strength) for candidate, strength in moves if candidate.accepted]
+    candidates = [candidate for candidate, _ in moves]
+    candidates += [_describe_ignored(visit, series, partition, window) for visit in ignored]
     facts = {"modes": float(partition.means.size), "standard deviation within modes": spread}
     facts |= {f"mode {number}": float(mean) for number, mean in enumerate(partition.means, start=1)}
     return Detection(
         "modes",
-        parameters,
+        {},
         build_steps(
             values,
-            [candidate.index for candidate, _ in taken],
+            [candidate.index for candidate, _ in accepted],
             method="modes",
-            scores=[strength for _, strength in taken],
-            evidence=[candidate.checks for candidate, _ in taken],
+            scores=[strength for _, strength in accepted],
+            evidence=[candidate.checks for candidate, _ in accepted],
         ),
-        tuple(sorted([candidate for candidate, _ in moves] + rejected, key=lambda each: each.index)),
+        tuple(sorted(candidates, key=lambda candidate: candidate.index)),
         facts,
     )
 

@@ -1,4 +1,9 @@
-"""Exact k-means of numbers: the best division of sorted values into 1, 2, … groups, by dynamic programming."""
+"""Exact k-means of numbers: the best division of sorted values into 1, 2, … groups, by dynamic programming.
+
+The best division of the first n values into k groups ends with one group, before which the best division into k - 1
+groups stands. The start of that last group does not fall as n grows, so a layer takes O(n log n) (the kernel
+``partition``).
+"""
 
 from __future__ import annotations
 
@@ -17,10 +22,10 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Hold a division of numbers into groups, ascending.
+    """A division of numbers into groups, ascending.
 
     ``labels`` gives the group of each number in the order they came, ``means`` and ``counts`` are those of the
-    groups, ``squares`` is the sum of squared distances to the mean of the own group.
+    groups, ``squares`` is the sum of squared distances of the numbers to the means of their groups.
     """
 
     labels: NDArray[np.int64]
@@ -45,24 +50,28 @@ def best_partitions(values: Floats, most: int) -> list[Partition]:
     ``values`` is 1-D, finite, not empty. Takes O(most * n log n) time after sorting.
     """
     distinct, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    # Cumulative sums of the distinct values around their median, which keeps their digits.
     middle = np.median(distinct)
     centred = distinct - middle
     weight, value, square = (
-        np.r_[0.0, np.cumsum(each)] for each in (counts.astype(np.float64), counts * centred, counts * centred**2)
+        np.r_[0.0, np.cumsum(terms)] for terms in (counts.astype(np.float64), counts * centred, counts * centred**2)
     )
+    # One group: the sum of squares around its mean, for the first 1, 2, … values.
     cost = np.maximum(square[1:] - value[1:] ** 2 / weight[1:], 0.0)
     cost[0] = 0.0
     begins: list[Places] = []
-    found: list[Partition] = []
+    partitions: list[Partition] = []
     for groups in range(1, min(most, distinct.size) + 1):
+        # Recursion: one group more.
         if groups > 1:
             cost, begin = extend_partition(cost, weight, value, square)
             begins.append(begin)
+        # Backtracking, and the statistics of each group.
         bounds = _walk_back(begins, distinct.size)
         members = np.add.reduceat(counts, bounds).astype(np.int64)
         means = np.add.reduceat(centred * counts, bounds) / members + middle
         labels = np.searchsorted(bounds, inverse, side="right").astype(np.int64) - 1
         alone = np.diff(np.r_[bounds, distinct.size]) == 1
         means = np.where(alone, distinct[bounds], means)
-        found.append(Partition(labels, means, members, float(cost[-1])))
-    return found
+        partitions.append(Partition(labels, means, members, float(cost[-1])))
+    return partitions
