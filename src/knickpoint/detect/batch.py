@@ -1,4 +1,4 @@
-"""The door for many series: the same answers as one by one, on every core there is."""
+"""Run a method on many series: the same steps as one by one, on every core."""
 
 from __future__ import annotations
 
@@ -28,22 +28,23 @@ _PROCESSES_FROM: Final = 1_000_000
 """Values in a frame from which starting processes (about 0.3 s each) pays for a method that threads do not speed up."""
 
 _BLOCK: Final = 64
-"""Series handed over at a time: enough to make the hand-over cheap, few enough to spread the end evenly."""
+"""Series in a task: enough to make its overhead small, few enough to keep all cores busy until the end."""
 
 
 def _block(
     frame: NDArray[np.float64], first: int, *, method: Method[Detection], arguments: dict[str, Any]
 ) -> list[list[Step]]:
+    """Return the steps of each row of a block; ``first`` is its first row in the whole frame."""
     if method.detect_many is not None:
         return [list(steps) for steps in method.detect_many(frame, **arguments)]
-    found: list[list[Step]] = []
+    steps: list[list[Step]] = []
     for row, values in enumerate(frame, start=first):
         try:
-            found.append(list(method.detect(values, **arguments, **method.without_candidates).steps))
+            steps.append(list(method.detect(values, **arguments, **method.without_candidates).steps))
         except SeriesError as error:
             where = f"trace {row}, {error.where}" if error.where else f"trace {row}"
             raise SeriesError(error.message, where=where, remedy=error.remedy) from error
-    return found
+    return steps
 
 
 def _process_block(frame: NDArray[np.float64], first: int, *, name: str, arguments: dict[str, Any]) -> list[list[Step]]:
@@ -54,14 +55,16 @@ def _in_blocks(frame: NDArray[np.float64], size: int) -> Iterator[tuple[NDArray[
     return ((frame[first : first + size], first) for first in range(0, len(frame), size))
 
 
-def _alone(chosen: Method[Detection], frame: NDArray[np.float64], arguments: dict[str, Any]) -> list[list[Step]]:
+def _in_this_thread(
+    chosen: Method[Detection], frame: NDArray[np.float64], arguments: dict[str, Any]
+) -> list[list[Step]]:
     blocks = _in_blocks(frame, _BLOCK)
     return list(
         chain.from_iterable(_block(block, first, method=chosen, arguments=arguments) for block, first in blocks)
     )
 
 
-def _share(
+def _in_parallel(
     chosen: Method[Detection], frame: NDArray[np.float64], arguments: dict[str, Any], workers: int
 ) -> list[list[Step]]:
     size = max(1, min(_BLOCK, -(-len(frame) // (4 * workers))))
@@ -83,11 +86,11 @@ def _share(
     except BrokenProcessPool:
         warnings.warn(
             "processes cannot be started here, so one thread does the work; "
-            'put what calls find_steps_many under if __name__ == "__main__", or give threads=1',
+            'call find_steps_many under if __name__ == "__main__", or give threads=1',
             RuntimeWarning,
             stacklevel=3,
         )
-        return _alone(chosen, frame, arguments)
+        return _in_this_thread(chosen, frame, arguments)
 
 
 def find_steps_many(
@@ -97,10 +100,9 @@ def find_steps_many(
 
     ``nan`` is missing in a matrix.
 
-    The answer is that of :func:`knickpoint.detect.find_steps` on each row, whatever ``threads`` is; None
-    uses every core there is. A method whose time is not spent in kernels gets processes instead of
-    threads when the frame is large; a program that calls this from its top level then needs the usual
-    ``if __name__ == "__main__":``, or ``threads=1``.
+    The steps are those of :func:`knickpoint.detect.find_steps` on each row, whatever ``threads`` is; None uses every core.
+    A method that does not spend its time in kernels runs in processes instead of threads when the frame is large. A
+    program that calls this from its top level then needs ``if __name__ == "__main__":``, or ``threads=1``.
 
     Raises:
         SeriesError: the frame is not a matrix of finite or missing numbers.
@@ -114,5 +116,5 @@ def find_steps_many(
         raise InputError(f"threads is {threads}", remedy="Give 1 or more, or leave it out to use every core.")
     workers = min(workers, len(matrix))
     if workers <= 1 or not (chosen.releases_gil or matrix.size >= _PROCESSES_FROM):
-        return _alone(chosen, matrix, arguments)
-    return _share(chosen, matrix, arguments, workers)
+        return _in_this_thread(chosen, matrix, arguments)
+    return _in_parallel(chosen, matrix, arguments, workers)

@@ -1,11 +1,11 @@
-"""The numbers a detector judges: checked once, with the missing ones set aside.
+"""Check the values that a caller gives, and set the missing ones aside.
 
-A method takes the whole series, ``nan`` where a commit has no value, and answers in rows of that series.
-Between the two it works on the measured values alone::
+A method takes the whole series, ``nan`` where a commit has no value, and returns rows of that series. In between it
+works on the measured values alone::
 
     series = drop_missing(values)
-    found = search(series.values)        # no nan in here
-    indices = series.rows[found]         # rows of what the caller gave
+    places = search(series.values)       # without nan
+    indices = series.rows[places]        # rows of what the caller gave
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["MeasuredSeries", "check_frame", "check_series", "drop_missing", "safe_unit"]
 
 _SQUARABLE: Final = 1e100
-"""Where the largest value lies between this and its inverse, sums of squares are floats, too."""
+"""Where the largest value lies between this and its inverse, sums of squares stay within the range of floats."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredSeries:
-    """Hold the measured values of a series of ``length`` rows.
+    """The measured values of a series of ``length`` rows.
 
     ``values`` is 1-D, float64, contiguous and finite; ``rows[k]`` is the row that ``values[k]`` came
     from, ascending.
@@ -56,20 +56,20 @@ def _check(values: ArrayLike, dimensions: int, shape: str) -> NDArray[np.float64
     if "numpy.ma" in sys.modules and isinstance(values, np.ma.MaskedArray):  # else it takes 9 ms to import
         array = np.where(np.ma.getmaskarray(values), np.nan, array)
     if np.isinf(array).any():
-        place = ", ".join(str(number) for number in np.argwhere(np.isinf(array))[0])
+        index = ", ".join(str(number) for number in np.argwhere(np.isinf(array))[0])
         raise SeriesError(
             "the value is infinite",
-            where=f"index {place}",
+            where=f"index {index}",
             remedy="Give nan where a measurement is missing or failed.",
         )
     return array
 
 
 def check_series(values: ArrayLike) -> NDArray[np.float64]:
-    """Return ``values`` as a 1-D contiguous float64 array; ``nan`` stands for a missing value, as does a mask.
+    """Return ``values`` as a 1-D contiguous float64 array, ``nan`` where a value is missing or masked.
 
     Raises:
-        SeriesError: not one dimension, not numbers, or an infinity, whose index is named.
+        SeriesError: not one dimension, not numbers, or an infinity; the message names its index.
     """
     return _check(values, 1, "one value a commit, in the order of the commits")
 
@@ -78,7 +78,7 @@ def check_frame(values: ArrayLike) -> NDArray[np.float64]:
     """Return ``values`` as a contiguous float64 matrix of traces x commits; ``nan`` stands for missing.
 
     Raises:
-        SeriesError: not two dimensions, not numbers, or an infinity, whose row and column are named.
+        SeriesError: not two dimensions, not numbers, or an infinity; the message names its row and column.
     """
     return _check(values, 2, "a matrix of traces x commits")
 
@@ -94,10 +94,10 @@ def drop_missing(values: ArrayLike) -> MeasuredSeries:
 
 
 def safe_unit(values: NDArray[np.float64]) -> float:
-    """Return what to divide finite ``values`` by so that sums of their squares neither overflow nor vanish.
+    """Return a power of two to divide finite ``values`` by, so that sums of their squares neither overflow nor vanish.
 
-    It is 1 for nearly every series, and else the power of two just below the largest value, so that dividing
-    changes no digit. Tools write 1.8e308 for what they lack.
+    It is 1 for nearly every series, and otherwise the power of two just below the largest value, so that division
+    changes no digit. Such values occur: some tools write 1.8e308 for a missing number.
     """
     largest = float(np.abs(values).max(initial=0.0))
     if largest == 0 or 1 / _SQUARABLE < largest < _SQUARABLE:

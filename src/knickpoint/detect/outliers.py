@@ -19,14 +19,15 @@ from knickpoint.native.student import student_p_value
 __all__ = ["Outliers", "critical_value", "find_outliers", "student_quantile"]
 
 _MAD = 1.4826
+"""Factor from the median absolute deviation to the standard deviation of normal noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outliers:
-    """Hold the answer of the test: ``count`` outliers, the first so many of ``indices``.
+    """The result of the test: the first ``count`` of ``indices`` are outliers.
 
-    ``statistics[k]`` is how far the k-th most suspicious value lies from the rest, in deviations, and
-    ``critical[k]`` what it would have to exceed.
+    ``statistics[k]`` is how far the k-th most extreme value lies from the rest, in deviations, and ``critical[k]`` what
+    this has to exceed.
     """
 
     count: int
@@ -37,9 +38,9 @@ class Outliers:
 
 @lru_cache(maxsize=4096)
 def student_quantile(share: float, freedom: float) -> float:
-    """Return the value that Student's t with ``freedom`` degrees of freedom stays below with probability ``share``.
+    """Return the quantile of Student's t with ``freedom`` degrees of freedom at ``share``, between 0.5 and 1, exclusive.
 
-    ``share`` lies between 0.5 and 1, exclusive; found by bisection, to 1e-12 relative.
+    Bisection finds it to 1e-12 relative.
     """
     low, high = 0.0, 1.0
     while 1 - student_p_value(high, freedom) / 2 < share:
@@ -56,7 +57,7 @@ def student_quantile(share: float, freedom: float) -> float:
 
 
 def critical_value(count: int, alpha: float) -> float:
-    """Return how many deviations the most suspicious of ``count`` values may lie off at the level ``alpha``."""
+    """Return how many deviations off the most extreme of ``count`` values may lie at the level ``alpha``."""
     t = student_quantile(1 - alpha / (2 * count), count - 2)
     return (count - 1) * t / math.sqrt((count - 2 + t * t) * count)
 
@@ -66,25 +67,27 @@ def find_outliers(
 ) -> Outliers:
     """Find up to ``most`` outliers of ``values`` (1-D, finite) at the significance level ``alpha``, on both sides.
 
-    ``robust`` measures distance from the median in median absolute deviations, instead of mean and standard
-    deviation; the critical values are those of the plain form. Values that do not vary have no outliers.
+    ``robust`` measures the distance from the median in median absolute deviations, not that from the mean in standard
+    deviations; the critical values are the same. Values that do not vary have no outliers.
     """
     indices: list[int] = []
     statistics: list[float] = []
     critical: list[float] = []
     rest, rows = values, np.arange(values.size)
     count = 0
+    # Remove the most extreme value, again and again. All values removed up to the last one beyond its critical value are
+    # outliers, so that several of them cannot hide one another.
     for _ in range(min(most, values.size - 2)):
         scaled = rest / safe_unit(rest)
         distance = np.abs(scaled - (np.median(scaled) if robust else scaled.mean()))
         deviation = _MAD * float(np.median(distance)) if robust else float(scaled.std(ddof=1))
         if not deviation > 0:
             break
-        worst = int(distance.argmax())
-        indices.append(int(rows[worst]))
-        statistics.append(float(distance[worst]) / deviation)
+        extreme = int(distance.argmax())
+        indices.append(int(rows[extreme]))
+        statistics.append(float(distance[extreme]) / deviation)
         critical.append(critical_value(rest.size, alpha))
         if statistics[-1] > critical[-1]:
             count = len(indices)
-        rest, rows = np.delete(rest, worst), np.delete(rows, worst)
+        rest, rows = np.delete(rest, extreme), np.delete(rows, extreme)
     return Outliers(count, tuple(indices), tuple(statistics), tuple(critical))

@@ -1,15 +1,15 @@
-"""Parameters of a method: named by its function, checked and converted before it runs.
+"""Parameters of a method: those of its function, checked and converted before it runs.
 
 A method is a function with keyword-only parameters, each annotated with one of ``bool``, ``int``,
 ``float``, ``str``, ``Literal[...]`` of texts, ``tuple[int, ...]`` or ``tuple[float, ...]``, or one of these
-``| None``. Values may come as text, from a command line or a file:
+``| None``. A value can be a text from a command line or a file, which is converted:
 
 =====================  =====================================================================
 type                   text
 =====================  =====================================================================
 ``bool``               ``true``, ``yes``, ``on``, ``1`` and ``false``, ``no``, ``off``, ``0``
 ``int``, ``float``     as Python reads them; ``1e3`` is an integer, ``nan`` is refused
-``str``, ``Literal``   as it is; ``Literal`` accepts hyphens for underscores
+``str``, ``Literal``   unchanged; ``Literal`` accepts hyphens for underscores
 ``tuple``              numbers with commas in between; an empty text is the empty tuple
 ``… | None``           ``none`` or an empty text, besides the above
 =====================  =====================================================================
@@ -40,12 +40,12 @@ _FALSE: Final = frozenset({"false", "no", "off", "0"})
 
 
 @cache
-def _kinds(method: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
+def _keyword_parameters(method: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
     """Return the annotation and the default of every keyword-only parameter.
 
-    Annotations of the other parameters may name what is imported for type checkers only.
+    Other parameters are left out before annotations are evaluated, since those may name what only type checkers import.
     """
-    own = [
+    settable = [
         parameter
         for parameter in inspect.signature(method).parameters.values()
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and parameter.name != CANDIDATES
@@ -53,9 +53,9 @@ def _kinds(method: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
 
     def probe() -> None: ...
 
-    probe.__annotations__ = {parameter.name: parameter.annotation for parameter in own}
+    probe.__annotations__ = {parameter.name: parameter.annotation for parameter in settable}
     hints = get_type_hints(probe, globalns=getattr(inspect.unwrap(method), "__globals__", {}))
-    return {parameter.name: (hints[parameter.name], parameter.default) for parameter in own}
+    return {parameter.name: (hints[parameter.name], parameter.default) for parameter in settable}
 
 
 @cache
@@ -66,7 +66,7 @@ def takes(method: Callable[..., Any], name: str) -> bool:
 
 def describe(method: Callable[..., Any]) -> dict[str, Value]:
     """Return the parameters of ``method`` with their defaults, in the order of its signature."""
-    return {name: default for name, (_, default) in _kinds(method).items()}
+    return {name: default for name, (_, default) in _keyword_parameters(method).items()}
 
 
 def _boolean(value: object) -> bool:
@@ -152,12 +152,12 @@ def resolve(
     presets: Mapping[str, Mapping[str, Value]],
     given: Mapping[str, object],
 ) -> dict[str, Any]:
-    """Return the arguments for ``method``: those of the preset, if one is given, below the given ones.
+    """Return the arguments for ``method``: the given ones, and those of the preset that are not given.
 
     Raises:
-        InputError: a preset or a parameter that the method does not have, or a value of another type.
+        InputError: a preset or a parameter that the method does not have, or a value of the wrong type.
     """
-    kinds = _kinds(method)
+    known = _keyword_parameters(method)
     rest = {key.replace("-", "_"): value for key, value in given.items()}
     arguments: dict[str, Any] = {}
     preset = rest.pop("preset", None)
@@ -169,13 +169,13 @@ def resolve(
             )
         arguments.update(presets[str(preset)])
     for key, value in rest.items():
-        if key not in kinds:
+        if key not in known:
             raise InputError(
                 f"the method {name} has no parameter {key!r}",
                 remedy=f"Its parameters are: {_listing(describe(method))}.",
             )
         try:
-            arguments[key] = _convert(value, kinds[key][0])
+            arguments[key] = _convert(value, known[key][0])
         except ValueError as error:
             raise InputError(
                 f"the parameter {key} of the method {name} is {value!r}", remedy=f"Give {error}."

@@ -1,4 +1,4 @@
-"""Turn the places that a method found into steps, with the level before and after each."""
+"""Build steps from the indices that a method found, with the stable region before and after each."""
 
 from __future__ import annotations
 
@@ -23,44 +23,44 @@ __all__ = ["build_step", "build_steps", "stable_region"]
 
 
 def stable_region(values: NDArray[np.float64], first: int, last: int) -> StableRegion:
-    """Describe ``values[first:last + 1]``, leaving out what is missing.
+    """Describe ``values[first:last + 1]`` without the missing ones.
 
     ``values`` is 1-D float64 with ``nan`` for missing; both bounds are inclusive. The region of the answer
     begins and ends at a measured value.
 
     Raises:
-        SeriesError: the bounds leave the series, or nothing is measured between them.
+        SeriesError: the bounds lie outside the series, or no value is measured between them.
     """
     return _regions(values, (first, last + 1))[0]
 
 
 def _regions(values: NDArray[np.float64], bounds: Sequence[int]) -> list[StableRegion]:
-    """Describe the values from each of the bounds to the next; errors are those of :func:`stable_region`."""
+    """Describe the values from each bound to the next; errors are those of :func:`stable_region`."""
     for first, stop in pairwise(bounds):
         if not 0 <= first < stop <= values.size:
             raise SeriesError(
                 f"the region {first} to {stop - 1} is not inside a series of {values.size} values",
                 remedy="Give bounds within the series, the first not after the last.",
             )
-    found: list[StableRegion] = []
+    regions: list[StableRegion] = []
     for (first, stop), numbers in zip(pairwise(bounds), describe_regions(values, bounds), strict=True):
         if numbers is None:
             raise SeriesError(
                 "no value is measured in this region",
                 where=f"index {first} to {stop - 1}",
-                remedy="Place steps at measured values only.",
+                remedy="Give steps at measured values only.",
             )
         region = StableRegion(*numbers)
-        found.append(region if math.isfinite(region.mean) else _far_out(values, region))
-    return found
+        regions.append(region if math.isfinite(region.mean) else _rescaled_region(values, region))
+    return regions
 
 
-def _far_out(values: NDArray[np.float64], region: StableRegion) -> StableRegion:
-    """Describe again a region of values so large that their sum is no float; the variance is none either."""
+def _rescaled_region(values: NDArray[np.float64], region: StableRegion) -> StableRegion:
+    """Describe a region again whose values are so large that their sum overflows; the variance is infinite."""
     part = values[region.first : region.last + 1]
     unit = safe_unit(part[~np.isnan(part)])
-    small = stable_region(part / unit, 0, part.size - 1)
-    return replace(region, median=small.median * unit, mean=small.mean * unit, variance=math.inf)
+    scaled = stable_region(part / unit, 0, part.size - 1)
+    return replace(region, median=scaled.median * unit, mean=scaled.mean * unit, variance=math.inf)
 
 
 def _relative(size: float, base: float) -> float:
@@ -70,14 +70,14 @@ def _relative(size: float, base: float) -> float:
 
 
 def _hazard(before: float, after: float) -> float:
-    """Return log(before / after), nan where one is not positive; means too far apart for their ratio count, too."""
+    """Return log(before / after), nan where a mean is not positive; a ratio that underflows has a logarithm, too."""
     if not (before > 0 and after > 0):
         return math.nan
     ratio = before / after
     return math.log(ratio) if ratio > 0 else math.log(before) - math.log(after)
 
 
-def _between(
+def _step_between(
     before: StableRegion,
     after: StableRegion,
     *,
@@ -126,7 +126,7 @@ def build_step(
     """
     end = values.size - 1 if last is None else last
     before, after = _regions(values, (first, index, end + 1))
-    return _between(
+    return _step_between(
         before,
         after,
         score=score,
@@ -151,8 +151,8 @@ def build_steps(
     """Build the steps at ``indices``; each level reaches from one step to the next.
 
     ``values`` is the whole series with ``nan`` for missing, ``indices`` are rows of it in any order, and the
-    other sequences run along ``indices``. The steps come back sorted by index. Without ``orders`` the
-    order of ``indices`` counts as the order of finding. The level before the first step begins at ``first``.
+    other sequences have an item for each of ``indices``. The steps are returned sorted by index. Without ``orders``
+    the order of ``indices`` is the order of finding. The level before the first step begins at ``first``.
 
     Raises:
         SeriesError: two steps have no measured value between them.
@@ -164,14 +164,14 @@ def build_steps(
     bounds = [first, *(int(indices[k]) for k in by_index), values.size]
     regions = _regions(values, bounds)
     return tuple(
-        _between(
-            regions[place],
-            regions[place + 1],
+        _step_between(
+            before,
+            after,
             score=math.nan if scores is None else float(scores[k]),
             p_value=None if p_values is None else p_values[k],
             order=k if orders is None else int(orders[k]),
             method=method,
             evidence=() if evidence is None else evidence[k],
         )
-        for place, k in enumerate(by_index)
+        for (before, after), k in zip(pairwise(regions), by_index, strict=True)
     )

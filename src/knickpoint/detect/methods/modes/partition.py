@@ -1,7 +1,7 @@
 """Exact k-means of numbers: the best division of sorted values into 1, 2, … groups, by dynamic programming.
 
 The best division of the first n values into k groups ends with one group, before which the best division into k - 1
-groups stands. The start of that last group does not fall as n grows, so a layer takes O(n log n) (the kernel
+groups stands. The start of that last group never decreases as n grows, so a layer takes O(n log n) (the kernel
 ``partition``).
 """
 
