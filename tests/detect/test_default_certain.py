@@ -1,4 +1,4 @@
-"""What nobody would miss, the default method finds, whatever its trees say."""
+"""The default method finds obvious changes, whatever its trees say."""
 
 from __future__ import annotations
 
