@@ -12,7 +12,7 @@ from tests.detect.test_t_test import _indices
 from tests.reference_data import skip_without_reference
 
 from knickpoint.detect import t_test
-from knickpoint.detect.methods.t_test.windows import Sample, Weights, t_statistic, weigh, weigh_commits
+from knickpoint.detect.methods.t_test.windows import Sample, Weights, t_statistic, weighted_commits, weighted_sample
 
 skip_without_reference()
 
@@ -51,9 +51,11 @@ def test_window_statistics_are_those_of_the_reference(units: dict[str, Any]) -> 
     weights: dict[str, Weights] = {"uniform": "uniform", "linear": "triangular"}
     for case in units["analyze"]:
         window = [np.array(revision) for revision in case["revisions"]]
-        samples = [weigh_commits(window, weights[case["weights"]])]
+        samples = [weighted_commits(window, weights[case["weights"]])]
         if window and all(revision.size == 1 for revision in window):
-            samples.append(weigh(np.array([np.concatenate(window)]), np.array([len(window)]), weights[case["weights"]]))
+            samples.append(
+                weighted_sample(np.array([np.concatenate(window)]), np.array([len(window)]), weights[case["weights"]])
+            )
         for sample in samples:
             got = (sample.mean[0], sample.count[0], sample.variance[0])
             assert got == pytest.approx((case["expect"]["avg"], case["expect"]["n"], case["expect"]["variance"]))
@@ -62,7 +64,7 @@ def test_window_statistics_are_those_of_the_reference(units: dict[str, Any]) -> 
 def test_t_is_that_of_the_reference_even_where_nothing_varies(units: dict[str, Any]) -> None:
     for case in units["calc_t"]:
         before, after = (
-            weigh(np.array([case[side]]), np.array([len(case[side])]), "uniform") for side in ("old", "new")
+            weighted_sample(np.array([case[side]]), np.array([len(case[side])]), "uniform") for side in ("old", "new")
         )
         assert t_statistic(before, after)[0] == pytest.approx(float(case["t"]))
 
@@ -98,7 +100,9 @@ def test_uniform_weights_give_the_t_of_catapult(reference: Path) -> None:
     cases = json.loads((reference / "vectors" / "catapult_detection.json").read_text())["welch"]
     plain: list[Sample] = []
     for side in ("a", "b"):
-        plain += [weigh(np.array([case[side]], float), np.array([len(case[side])]), "uniform") for case in cases[:2]]
+        plain += [
+            weighted_sample(np.array([case[side]], float), np.array([len(case[side])]), "uniform") for case in cases[:2]
+        ]
     first, same, second, again = plain
     assert t_statistic(second, first)[0] == pytest.approx(cases[0]["t_approx"], abs=1e-3)
     assert t_statistic(again, same)[0] == cases[1]["t"]
