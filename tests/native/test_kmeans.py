@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from knickpoint.native.choice import choose
-from knickpoint.native.kmeans import Lloyd, Packed, lloyd, reference, spread
+from knickpoint.native.kmeans import Lloyd, Packed, choose_start, lloyd, reference
 
 approach = choose(reference.approach)
 assign = choose(reference.assign)
@@ -115,11 +115,11 @@ def test_how_near_a_row_is_has_the_same_bits_as_in_numpy(seed: int, rows: int, c
 
 def test_rows_chosen_are_different_and_do_not_depend_on_the_threads() -> None:
     matrix = _matrix(4, 5000, 12)
-    chosen = spread(matrix, 30, np.random.default_rng(1))
+    chosen = choose_start(matrix, 30, np.random.default_rng(1))
     assert len(set(chosen)) == 30
-    assert chosen == spread(Packed.of(matrix), 30, np.random.default_rng(1), threads=2)
+    assert chosen == choose_start(Packed.of(matrix), 30, np.random.default_rng(1), threads=2)
 
 
 def test_no_more_rows_are_chosen_than_differ() -> None:
     matrix = np.repeat(_matrix(4, 3, 5), 40, axis=0)
-    assert len({chosen // 40 for chosen in spread(matrix, 10, np.random.default_rng(0))}) == 3
+    assert len({chosen // 40 for chosen in choose_start(matrix, 10, np.random.default_rng(0))}) == 3

@@ -47,10 +47,10 @@ print(np.bincount(lloyd(rows, rows[:7].copy()).labels).tolist())
 
 _CHOICE = """
 import numpy as np
-from knickpoint.native.kmeans import spread
+from knickpoint.native.kmeans import choose_start
 from knickpoint.native.partition import extend_partition
 rows = np.random.default_rng(6).normal(size=(700, 61)).astype(np.float32)
-print(spread(rows, 40, np.random.default_rng(2)))
+print(choose_start(rows, 40, np.random.default_rng(2)))
 value = np.random.default_rng(7).normal(size=300).round(1)
 distinct, counts = np.unique(value, return_counts=True)
 sums = [np.r_[0.0, np.cumsum(each)] for each in (counts * 1.0, counts * distinct, counts * distinct**2)]

@@ -12,7 +12,7 @@ import pytest
 
 import knickpoint.native
 from knickpoint.native import COMPILED
-from knickpoint.native.kmeans.lloyd import BLOCK
+from knickpoint.native.kmeans.packing import BLOCK
 from knickpoint.native.q_hat import TIED
 from knickpoint.native.ranks import LARGEST_TIED
 from knickpoint.native.segmentation import BARS, FEATURE_NAMES, constants

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
-from knickpoint.native.kmeans.lloyd import Clustering, Lloyd, Packed, lloyd, spread
+from knickpoint.native.kmeans.lloyd import Clustering, Lloyd, lloyd
+from knickpoint.native.kmeans.packing import Packed
+from knickpoint.native.kmeans.start import choose_start
 
-__all__ = ["Clustering", "Lloyd", "Packed", "lloyd", "spread"]
+__all__ = ["Clustering", "Lloyd", "Packed", "choose_start", "lloyd"]

@@ -2,48 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from knickpoint.native.choice import choose
 from knickpoint.native.kmeans import reference
+from knickpoint.native.kmeans.packing import BLOCK, Packed
+from knickpoint.native.kmeans.sharing import Share, sharing
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+__all__ = ["Clustering", "Lloyd", "lloyd"]
 
-    from numpy.typing import NDArray
-
-    _Part = tuple[NDArray[np.float64], NDArray[np.int64]] | None
-    Share = Callable[[Callable[[int], Any], range], Iterator[Any]]
-
-__all__ = ["BLOCK", "Clustering", "Lloyd", "Packed", "lloyd", "spread"]
-
-_approach = choose(reference.approach)
 _assign = choose(reference.assign)
 _move = choose(reference.move)
-_pack = choose(reference.pack)
 
-BLOCK: Final = 2048
-"""Rows a thread takes at a time, a multiple of every granularity; sums are added in the order of the blocks."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Packed:
-    """Hold a matrix of float32 without ``nan``, and a second, packed copy of it that the kernels read."""
-
-    rows: NDArray[np.float32]
-    form: NDArray[np.float32]
-
-    @classmethod
-    def of(cls, rows: NDArray[np.float32] | Packed) -> Packed:
-        """Pack ``rows``, unless they are."""
-        if isinstance(rows, Packed):
-            return rows
-        matrix = np.ascontiguousarray(rows, dtype=np.float32)
-        return cls(matrix, _pack(matrix))
+_Part = tuple[NDArray[np.float64], NDArray[np.int64]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +52,8 @@ class Lloyd:
         self.sums = np.zeros((k, columns))
         self.counts = np.zeros(k, np.int64)
 
-    def _block(self, first: int, centroids: NDArray[np.float32], fresh: NDArray[np.int32]) -> tuple[int, _Part]:
+    def _assign_block(self, first: int, centroids: NDArray[np.float32], fresh: NDArray[np.int32]) -> tuple[int, _Part]:
+        """Assign the rows of a block; return how many moved, and what that adds to sums and counts."""
         stop = min(first + BLOCK, len(self.rows))
         _assign(self._packed, self.rows.shape, first, stop, centroids, fresh, self.near)
         if np.array_equal(self.labels[first:stop], fresh[first:stop]):
@@ -95,7 +70,9 @@ class Lloyd:
         """
         fresh = np.empty_like(self.labels)
         total = 0
-        for moved, part in share(lambda first: self._block(first, centroids, fresh), range(0, len(self.rows), BLOCK)):
+        for moved, part in share(
+            lambda first: self._assign_block(first, centroids, fresh), range(0, len(self.rows), BLOCK)
+        ):
             total += moved
             if part is not None:
                 self.sums += part[0]
@@ -117,44 +94,6 @@ class Lloyd:
         return distances
 
 
-@contextmanager
-def _sharing(threads: int) -> Iterator[Share]:
-    if threads <= 1:
-        yield map
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(threads) as pool:
-        yield pool.map
-
-
-def spread(rows: NDArray[np.float32] | Packed, k: int, random: np.random.Generator, *, threads: int = 1) -> list[int]:
-    """Choose ``k`` different rows far apart by k-means++; the answer does not depend on ``threads``.
-
-    The first is drawn evenly, each further one with a probability that grows with the squared distance to the nearest
-    one chosen; fewer come back when fewer rows differ. A choice takes one pass over the matrix.
-    """
-    packed = Packed.of(rows)
-    count = len(packed.rows)
-    near = np.full(count, np.inf, np.float32)
-    chosen = [int(random.integers(count))]
-
-    def approach(first: int) -> None:
-        stop = min(first + BLOCK, count)
-        _approach(packed.form, packed.rows.shape, first, stop, packed.rows[chosen[-1]], near)
-
-    with _sharing(threads) as share:
-        while len(chosen) < k:
-            for _ in share(approach, range(0, count, BLOCK)):
-                pass
-            weights = np.cumsum(near, dtype=np.float64)
-            if not weights[-1] > 0:
-                break
-            place = int(np.searchsorted(weights, random.random() * weights[-1], side="right"))
-            chosen.append(min(place, count - 1))
-    return chosen
-
-
 def lloyd(
     rows: NDArray[np.float32] | Packed, start: NDArray[np.float32], *, iterations: int = 300, threads: int = 1
 ) -> Clustering:
@@ -166,7 +105,7 @@ def lloyd(
     centroids = np.ascontiguousarray(start, dtype=np.float32)
     state = Lloyd(rows, len(centroids))
     done, moved = 0, 1
-    with _sharing(threads) as share:
+    with sharing(threads) as share:
         while moved and done < iterations:
             moved = state.assign(centroids, share)
             done += 1

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.native.kmeans import Packed, spread
+from knickpoint.native.kmeans import Packed, choose_start
 
 __all__ = ["Iteration", "automatic_k", "random_start", "skia_iterations", "spread_start"]
 
@@ -57,7 +57,7 @@ def _squares(rows: Rows, centroid: Rows) -> NDArray[np.float64]:
 def spread_start(rows: Rows | Packed, k: int, seed: int, *, threads: int = 1) -> Rows:
     """Choose ``k`` different rows as starting centroids by k-means++; fewer come back when fewer rows differ."""
     packed = Packed.of(rows)
-    return packed.rows[spread(packed, k, np.random.default_rng(seed), threads=threads)]
+    return packed.rows[choose_start(packed, k, np.random.default_rng(seed), threads=threads)]
 
 
 def random_start(rows: Rows, k: int, seed: int) -> Rows:
