@@ -157,7 +157,7 @@ def test_an_alert_that_sees_something_else_in_every_run_is_unsteady(world: World
         world.put(slot, {"parse": 20.0})
     (health,) = health_of_alerts(world.store, [QUICK])
     assert health.steadiness < 0.5
-    assert health.problems[0].startswith("runs see only")
+    assert health.problems[0].startswith("runs find only")
 
 
 def test_findings_that_come_with_new_results_make_no_alert_unsteady(world: World) -> None:

@@ -56,7 +56,7 @@ def test_an_alert_that_does_not_watch_the_trace_says_why(stepped: World) -> None
     assert [alert.reason for alert in told.alerts] == [
         "the query 'benchmark=read' does not match the trace",
         "the alert watches the repository 'other'",
-        "the method cluster judges traces together; this one has no verdict of its own",
+        "the method cluster judges traces together; a single trace has no verdict",
     ]
 
 

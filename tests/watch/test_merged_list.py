@@ -8,7 +8,7 @@ import pytest
 
 from knickpoint.model.commit import Commit
 from knickpoint.store.findings.regression_list import Sort
-from knickpoint.watch.regressions.merged_list import Found, in_one_order
+from knickpoint.watch.regressions.merged_list import ListedRegression, merge_regressions
 
 from .conftest import World, levels
 
@@ -27,7 +27,7 @@ def both(world: World) -> World:
     return world
 
 
-def listed(world: World, sort: Sort, *, descending: bool) -> list[Found]:
+def listed(world: World, sort: Sort, *, descending: bool) -> list[ListedRegression]:
     """Return the regressions of all repositories, those of each as the store sorts them."""
     return [
         (repository, regression)
@@ -36,7 +36,7 @@ def listed(world: World, sort: Sort, *, descending: bool) -> list[Found]:
     ]
 
 
-def places(found: list[Found]) -> list[tuple[str, int]]:
+def places(found: list[ListedRegression]) -> list[tuple[str, int]]:
     return [(repository.name, regression.suspect_range.slot) for repository, regression in found]
 
 
@@ -53,7 +53,7 @@ def test_regressions_of_several_repositories_have_one_order(
     both: World, sort: Sort, order: list[tuple[str, int]], *, descending: bool
 ) -> None:
     found = listed(both, sort, descending=descending)
-    assert places(in_one_order(both.store, found, sort, descending=descending)) == order
+    assert places(merge_regressions(both.store, found, sort, descending=descending)) == order
 
 
 def test_commits_of_one_repository_keep_the_order_of_their_line_whatever_their_times(world: World) -> None:
@@ -66,5 +66,5 @@ def test_commits_of_one_repository_keep_the_order_of_their_line_whatever_their_t
     replace(world, repository=rewritten).measure({"read": levels((10, 20.0), (20, 25.0), (20, 22.5))})
     world.run()
     found = listed(world, Sort.COMMIT, descending=True)
-    ordered = in_one_order(world.store, found, Sort.COMMIT, descending=True)
+    ordered = merge_regressions(world.store, found, Sort.COMMIT, descending=True)
     assert places(ordered) == [("rewritten", 30), ("rewritten", 10)]

@@ -1,4 +1,8 @@
-"""Check alerts before they run: a query that can be read, a method that there is, and settings that can find something."""
+"""Validate alerts before they run: a readable query, a known method, and settings that can find something.
+
+A window or a parameter may leave a method too few values to find any step. Such an alert would stay silent for ever, so
+its method runs once over series with a large step and no noise, and has to find it.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +24,29 @@ __all__ = ["check_alert", "reason_against"]
 
 _BOUNDS: Final = (("minimum_effect", 0), ("minimum_traces", 1), ("window", 0))
 _LENGTH: Final = 60
-"""Values of the series that a method has to bear."""
+"""Length of the series on which the method of an alert without a window is tried."""
 
 
 def check_alert(alert: Alert) -> None:
     """Raise ``ConfigError`` when ``alert`` could not run: its query, method, parameters or bounds.
 
-    A ``window`` in which its method does not even see a step without noise, in the middle, is refused as well: such
-    an alert would never find anything, and never say so.
+    A ``window`` in which its method misses even a step without noise, in the middle, is refused as well.
     """
     where = f"alert {alert.name!r}"
     try:
         parse_query(alert.query)
     except InputError as error:
         raise ConfigError(f"the query cannot be read: {error.message}", where=where, remedy=error.remedy) from error
+    _check_method(alert, where)
+    _check_bounds(alert, where)
+    method, parameters = alert.method.replace("-", "_"), json.dumps(dict(alert.parameters), sort_keys=True)
+    reason, remedy = _probe(method, parameters, alert.window)
+    if reason:
+        raise ConfigError(reason, where=where, remedy=remedy)
+
+
+def _check_method(alert: Alert, where: str) -> None:
+    """Raise when there is no such method for alerts, or it has no such parameter."""
     method = alert.method.replace("-", "_")
     if method not in METHODS or METHODS[method].kind is MethodKind.JOINT:
         usable = (name for name, known in METHODS.items() if known.kind is not MethodKind.JOINT)
@@ -42,27 +55,27 @@ def check_alert(alert: Alert) -> None:
             where=where,
             remedy=f"The methods are: {', '.join(usable)}.",
         )
-    if METHODS[method].kind is MethodKind.SERIES:
-        known = {*METHODS[method].parameters, *(["preset"] if METHODS[method].presets else [])}
-        strange = sorted(set(alert.parameters) - known)
-        if strange:
-            raise ConfigError(
-                f"the method {alert.method} has no parameter {strange[0]!r}",
-                where=where,
-                remedy=f"Its parameters are: {', '.join(sorted(known))}.",
-            )
+    if METHODS[method].kind is not MethodKind.SERIES:
+        return
+    known = {*METHODS[method].parameters, *(["preset"] if METHODS[method].presets else [])}
+    if unknown := sorted(set(alert.parameters) - known):
+        raise ConfigError(
+            f"the method {alert.method} has no parameter {unknown[0]!r}",
+            where=where,
+            remedy=f"Its parameters are: {', '.join(sorted(known))}.",
+        )
+
+
+def _check_bounds(alert: Alert, where: str) -> None:
     for name, least in _BOUNDS:
         if not getattr(alert, name) >= least:
             raise ConfigError(f"{name} is {getattr(alert, name)}", where=where, remedy=f"Give {least} or more.")
     if alert.minimum_effect == float("inf"):
         raise ConfigError("minimum_effect is inf", where=where, remedy="Give a share of the mean: 0.02 is 2 %.")
-    reason, remedy = _probe(method, json.dumps(dict(alert.parameters), sort_keys=True), alert.window)
-    if reason:
-        raise ConfigError(reason, where=where, remedy=remedy)
 
 
 def reason_against(alert: Alert, repositories: Collection[str]) -> str:
-    """Say why ``alert`` cannot run in an instance that has results of ``repositories``, "" where it can."""
+    """Return why ``alert`` cannot run in an instance that has results of ``repositories``, "" where it can."""
     try:
         check_alert(alert)
     except ConfigError as error:
@@ -74,13 +87,13 @@ def reason_against(alert: Alert, repositories: Collection[str]) -> str:
 
 @lru_cache(maxsize=1024)
 def _probe(method: str, parameters: str, window: int) -> tuple[str, str]:
-    """Return what is wrong with the parameters or the window, and the remedy; two empty texts for nothing."""
+    """Return what is wrong with the parameters or the window, and the remedy; two empty texts when nothing is."""
     try:
         if judges_groups(method):
             given = json.loads(parameters)
             width = narrowest(given)
-            return _probe_together(method, given, min(window, width) if window else width)
-        return _probe_alone(method, json.loads(parameters), window)
+            return _probe_group(method, given, min(window, width) if window else width)
+        return _probe_series(method, json.loads(parameters), window)
     except InputError as error:
         return error.message, error.remedy
 
@@ -89,12 +102,12 @@ def _level(length: int, step: int) -> NDArray[np.float64]:
     return np.where(np.arange(length) < step, 10.0, 20.0)
 
 
-def _probe_alone(method: str, parameters: Mapping[str, Any], window: int) -> tuple[str, str]:
+def _probe_series(method: str, parameters: Mapping[str, Any], window: int) -> tuple[str, str]:
     if not 0 < window <= _LENGTH:
         find_steps(_level(_LENGTH, _LENGTH // 2), method=method, **parameters)
         return "", ""
-    # An alert looks at as many values before its window as in it; probe the first step that it may report, which is
-    # followed by most values, and one in the middle of the window.
+    # Detection reads as many values before the window as there are in it. Probe the first step that the alert may
+    # report, which most values follow, and one in the middle of the window.
     probes = (_level(2 * window, step) for step in (window + 1, window + window // 2))
     if any(find_steps(probe, method=method, **parameters) for probe in probes):
         return "", ""
@@ -104,13 +117,13 @@ def _probe_alone(method: str, parameters: Mapping[str, Any], window: int) -> tup
     )
 
 
-def _probe_together(method: str, parameters: Mapping[str, Any], width: int) -> tuple[str, str]:
-    """Probe both ends of the part of a window in which a step counts: the rest is left to other windows."""
+def _probe_group(method: str, parameters: Mapping[str, Any], width: int) -> tuple[str, str]:
+    """Probe both ends of the part of a window in which a step counts; other windows cover the rest."""
     rows = max(4, int(parameters.get("minimum_members", 1)))
     keys = [f",probe={row}," for row in range(rows)]
     for step in (width // 4, width - width // 4 - 1):
         clusters = find_clusters(np.tile(_level(width, step), (rows, 1)), keys, method=method, **parameters)
-        if not any(one.step is not None and one.interesting for one in clusters):
+        if not any(found.step is not None and found.interesting for found in clusters):
             return (
                 f"in windows of {width} measured commits the method {method} misses steps, however large",
                 "Give a larger window, or a smaller edge: a quarter of the window, or less.",

@@ -1,6 +1,6 @@
-"""Watch the machines instead of the program: canaries are benchmarks that no commit should change.
+"""Warn when a machine changed: canaries are benchmarks that no commit should change.
 
-When a canary moves, the test system moved, and what other benchmarks show at the same commits is in doubt.
+When a canary changes, the test system changed, and findings of other benchmarks at the same commits are in doubt.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CALM = frozenset({Verdict.UNCHANGED, Verdict.NO_DATA})
 
 @dataclass(frozen=True, slots=True)
 class CanaryWarning:
-    """A canary that moved at ``slot``: by a step that an alert found, or by its newest value.
+    """A canary that changed at ``slot``: by a step that an alert found, or by its newest value.
 
     Exactly one of ``point`` and ``judgement`` is given.
     """
@@ -40,23 +40,23 @@ class CanaryWarning:
 
 
 def canary_warnings(store: Store, repository: Repository, query: str, *, line: str = "") -> list[CanaryWarning]:
-    """Return where the traces that ``query`` matches moved, by trace and place.
+    """Return where the traces that ``query`` matches changed, by trace and commit.
 
-    Steps are those that the alerts found; the newest value of each trace is judged against the values
-    before it, since no step can be found there yet.
+    Steps are those that the alerts found. The newest value of each trace is judged against the values
+    before it, since no method can find a step there yet.
 
     Raises:
         QueryError: the query cannot be read.
         HistoryError: there is no such line.
     """
-    own = store.commits.line(repository, line)
+    chosen = store.commits.line(repository, line)
     ids = store.traces.select(repository, parse_query(query))
     points = store.findings.of_traces(ids.tolist())
     warnings: list[CanaryWarning] = []
-    for frame in store.frames.blocks(own, ids):
+    for frame in store.frames.blocks(chosen, ids):
         for row, trace in enumerate(frame.traces):
             warnings += [
-                CanaryWarning(trace, own.name, point.suspect_range.slot, point=point)
+                CanaryWarning(trace, chosen.name, point.suspect_range.slot, point=point)
                 for point in points.get(trace.id, [])
             ]
             values = np.asarray(frame.values[row], dtype=np.float64)
@@ -68,16 +68,16 @@ def canary_warnings(store: Store, repository: Repository, query: str, *, line: s
             judgement = judge(values[:last], values[last], better=trace.better)
             known = any(point.suspect_range.slot == slot for point in points.get(trace.id, []))
             if judgement.verdict not in _CALM and not known:
-                warnings.append(CanaryWarning(trace, own.name, slot, judgement=judgement))
+                warnings.append(CanaryWarning(trace, chosen.name, slot, judgement=judgement))
     return warnings
 
 
 def in_doubt(
     store: Store, repository: Repository, regressions: Sequence[Regression], warnings: Sequence[CanaryWarning]
 ) -> dict[int, list[CanaryWarning]]:
-    """Return the regressions in whose suspect range a canary moved, by id, with the warnings that say so.
+    """Return the regressions in whose suspect range a canary changed, by id, with the warnings about it.
 
-    A regression of canaries alone is none that could be doubted.
+    A regression of canaries alone is not in doubt.
     """
     lines = Lines(store, repository)
     canaries = {warning.trace.id for warning in warnings}
@@ -88,7 +88,7 @@ def in_doubt(
             positions.get(regression.suspect_range.previous, -1),
             positions.get(regression.suspect_range.slot, -1),
         )
-        shaken = [warning for warning in warnings if begin < positions.get(warning.slot, -1) <= end]
-        if shaken and any(member.trace_id not in canaries for member in regression.members):
-            found[regression.id] = shaken
+        nearby = [warning for warning in warnings if begin < positions.get(warning.slot, -1) <= end]
+        if nearby and any(member.trace_id not in canaries for member in regression.members):
+            found[regression.id] = nearby
     return found

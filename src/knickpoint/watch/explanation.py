@@ -1,4 +1,9 @@
-"""Say why there is, or is not, a finding in a trace: every candidate, every check, every filter."""
+"""Explain why there is, or is not, a finding in a trace: every candidate, every check, every filter.
+
+The explanation replays what a run does with this trace (:mod:`knickpoint.watch.detection`) and writes nothing. It keeps
+the candidates that the method rejected, and follows each step that the method accepted to its change point, or to the
+filter that refused it.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +35,7 @@ __all__ = ["AlertExplanation", "ExplainedCandidate", "ExplainedStep", "Explanati
 
 @dataclass(frozen=True, slots=True)
 class ExplainedCandidate:
-    """A place that the method looked at: ``commit`` is the first one of the new level."""
+    """A possible step that the method examined: ``commit`` is the first one of the new level."""
 
     commit: SlottedCommit
     candidate: Candidate
@@ -40,8 +45,8 @@ class ExplainedCandidate:
 class ExplainedStep:
     """A step that the method accepted, and what became of it.
 
-    ``reason`` says why the alert did not report it, "" where it did. ``point`` is the change point that it
-    is known as, None where it is not (refused, or the alert has not run since the data changed).
+    ``reason`` says why the alert did not report it, "" where it did. ``point`` is its change point, None without one
+    (refused, or the alert has not run since the data changed).
     """
 
     sighting: Sighting
@@ -52,9 +57,9 @@ class ExplainedStep:
 
 @dataclass(frozen=True, slots=True)
 class AlertExplanation:
-    """What one alert makes of the trace.
+    """What one alert finds in the trace.
 
-    ``reason`` says why it does not look at it, "" where it does; without a look ``detection`` is None and
+    ``reason`` says why the alert does not detect in it, "" where it does; without detection ``detection`` is None and
     there are no candidates and no steps. ``omitted`` counts the candidates left out because they are not near
     the commit that was asked for.
     """
@@ -110,12 +115,12 @@ def _not_watched(alert: Alert, repository: Repository, trace: Trace) -> str:
     if not parse_query(alert.query).matches(decode_key(trace.key)):
         return f"the query {alert.query!r} does not match the trace"
     if judges_groups(alert.method):
-        return f"the method {alert.method} judges traces together; this one has no verdict of its own"
+        return f"the method {alert.method} judges traces together; a single trace has no verdict"
     return ""
 
 
 def _near(measured: NDArray[np.int64], at: int | None, previous: int, position: int) -> bool:
-    """Say whether the place (previous, position] is what was asked for: it holds ``at`` or is near to it."""
+    """Return whether a step in (previous, position] is asked for: the range holds ``at``, or is near to it."""
     if at is None or previous < at <= position:
         return True
     ranks = np.searchsorted(measured, [at, position])
@@ -124,7 +129,7 @@ def _near(measured: NDArray[np.int64], at: int | None, previous: int, position: 
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """The trace that is asked about, with what is known of it."""
+    """The trace to explain, with its change points, and the slot to which the explanation is limited, None for all."""
 
     store: Store
     lines: Lines
@@ -141,19 +146,23 @@ class _Subject:
         line = self.lines.line(alert.line)
         if reason:
             return AlertExplanation(alert, line.name, reason)
+
+        # Detect as a run does, and keep the candidates.
         frame = self.store.frames.read(line, [self.trace.id])
         known = known_columns(self.store, alert, line, [self.trace.id], first=frame.first)
         window = window_columns(~np.isnan(frame.values), alert.window, [known.get(self.trace.id, ())])
         values = np.asarray(blank_before_window(frame.values, window)[0], dtype=np.float64)
         detection = explain(values, method=alert.method, **alert.parameters)
+
+        # Keep what is near the commit that is asked for.
         measured = np.flatnonzero(~np.isnan(frame.values[0]))
         at = None if self.at is None else line.positions.get(self.at, -1)
-        near = [one for one in detection.candidates if _near(measured, at, one.index, one.index)]
-        commits = self.commits([int(frame.slots[one.index]) for one in near])
+        near = [found for found in detection.candidates if _near(measured, at, found.index, found.index)]
+        commits = self.commits([int(frame.slots[found.index]) for found in near])
         candidates = [
-            ExplainedCandidate(commits[int(frame.slots[one.index])], one)
-            for one in near
-            if int(frame.slots[one.index]) in commits
+            ExplainedCandidate(commits[int(frame.slots[found.index])], found)
+            for found in near
+            if int(frame.slots[found.index]) in commits
         ]
         return AlertExplanation(
             alert,
@@ -175,6 +184,7 @@ class _Subject:
         *,
         reported: int,
     ) -> tuple[ExplainedStep, ...]:
+        """Return the steps that are asked for, each with what the alert does with it."""
         older = {int(frame.slots[step.index]) for step in detection.steps if alert.window and step.index <= reported}
         steps = [step for step in detection.steps if _near(measured, at, step.previous, step.index)]
         chosen = {step.index for step in steps}
@@ -192,12 +202,13 @@ class _Subject:
             ExplainedStep(
                 sighting,
                 commits[sighting.suspect_range.slot],
-                *self._fate(alert, sighting, older=sighting.suspect_range.slot in older),
+                *self._reason_and_point(alert, sighting, older=sighting.suspect_range.slot in older),
             )
             for sighting in sightings
         )
 
-    def _fate(self, alert: Alert, sighting: Sighting, *, older: bool) -> tuple[str, ChangePoint | None]:
+    def _reason_and_point(self, alert: Alert, sighting: Sighting, *, older: bool) -> tuple[str, ChangePoint | None]:
+        """Return why the alert does not report the sighting, "" where it does, and the change point that it is."""
         reason = refusal(alert, sighting)
         if reason:
             return reason, None
@@ -232,7 +243,7 @@ def explain_trace(
     measured = np.flatnonzero(~np.isnan(frame.values[0]))
     slot = commit.slot if commit else None
     subject = _Subject(store, lines, found, points, slot)
-    told = tuple(subject.explain(alert) for alert in sorted(alerts, key=lambda alert: alert.name))
+    explained = tuple(subject.explain(alert) for alert in sorted(alerts, key=lambda alert: alert.name))
     position = None if slot is None else lines.default.positions.get(slot, -1)
     near = tuple(
         point
@@ -244,7 +255,7 @@ def explain_trace(
             lines.line(point.suspect_range.line).positions.get(point.suspect_range.slot, -1),
         )
     )
-    return Explanation(found, repository.name, int(measured.size), commit, told, near)
+    return Explanation(found, repository.name, int(measured.size), commit, explained, near)
 
 
 def _commit(store: Store, repository: Repository, at: str | int | None) -> SlottedCommit | None:

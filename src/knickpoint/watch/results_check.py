@@ -1,4 +1,8 @@
-"""Judge new results against history: the verdict on a commit, a patch or a pull request."""
+"""Check new results against history: the verdict on a commit, a patch or a pull request.
+
+Three stages: gather one value a run and benchmark, read the history of the same benchmarks up to the base, and judge each.
+Benchmarks that fail, vanish or change their unit have no values to compare; they get a verdict with a reason.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +30,11 @@ from knickpoint.watch.absence.vanished_traces import Vanished, failed_positions,
 __all__ = ["CheckReport", "CheckedTrace", "check_results"]
 
 _LONGEST_MESSAGE: Final = 200
-"""Characters that a reason takes over of what a failed benchmark printed."""
+"""Characters of the output of a failed benchmark that a reason quotes."""
 
 _BENCHMARK: Final = "benchmark"
 _SUBJECT: Final = frozenset({_BENCHMARK, "metric", "stat"})
-"""Params that say what was measured; the others say where and how."""
+"""Params that name what was measured; the others name where and how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +42,8 @@ class CheckedTrace:
     """The verdict on one trace.
 
     ``values`` has one value a run, in ``unit``, the unit of the history where there is one; none where the benchmark
-    failed, was skipped or vanished. ``trace`` is None where the history does not know the key. ``failed`` holds what
-    failed runs said.
+    failed, was skipped or vanished. ``trace`` is None where the history does not know the key. ``failed`` has the
+    messages of failed runs.
     """
 
     key: str
@@ -57,7 +61,7 @@ class CheckReport:
     ``base`` is the slot of the last commit that counted as history, None where there is no history at all. ``measured``
     counts the commits of that history at which a benchmark of the new results was measured, and ``newest`` is the slot
     of the last one, None without any. ``left_out`` counts the traces of other benchmarks that the base has: where the
-    new results hold a single benchmark they are not missed, since it may have been measured alone on purpose.
+    new results hold a single benchmark, the others did not vanish; it may have been measured alone on purpose.
     """
 
     line: str
@@ -76,8 +80,8 @@ class CheckReport:
 
 
 @dataclass(slots=True)
-class _Given:
-    """What the new results say about one key: by dimension, a value and its unit for each run."""
+class _NewResults:
+    """The new results of one key: by dimension, a value and its unit for each run; messages of failures and skips."""
 
     measured: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
     better: Better = Better.UNKNOWN
@@ -92,7 +96,7 @@ class _Given:
 
 @dataclass(frozen=True)
 class _History:
-    """What the store has of some keys on a line up to and including a position.
+    """What the store knows of some keys on a line up to and including a position.
 
     ``traces`` are those of the keys, sorted by id, and ``values`` their traces x positions.
     """
@@ -162,36 +166,33 @@ def check_results(
 ) -> CheckReport:
     """Judge the results of ``runs`` against the history of ``line`` up to and including ``base`` (a slot).
 
-    Several runs of one benchmark are several samples; the samples within a run are one value, their median,
-    because that is what the history consists of. Without a ``repository`` or a ``base`` there is no history. Nothing is
-    written. Beside what :func:`knickpoint.detect.judge` finds, these are *regressed*, with the reason:
+    Several runs of one benchmark are several samples; the samples within a run are one value, their median, as the
+    points of the history are. Without a ``repository`` or a ``base`` there is no history. Nothing is written. Besides
+    the verdicts of :func:`knickpoint.detect.judge`, a benchmark is *regressed*, with the reason,
 
-    - what failed, in any of the runs, unless it failed at the base, too: then there are no data;
-    - what vanished, unless ``partial``: the base has it (:func:`knickpoint.watch.absence.vanished_traces.find_vanished`) with the
-      params that all new results share, and the new results lack it;
-    - what has another unit now, into which that of the history does not convert.
+    - when it failed in any of the runs, unless it failed at the base, too: then there are no data;
+    - when it vanished, unless ``partial``: the base has it with the params that all new results share
+      (:func:`knickpoint.watch.absence.vanished_traces.find_vanished`), and the new results lack it;
+    - when it has another unit now, into which that of the history does not convert.
 
     Raises:
         HistoryError: no such line, or the base is not on it.
         InputError: ``alpha`` or ``minimum_effect`` cannot be.
     """
-    given = _collect(runs)
+    # Gather the new results, and read the history of their keys.
+    new = _gather(runs)
     history = None
     if repository is not None:
         chosen = store.commits.line(repository, line)
-        history = _History.read(store, chosen, _position(chosen, base), given)
-    checked: list[CheckedTrace] = []
-    for key, results in given.items():
-        checked += _checked(key, results, history, alpha, minimum_effect)
-    left_out = 0
-    if history is not None and history.last >= 0 and given and not partial:
-        shared, judged = _shared(given), {row.trace.id for row in checked if row.trace}
-        missed = _vanished(history, given, shared, judged)
-        checked += missed
-        if _BENCHMARK in shared:
-            setting = {name: value for name, value in shared.items() if name not in _SUBJECT}
-            left_out = len(_lacking(history, given, setting, judged)) - len(missed)
-    checked.sort(key=lambda row: (row.key, row.unit))
+        history = _History.read(store, chosen, _position(chosen, base), new)
+
+    # Judge what was measured, then what was not.
+    settings = _Settings(alpha, minimum_effect)
+    checked = [row for key, results in new.items() for row in _check_key(key, results, history, settings)]
+    vanished, left_out = ([], 0) if partial else _vanished(history, new, checked)
+    checked = sorted([*checked, *vanished], key=lambda row: (row.key, row.unit))
+
+    # Sum it up.
     counts = Counter(row.judgement.verdict for row in checked)
     if history is None:
         return CheckReport(line, None, tuple(checked), counts)
@@ -200,23 +201,31 @@ def check_results(
     return CheckReport(history.line.name, base, tuple(checked), counts, int(measured.size), newest, left_out)
 
 
-def _collect(runs: Sequence[RunReport]) -> dict[str, _Given]:
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """How :func:`knickpoint.detect.judge` decides."""
+
+    alpha: float
+    minimum_effect: float
+
+
+def _gather(runs: Sequence[RunReport]) -> dict[str, _NewResults]:
     """Gather one value a run and key: the median of the run's samples, as a point of the history is."""
-    found: dict[str, _Given] = {}
+    found: dict[str, _NewResults] = {}
     for run in runs:
         samples: dict[tuple[str, str], list[float]] = {}
-        for number, result in enumerate(run.results):
-            given = found.setdefault(run.results.keys[number], _Given())
+        for key, result in zip(run.results.keys, run.results, strict=True):
+            new = found.setdefault(key, _NewResults())
             if result.outcome is Outcome.FAILED:
-                given.failed.append(result.message)
+                new.failed.append(result.message)
             if result.outcome is Outcome.SKIPPED:
-                given.skipped.append(result.message)
+                new.skipped.append(result.message)
             if result.samples:
-                samples.setdefault((run.results.keys[number], result.unit), []).extend(result.samples)
-                given.better = result.better if given.better is Better.UNKNOWN else given.better
-        for (key, unit), listed in samples.items():
-            values = found[key].measured.setdefault(read_unit(unit).dimension, [])
-            values.append((float(np.median(listed)), unit))
+                samples.setdefault((key, result.unit), []).extend(result.samples)
+                new.better = result.better if new.better is Better.UNKNOWN else new.better
+        for (key, unit), values in samples.items():
+            measured = found[key].measured.setdefault(read_unit(unit).dimension, [])
+            measured.append((float(np.median(values)), unit))
     return found
 
 
@@ -233,36 +242,46 @@ def _position(line: Line, base: int | None) -> int:
     return line.positions[base]
 
 
-def _checked(
-    key: str, given: _Given, history: _History | None, alpha: float, minimum_effect: float
-) -> list[CheckedTrace]:
-    """Return the verdicts on what the new results say about one key: one, or one for each dimension."""
+def _check_key(key: str, new: _NewResults, history: _History | None, settings: _Settings) -> list[CheckedTrace]:
+    """Return the verdicts on the new results of one key: one, or one for each dimension."""
+    if new.failed or not new.measured:
+        return [_without_value(key, new, history)]
+    return [_check_values(key, dimension, new, history, settings) for dimension in new.measured]
+
+
+def _check_values(
+    key: str, dimension: str, new: _NewResults, history: _History | None, settings: _Settings
+) -> CheckedTrace:
+    """Return the verdict on the values of one dimension."""
+    measured = new.measured[dimension]
     rows = history.of(key) if history else {}
-    if given.failed or not given.measured:
-        verdict, reason = _without_value(key, given, history, next(iter(rows.values()), None))
-        judgement = Judgement.without_numbers(verdict, reason)
-        trace = next((history.traces[row] for row in history.rows.get(key, [])), None) if history else None
-        return [CheckedTrace(key, trace, trace.unit if trace else "", (), judgement, tuple(given.failed))]
-    found = []
-    for dimension, measured in given.measured.items():
-        row = rows.get(dimension)
-        # The unit changed where another one was measured later, and is measured no more.
-        gone = next((other for name, other in rows.items() if name not in given.measured), None)
-        if history and gone is not None and (row is None or history.newest[gone] > history.newest[row]):
-            found.append(_of_another_unit(key, measured, history.traces[gone]))
-            continue
-        trace = history.traces[row] if history and row is not None else None
-        past = history.values[row] if history and row is not None else np.empty(0)
-        better = _better(history, trace) or given.better
-        unit = trace.unit if trace else measured[0][1]
-        values = tuple(convert(value, read_unit(source), read_unit(unit)) for value, source in measured)
-        judgement = judge(past, values, better=better, alpha=alpha, minimum_effect=minimum_effect)
-        found.append(CheckedTrace(key, trace, unit, values, judgement))
-    return found
+    row = rows.get(dimension)
+    if history and (former := _replaced_row(history, rows, row, new)) is not None:
+        return _of_another_unit(key, measured, history.traces[former])
+
+    # Judge in the unit of the history, where there is one.
+    trace = history.traces[row] if history and row is not None else None
+    past = history.values[row] if history and row is not None else np.empty(0)
+    better = _better(history, trace) or new.better
+    unit = trace.unit if trace else measured[0][1]
+    values = tuple(convert(value, read_unit(source), read_unit(unit)) for value, source in measured)
+    judgement = judge(past, values, better=better, alpha=settings.alpha, minimum_effect=settings.minimum_effect)
+    return CheckedTrace(key, trace, unit, values, judgement)
+
+
+def _replaced_row(history: _History, rows: Mapping[str, int], row: int | None, new: _NewResults) -> int | None:
+    """Return the row of another dimension that was measured later than ``row``, and is not measured any more.
+
+    Then the unit of the benchmark changed.
+    """
+    gone = next((other for dimension, other in rows.items() if dimension not in new.measured), None)
+    if gone is None:
+        return None
+    return gone if row is None or history.newest[gone] > history.newest[row] else None
 
 
 def _better(history: _History | None, trace: Trace | None) -> Better | None:
-    """Return the direction that the history has of ``trace``, None where the new results may say it."""
+    """Return the direction that the history has of ``trace``, None where the new results may state it."""
     if history is None or trace is None:
         return None
     decided = trace.better is not Better.UNKNOWN or history.store.traces.has_configured_direction(trace)
@@ -278,13 +297,22 @@ def _of_another_unit(key: str, measured: Sequence[tuple[float, str]], trace: Tra
     return CheckedTrace(key, trace, unit, values, judgement)
 
 
-def _without_value(key: str, given: _Given, history: _History | None, row: int | None) -> tuple[Verdict, str]:
-    """Return verdict and reason of a benchmark that failed or was skipped; ``row`` is its trace measured last."""
-    if not given.failed:
-        return Verdict.NO_DATA, _with_message("skipped", given.skipped)
-    some = f"failed in {len(given.failed)} of {given.runs} runs" if given.measured else "failed"
-    reason = _with_message(some, given.failed)
+def _without_value(key: str, new: _NewResults, history: _History | None) -> CheckedTrace:
+    """Return the verdict on a benchmark that failed or was skipped."""
+    row = next(iter(history.of(key).values()), None) if history else None
     newest = history.newest[row] if history and row is not None else -1
+    verdict, reason = _verdict_without_value(key, new, history, newest)
+    trace = next((history.traces[each] for each in history.rows.get(key, [])), None) if history else None
+    judgement = Judgement.without_numbers(verdict, reason)
+    return CheckedTrace(key, trace, trace.unit if trace else "", (), judgement, tuple(new.failed))
+
+
+def _verdict_without_value(key: str, new: _NewResults, history: _History | None, newest: int) -> tuple[Verdict, str]:
+    """Return verdict and reason; ``newest`` is the last position at which the benchmark was measured, -1 for never."""
+    if not new.failed:
+        return Verdict.NO_DATA, _with_message("skipped", new.skipped)
+    extent = f"failed in {len(new.failed)} of {new.runs} runs" if new.measured else "failed"
+    reason = _with_message(extent, new.failed)
     broken = history.failures.get(key, -1) if history else -1
     if history and broken > newest:
         return Verdict.NO_DATA, f"{reason}; it failed at {history.name(broken)}, too"
@@ -292,19 +320,22 @@ def _without_value(key: str, given: _Given, history: _History | None, row: int |
 
 
 def _with_message(what: str, messages: Sequence[str]) -> str:
-    """Return what happened with the first line of the first message that says anything."""
+    """Return what happened, with the first line of the messages that is not empty."""
     lines = (line.strip() for message in messages for line in message.splitlines())
     first = next((line for line in lines if line), "")
     return f"{what}: {first[:_LONGEST_MESSAGE]}" if first else what
 
 
 def _vanished(
-    history: _History, given: Mapping[str, _Given], shared: Mapping[str, str], judged: Collection[int]
-) -> list[CheckedTrace]:
-    """Return a row for each trace that the base has with the shared params, and that the new results lack."""
-    found = _lacking(history, given, shared, judged)
-    names = {slot: history.name_of(slot) for slot in {vanished.slot for vanished in found}}
-    return [
+    history: _History | None, new: Mapping[str, _NewResults], checked: Sequence[CheckedTrace]
+) -> tuple[list[CheckedTrace], int]:
+    """Return the verdicts on the traces that the base has and the new results lack, and how many more are left out."""
+    if history is None or history.last < 0 or not new:
+        return [], 0
+    shared, judged = _shared(new), {row.trace.id for row in checked if row.trace}
+    lacking = _lacking(history, new, shared, judged)
+    names = {slot: history.name_of(slot) for slot in {vanished.slot for vanished in lacking}}
+    rows = [
         CheckedTrace(
             vanished.trace.key,
             vanished.trace,
@@ -312,19 +343,23 @@ def _vanished(
             (),
             Judgement.without_numbers(Verdict.REGRESSED, f"vanished: last measured at {names[vanished.slot]}"),
         )
-        for vanished in found
+        for vanished in lacking
     ]
+    if _BENCHMARK not in shared:
+        return rows, 0
+    setting = {name: value for name, value in shared.items() if name not in _SUBJECT}
+    return rows, len(_lacking(history, new, setting, judged)) - len(rows)
 
 
 def _lacking(
-    history: _History, given: Mapping[str, _Given], shared: Mapping[str, str], judged: Collection[int]
+    history: _History, new: Mapping[str, _NewResults], shared: Mapping[str, str], judged: Collection[int]
 ) -> list[Vanished]:
-    """Return what the base has with the params of ``shared``, and the new results lack.
+    """Return the traces that the base has with the params of ``shared``, and that the new results lack.
 
-    ``judged`` are the ids of traces that have a row already. A benchmark that failed or was skipped has one for all of
-    its traces.
+    ``judged`` are the ids of traces that have a verdict already. A benchmark that failed or was skipped has one for all
+    of its traces.
     """
-    whole = {key for key, results in given.items() if results.failed or not results.measured}
+    whole = {key for key, results in new.items() if results.failed or not results.measured}
     accounted = {trace.id for trace in history.traces if trace.key in whole}
     return find_vanished(
         history.store,

@@ -1,4 +1,4 @@
-"""Share work among the machines of a Dask cluster."""
+"""Map over items on the machines of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self, TypeVar
 
 from knickpoint.model.errors import ServiceError
-from knickpoint.work.ahead import in_order
+from knickpoint.work.bounded_calls import results_in_order
 
 __all__ = ["Dask"]
 
@@ -56,7 +56,7 @@ class Dask:
         def submit(item: Item) -> Any:
             return client.submit(function, item, pure=False)
 
-        return in_order(submit, items, at_once=3 * max(1, len(client.ncores())))
+        return results_in_order(submit, items, at_once=3 * max(1, len(client.ncores())))
 
     def close(self) -> None:
         """Close the connection to the scheduler."""

@@ -1,4 +1,4 @@
-"""Share work among processes of this machine."""
+"""Map over items in processes of this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from typing import Self, TypeVar
 
 from knickpoint.model.errors import InputError
-from knickpoint.work.ahead import in_order
+from knickpoint.work.bounded_calls import results_in_order
 
 __all__ = ["Processes"]
 
@@ -42,7 +42,7 @@ class Processes:
         def submit(item: Item) -> Future[Result]:
             return pool.submit(function, item)
 
-        return in_order(submit, items, at_once=2 * self.workers)
+        return results_in_order(submit, items, at_once=2 * self.workers)
 
     def close(self) -> None:
         """End the processes."""

@@ -1,4 +1,4 @@
-"""The interface behind which work is shared out, and its simplest form."""
+"""The interface of everything that maps a function over items, and its simplest implementation."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ Result = TypeVar("Result")
 
 
 class Runner(Protocol):
-    """Apply a function to items, somewhere.
+    """Apply a function to items, in this process or elsewhere.
 
-    The results come in the order of the items, whichever is ready first. Items are taken as they are
-    needed, so that a stream of blocks never has to be in memory as a whole. An error of the function
-    reaches the caller as it is. Where work leaves the process, the function is one of a module's top level,
+    The results come in the order of the items, whichever is ready first. A runner takes items as it needs
+    them, so that a stream of blocks never has to be in memory as a whole. An error of the function
+    reaches the caller as it is. Where work leaves the process, the function is defined at the top level of a module,
     and items and results can be pickled.
     """
 
     @property
     def cores(self) -> int:
-        """How many cores a function may use by itself, 0 for all there are."""
+        """How many cores one call of a function may use, 0 for all."""
         ...
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
@@ -30,12 +30,12 @@ class Runner(Protocol):
         ...
 
     def close(self) -> None:
-        """Give back what the runner holds."""
+        """Release the processes or connections of the runner."""
         ...
 
 
 class Serial:
-    """Do one item after the other in this process; a function may use every core by itself."""
+    """Work on one item after the other in this process; one call of a function may use every core."""
 
     cores = 0
 
@@ -44,4 +44,4 @@ class Serial:
         return map(function, items)
 
     def close(self) -> None:
-        """Do nothing: there is nothing to give back."""
+        """Do nothing: there is nothing to release."""

@@ -16,7 +16,7 @@ from knickpoint.server.schemas.members import MemberAnswer, MembersAnswer
 from knickpoint.server.schemas.regressions import GroupAnswer, RegressionsAnswer
 from knickpoint.store import Store
 from knickpoint.store.findings.regression_list import Sort, Tally
-from knickpoint.watch.regressions.merged_list import in_one_order
+from knickpoint.watch.regressions.merged_list import merge_regressions
 
 __all__ = [
     "FEW_MEMBERS",
@@ -89,7 +89,7 @@ def list_regressions(store: Store, listing: Listing) -> RegressionsAnswer:
             for repository in repositories
             for each in _read(store, repository, listing, 0, begin + listing.size)
         ]
-        merged = in_one_order(store, candidates, _SORTS[listing.ordering], descending=listing.descending)
+        merged = merge_regressions(store, candidates, _SORTS[listing.ordering], descending=listing.descending)
         rows = merged[begin : begin + listing.size]
     return RegressionsAnswer.of(tally, page=page, pages=pages, groups_total=total, groups=_group_answers(store, rows))
 

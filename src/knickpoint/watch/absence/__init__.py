@@ -1,1 +1,5 @@
-"""Find benchmarks without results: missing ones, stopped jobs, and those that vanished from new results."""
+"""Find benchmarks without results.
+
+``missing_traces`` finds what stopped in the history: single traces, or the whole job that measures them.
+``vanished_traces`` finds what a base commit has and new results lack.
+"""

@@ -1,14 +1,15 @@
-"""Notice benchmarks that stopped: some while others are still measured, or all of them while commits go on.
+"""Find benchmarks that stopped: some while others are still measured, or all of them while commits go on.
 
-The rules are in ``docs/decisions/0128-a-job-that-stopped.md``.
+Each trace sets its own pace: a silence counts when it is much longer than the gaps that the trace had before. The rules
+are in ``docs/decisions/0128-a-job-that-stopped.md``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +22,10 @@ from knickpoint.store import Store
 __all__ = ["Absences", "MissingTrace", "StoppedJob", "absences", "silences"]
 
 _HABIT: Final = 5
-"""Values that make a habit; a trace with fewer is never missed."""
+"""Values from which gaps show a habit; a trace with fewer is never missing."""
 
 _RECENT: Final = 20
-"""Gaps between values, the newest ones, that tell what is usual."""
+"""How many of the newest gaps between values show what is usual."""
 
 _PATIENCE: Final = 2
 """How many times the longest usual gap a trace may be silent."""
@@ -33,10 +34,10 @@ _SHORTEST: Final = 3
 """Commits that a silence lasts at least: measured ones for a trace, any of the line for all of them."""
 
 _LONGEST: Final = 200
-"""Measured commits after which a trace is no longer missed: it was taken away."""
+"""Measured commits after which a trace no longer counts as missing: its benchmark was removed."""
 
 _BATCH: Final = 10
-"""Commits that may be pushed at once: so many are a silence however little time they span."""
+"""Commits that count as a silence however little time they span; fewer may have been pushed at once."""
 
 _BLOCK_BYTES: Final = 32 * 2**20
 
@@ -62,51 +63,77 @@ class StoppedJob:
 
 @dataclass(frozen=True, slots=True)
 class Absences:
-    """What is missed: single traces, the longest silent first, and the job that measured them all, None while it runs."""
+    """What is missing: single traces, the longest silent first, and the job that measured all, None while it runs."""
 
     traces: tuple[MissingTrace, ...]
     job: StoppedJob | None
 
 
-@dataclass
+class Silence(NamedTuple):
+    """The trace in ``row`` has no value at the last ``silent`` measured commits; ``usual`` is its longest recent gap."""
+
+    row: int
+    silent: int
+    usual: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Habits:
-    """What is kept of each trace while values stream by: how many it has, and where its newest ones are."""
+    """How often traces are measured: what is kept of them while blocks of values are read.
+
+    ``active`` is true at the positions with any value; ``counts`` has the number of values of each trace, ``newest``
+    the positions of its newest ones.
+    """
 
     active: NDArray[np.bool_]
-    counts: list[int] = field(default_factory=list)
-    newest: list[NDArray[np.int64]] = field(default_factory=list)
+    counts: tuple[int, ...] = ()
+    newest: tuple[NDArray[np.int64], ...] = ()
 
-    def add(self, held: NDArray[np.bool_]) -> None:
-        self.active |= held.any(axis=0)
-        for own in held:
-            places = np.flatnonzero(own)
-            self.counts.append(int(places.size))
-            self.newest.append(places[-(_RECENT + 1) :].copy())
+    @classmethod
+    def of(cls, held: NDArray[np.bool_]) -> _Habits:
+        """Return the habits of the rows of ``held``."""
+        positions = [np.flatnonzero(row) for row in held]
+        return cls(
+            np.asarray(held.any(axis=0), dtype=np.bool_),
+            tuple(int(row.size) for row in positions),
+            tuple(row[-(_RECENT + 1) :].copy() for row in positions),
+        )
 
-    def silences(self) -> list[tuple[int, int, int]]:
+    @classmethod
+    def joined(cls, parts: Sequence[_Habits], columns: int) -> _Habits:
+        """Join the habits of several blocks of traces at the same ``columns``."""
+        active: NDArray[np.bool_] = np.zeros((len(parts) + 1, columns), dtype=np.bool_)
+        for row, part in enumerate(parts):
+            active[row] = part.active
+        return cls(
+            np.asarray(active.any(axis=0), dtype=np.bool_),
+            tuple(count for part in parts for count in part.counts),
+            tuple(positions for part in parts for positions in part.newest),
+        )
+
+    def silences(self) -> list[Silence]:
+        """Return the traces whose silence at the end is no habit, by row."""
         ranks = np.cumsum(self.active) - 1
         end = int(self.active.sum()) - 1
         found = []
-        for row, (count, places) in enumerate(zip(self.counts, self.newest, strict=True)):
+        for row, (count, positions) in enumerate(zip(self.counts, self.newest, strict=True)):
             if count < _HABIT:
                 continue
-            own = ranks[places]
-            silent, usual = end - int(own[-1]), int(np.diff(own).max())
+            measured = ranks[positions]
+            silent, usual = end - int(measured[-1]), int(np.diff(measured).max())
             if _SHORTEST <= silent <= _LONGEST and silent > _PATIENCE * usual:
-                found.append((row, silent, usual))
+                found.append(Silence(row, silent, usual))
         return found
 
 
-def silences(held: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
-    """Return (row, silent, usual) of the traces that are missing, by row.
+def silences(held: NDArray[np.bool_]) -> list[Silence]:
+    """Return the traces that are missing, by row.
 
-    ``held`` says which of traces x commits have a value; commits without any do not count. A trace is
+    ``held`` is true where traces x commits have a value; commits without any do not count. A trace is
     missing when it has at least five values and its silence at the end is at least three commits, more than twice
-    the longest of its last twenty gaps, and at most 200 commits: after that it was taken away, and nobody waits for it.
+    the longest of its last twenty gaps, and at most 200 commits: after that its benchmark counts as removed.
     """
-    habits = _Habits(np.zeros(held.shape[1], dtype=np.bool_))
-    habits.add(held)
-    return habits.silences()
+    return _Habits.of(held).silences()
 
 
 def absences(
@@ -114,46 +141,53 @@ def absences(
 ) -> Absences:
     """Return what stopped among the traces of ``query``.
 
-    ``newer`` are the times of commits, oldest first, that follow the line in git and are not known to the store yet.
-    Values are read in blocks; of each trace, its newest 21 places are kept.
+    ``newer`` are the times of commits, oldest first, that follow the line in git and are not in the store yet.
+    Values are read in blocks; of each trace, the positions of its newest 21 values are kept.
 
     Raises:
         QueryError: the query cannot be read.
         HistoryError: there is no such line.
     """
-    own = store.commits.line(repository, line)
+    chosen = store.commits.line(repository, line)
     ids = store.traces.select(repository, parse_query(query))
-    habits = _Habits(np.zeros(len(own.slots), dtype=np.bool_))
-    rows = max(1, _BLOCK_BYTES // max(1, 8 * len(own.slots)))
-    for begin in range(0, len(ids), rows):
-        habits.add(~np.isnan(store.frames.values(own, ids[begin : begin + rows])))
+    habits = _read_habits(store, chosen, ids)
     silent = habits.silences()
-    traces = store.traces.get(ids[[row for row, _, _ in silent]]) if silent else []
-    found = [
-        MissingTrace(trace, own.slots[int(habits.newest[row][-1])], quiet, usual)
-        for trace, (row, quiet, usual) in zip(traces, silent, strict=True)
+    traces = store.traces.get(ids[[silence.row for silence in silent]]) if silent else []
+    missing = [
+        MissingTrace(trace, chosen.slots[int(habits.newest[silence.row][-1])], silence.silent, silence.usual)
+        for trace, silence in zip(traces, silent, strict=True)
     ]
     return Absences(
-        tuple(sorted(found, key=lambda one: (-one.silent, one.trace.id))),
-        _stopped_job(store, own, np.flatnonzero(habits.active), newer),
+        tuple(sorted(missing, key=lambda found: (-found.silent, found.trace.id))),
+        _stopped_job(store, chosen, np.flatnonzero(habits.active), newer),
     )
 
 
+def _read_habits(store: Store, line: Line, ids: NDArray[np.int64]) -> _Habits:
+    """Read the values of traces block by block, and keep how often each is measured."""
+    columns = len(line.slots)
+    rows = max(1, _BLOCK_BYTES // max(1, 8 * columns))
+    blocks = (ids[begin : begin + rows] for begin in range(0, len(ids), rows))
+    return _Habits.joined([_Habits.of(~np.isnan(store.frames.values(line, block))) for block in blocks], columns)
+
+
 def _stopped_job(store: Store, line: Line, measured: NDArray[np.int64], newer: Sequence[datetime]) -> StoppedJob | None:
-    """Say whether all measuring stopped, given the positions on ``line`` at which anything was measured.
+    """Return the job that stopped, if all measuring did; ``measured`` are the positions with any value.
 
     Only commits that follow the last measured one make a silence, never the time that has passed: a history that
     ended years ago and was imported today is complete.
     """
     if measured.size < _HABIT:
         return None
+
+    # Enough commits without results?
     recent = measured[-(_RECENT + 1) :]
     gaps = np.diff(recent)
     silent, usual = len(line.slots) + len(newer) - 1 - int(recent[-1]), int(gaps.max())
     if not max(_SHORTEST, _PATIENCE * usual + 1) <= silent <= _LONGEST * int(np.median(gaps)):
         return None
 
-    # A few commits may have been pushed at once, and wait for their results: they have to span unusually much time.
+    # A few commits may have been pushed at once and wait for their results: they have to span an unusually long time.
     times = store.commits.times(line.repository, [line.slots[position] for position in (*recent, len(line.slots) - 1)])
     newest = newer[-1].timestamp() if newer else float(times[-1])
     pause = float(np.diff(times[:-1]).max())

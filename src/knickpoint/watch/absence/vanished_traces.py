@@ -1,4 +1,4 @@
-"""Say which benchmarks a base has but new results lack, and which failed there."""
+"""Find the benchmarks that a base commit has and new results lack, and those that failed there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from knickpoint.store import Store
 __all__ = ["Vanished", "failed_positions", "find_vanished", "is_held"]
 
 _WINDOW: Final = 20
-"""Measured commits, the newest ones, that show whether a benchmark is measured as a rule."""
+"""How many of the newest measured commits show whether a benchmark is measured as a rule."""
 
 _PAST: Final = 200
 """Measured commits before the newest one at which a new benchmark has no value."""
@@ -34,11 +34,11 @@ class Vanished:
 
 
 def is_held(held: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which traces were measured as a rule when they were last due.
+    """Return which traces are measured as a rule.
 
-    ``held`` says which of traces x measured commits, in order, have a value. A trace is held where the newest commit
-    has it and so has the one before it, or half of all. So one run that broke off does not hide a benchmark, and what is
-    measured every tenth time is not missed each time.
+    ``held`` is true where traces x measured commits, in order, have a value. A trace counts where the newest commit has
+    it, and so has the one before, or half of all. So one run that broke off does not hide a benchmark, and a benchmark
+    that is measured every tenth time does not vanish each time.
     """
     usual = 2 * np.count_nonzero(held, axis=1) >= held.shape[1]
     found: NDArray[np.bool_] = held[:, -1] & (usual | held[:, -2:].all(axis=1))
@@ -56,19 +56,20 @@ def find_vanished(
 ) -> list[Vanished]:
     """Return the traces that the base has with all params of ``shared`` and that are not ``submitted``, by key.
 
-    The base has what :func:`is_held` says of the last twenty commits at which the new results' own benchmarks were
-    measured, and what was measured for the first time at the newest of them. What stopped before the base did not vanish
-    now. The catalogue and a few columns are read, however long the history is.
+    The base has the traces that :func:`is_held` accepts for the last twenty commits at which the benchmarks of the new
+    results were measured, and those measured for the first time at the newest of them. What stopped before the base did
+    not vanish now. The catalogue and a few columns are read, however long the history is.
 
     Args:
         store: where the history is.
         line: the line that is compared with.
         last: the position of the base.
-        shared: the params that all new results have in common; none mean every benchmark of the repository.
-        submitted: the ids of the traces that the new results say something about.
-        measured: the positions up to ``last`` at which benchmarks of the new results were measured, sorted. Where it is
-            empty, as all of them are new, the newest commits count at which one of the candidates was measured.
+        shared: the params that all new results have in common; an empty mapping means every benchmark.
+        submitted: the ids of the traces that appear in the new results.
+        measured: the positions up to ``last`` at which benchmarks of the new results were measured, sorted. Where all
+            of them are new it is empty; then the newest commits count at which a candidate was measured.
     """
+    # The candidates, and the commits at which they should have been measured.
     query = Query.of(*(QueryTerm(name, values=(value,)) for name, value in shared.items()))
     ids = np.setdiff1d(store.traces.select(line.repository, query), np.array(sorted(submitted), dtype=np.int64))
     columns = measured if measured.size else _with_runs(store, line, last)
@@ -78,6 +79,8 @@ def find_vanished(
         window, held = window[held.any(axis=0)], held[:, held.any(axis=0)]
     if not held.size:
         return []
+
+    # Those measured as a rule, and those measured for the first time at the newest commit.
     present = is_held(held)
     lone = np.flatnonzero(held[:, -1] & ~present)
     present[lone] = ~_ever_held(store, line, columns[columns < window[-1]][-_PAST:], ids[lone])

@@ -1,1 +1,5 @@
-"""Apply the configured alerts, and report which findings a change costs and how each alert does."""
+"""Manage the configured alerts, and the findings that come and go with them.
+
+``applied_alerts`` applies a changed configuration, ``finding_losses`` counts beforehand the findings that go, and
+``alert_health`` reports how each alert does.
+"""

@@ -1,8 +1,10 @@
-"""Report which alerts earn their keep: which match nothing, are unsteady, or find mostly what people hide."""
+"""Report how alerts do: which match nothing, find other things at each run, or find mostly what people hide."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,30 +18,29 @@ from knickpoint.watch.alert_validation import reason_against
 __all__ = ["AlertHealth", "health_of_alerts"]
 
 _RUNS: Final = 10
-"""Complete runs that the report on an alert looks back at."""
-
+"""How many complete runs the report on an alert covers."""
 
 _STEADY: Final = 0.8
-"""Share of what a run saw that the next run has to see, or else the alert is unsteady."""
+"""Share of the sightings of a run that the next run has to find again, or else the alert is unsteady."""
 
 _COMPARED: Final = 5
-"""Sightings of earlier runs that were looked for again, from which that share says something."""
+"""Number of sightings of earlier runs from which that share is meaningful."""
 
 _MOSTLY: Final = 0.5
 """Share of findings hidden or gone, above which an alert is noisy."""
 
 _ENOUGH: Final = 10
-"""Findings from which that share says something."""
+"""Number of findings from which that share is meaningful."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlertHealth:
-    """Whether an alert earns its keep.
+    """How one alert does.
 
-    ``steadiness`` is the share of what runs saw that the next run over the same repository saw again, over the last
-    complete runs; ``wasted`` the share of its findings that people hid or that later data took back. Both are nan
-    where there is nothing to judge by. ``failure`` says why it cannot run, or could not at the last try, "" where it can.
-    ``problems`` says in words what is wrong.
+    ``steadiness`` is the share of the sightings of runs that the next run over the same repository found again, over
+    the last complete runs; ``wasted`` the share of its findings that people hid or that later data took back. Both are
+    nan where there is nothing to judge by. ``failure`` says why the alert cannot run, or could not at the last attempt,
+    "" where it can. ``problems`` describes in words what is wrong.
     """
 
     name: str
@@ -54,14 +55,30 @@ class AlertHealth:
     failure: str = ""
 
 
-def _steadiness(runs: Sequence[AlertRun]) -> tuple[float, int]:
-    """Return how much of what was seen the next runs saw again, and how many sightings were compared.
+@dataclass(frozen=True, slots=True)
+class _Findings:
+    """Counts over all repositories: traces that the query matches, findings, and those that are hidden or gone."""
 
-    Each run counts what it kept and lost of the run before over the same repository. What is new says nothing:
-    results came in, or another repository did.
-    """
-    kept, lost = sum(run.kept for run in runs), sum(run.lost for run in runs)
-    return (kept / (kept + lost) if kept + lost else float("nan")), kept + lost
+    traces: int = 0
+    findings: int = 0
+    hidden: int = 0
+    gone: int = 0
+
+    @property
+    def wasted(self) -> float:
+        return (self.hidden + self.gone) / self.findings if self.findings else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class _Steadiness:
+    """How many of the ``compared`` sightings of earlier runs the next runs found again."""
+
+    kept: int
+    compared: int
+
+    @property
+    def share(self) -> float:
+        return self.kept / self.compared if self.compared else math.nan
 
 
 def health_of_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertHealth]:
@@ -75,43 +92,58 @@ def health_of_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertHealth]
 def _health(store: Store, alert: Alert) -> AlertHealth:
     recent = store.findings.alerts.runs(alert.name, last=1)
     runs = store.findings.alerts.runs(alert.name, last=_RUNS, complete=True)
-    failure = reason_against(alert, [repository.name for repository in store.commits.repositories()])
-    if failure:
-        nothing = float("nan")
-        told = (f"cannot run: {failure}",)
-        return AlertHealth(alert.name, len(runs), 0, 0, 0, 0, nothing, nothing, told, failure)
-    failure = recent[0].failure if recent else ""
-    traces = findings = hidden = gone = 0
-    for repository in store.commits.repositories():
-        if alert.repository not in {"", repository.name}:
-            continue
-        traces += len(store.traces.select(repository, parse_query(alert.query)))
-        counted = store.findings.count_states(repository, alert.name)
-        findings += sum(counted.values())
-        gone += sum(number for (condition, _), number in counted.items() if condition is Condition.GONE)
-        hidden += sum(
-            number
-            for (condition, status), number in counted.items()
-            if status is Status.HIDDEN and condition is not Condition.GONE
-        )
-    steadiness, compared = _steadiness(runs)
-    wasted = (hidden + gone) / findings if findings else float("nan")
-    problems = [f"could not run to its end at the last try: {failure}"] if failure else []
-    if not traces:
-        problems.append("its query matches no trace")
-    if compared >= _COMPARED and steadiness < _STEADY:
-        problems.append(f"runs see only {steadiness:.0%} of what the runs before saw")
-    if findings >= _ENOUGH and wasted > _MOSTLY:
-        problems.append(f"{wasted:.0%} of its findings were hidden or went away again")
+    unable = reason_against(alert, [repository.name for repository in store.commits.repositories()])
+    counted = _Findings() if unable else _count(store, alert)
+    steadiness = _steadiness(() if unable else runs)
+    failure = unable or (recent[0].failure if recent else "")
     return AlertHealth(
         name=alert.name,
         runs=len(runs),
-        traces=traces,
-        findings=findings,
-        hidden=hidden,
-        gone=gone,
-        steadiness=steadiness,
-        wasted=wasted,
-        problems=tuple(problems),
+        traces=counted.traces,
+        findings=counted.findings,
+        hidden=counted.hidden,
+        gone=counted.gone,
+        steadiness=steadiness.share,
+        wasted=counted.wasted,
+        problems=(f"cannot run: {unable}",) if unable else tuple(_problems(failure, counted, steadiness)),
         failure=failure,
     )
+
+
+def _count(store: Store, alert: Alert) -> _Findings:
+    """Count what the alert matches and found, in every repository that it watches."""
+    repositories = [each for each in store.commits.repositories() if alert.repository in {"", each.name}]
+    states: Counter[tuple[Condition, Status]] = Counter()
+    for repository in repositories:
+        states.update(store.findings.count_states(repository, alert.name))
+    return _Findings(
+        traces=sum(len(store.traces.select(each, parse_query(alert.query))) for each in repositories),
+        findings=states.total(),
+        hidden=sum(
+            number
+            for (condition, status), number in states.items()
+            if status is Status.HIDDEN and condition is not Condition.GONE
+        ),
+        gone=sum(number for (condition, _), number in states.items() if condition is Condition.GONE),
+    )
+
+
+def _steadiness(runs: Sequence[AlertRun]) -> _Steadiness:
+    """Return how steady ``runs`` were: each counts what it kept and lost of the run before over the same repository.
+
+    New sightings do not count: results came in, or another repository did.
+    """
+    kept, lost = sum(run.kept for run in runs), sum(run.lost for run in runs)
+    return _Steadiness(kept, kept + lost)
+
+
+def _problems(failure: str, counted: _Findings, steadiness: _Steadiness) -> Iterator[str]:
+    """Yield in words what is wrong with an alert that can run."""
+    if failure:
+        yield f"could not run to its end at the last try: {failure}"
+    if not counted.traces:
+        yield "its query matches no trace"
+    if steadiness.compared >= _COMPARED and steadiness.share < _STEADY:
+        yield f"runs find only {steadiness.share:.0%} of what the runs before found"
+    if counted.findings >= _ENOUGH and counted.wasted > _MOSTLY:
+        yield f"{counted.wasted:.0%} of its findings were hidden or went away again"

@@ -32,9 +32,9 @@ class AlertChange(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One alert, what happens to it, and its settings that differ: name to (before, after).
+    """What happens to one alert: ``settings`` are those that differ, name to (before, after).
 
-    ``failure`` says why it cannot run, "" where it can.
+    ``failure`` says why the alert cannot run, "" where it can.
     """
 
     name: str

@@ -1,7 +1,8 @@
-"""Measure how much a step changed the values next to it, so that neither drift nor outliers count.
+"""Measure how much a step changed the values next to it: medians of few values, which drift and outliers barely move.
 
 The stable regions of a step reach from one step to the next, over thousands of commits where nothing else happened.
-Their means hold every outlier, and every drift. The record is ``docs/decisions/0120-local-levels.md``.
+Their means include every outlier and every drift; these local levels do not. The robust deviation is that of the median
+absolute deviation (Hampel, "The influence curve and its role in robust estimation", JASA 69 (1974)). The record is ``docs/decisions/0120-local-levels.md``.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ __all__ = ["NEAR", "LocalChange", "LocalLevel", "local_changes"]
 NEAR: Final = 20
 """Measured values on each side of a step that make its local levels.
 
-The median of 20 values is known to about a quarter of their deviation; of fewer, a change of half a deviation drowns.
-Of many more, drift counts again.
+The median of 20 values is known to about a quarter of their deviation; with fewer values, a change of half a deviation
+is lost in the noise. With many more, drift counts again.
 """
 
 _TO_DEVIATION: Final = 1.4826
@@ -78,9 +79,9 @@ def _median(values: Sequence[float]) -> float:
 
 
 def _deviation(distances: Sequence[float]) -> float:
-    """Return the deviation that ``distances`` from a level stand for.
+    """Return the standard deviation of values with these ``distances`` from their level.
 
-    Where more than half of the values are equal their median says nothing, and the mean distance counts.
+    Where more than half of the distances are 0, so is their median, and the mean distance counts instead.
     """
     middle = _median(distances)
     return _TO_DEVIATION * middle if middle else _MEAN_TO_DEVIATION * math.fsum(distances) / len(distances)

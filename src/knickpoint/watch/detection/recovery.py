@@ -1,4 +1,7 @@
-"""Say whether a level that was left came back later."""
+"""Decide whether a change has recovered: a later step the other way brings the level before it back.
+
+"The same level" allows for noise, and for a later level that is not exactly the old one: see :func:`returned`.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,16 @@ from knickpoint.watch.detection.local_levels import LocalChange, LocalLevel
 __all__ = ["NEARER", "NOISE", "conditions", "returned"]
 
 NOISE: Final = 2.0
-"""Standard deviations of single values within which two levels are the same."""
+"""Two levels that differ by no more standard deviations of single values are the same."""
 
 NEARER: Final = 3.0
-"""The level before lies so many times nearer than what the step changed it by."""
+"""How many times smaller than the change of the step the distance to the old level has to be."""
 
 _ROUNDING: Final = 1e-9
 
 
 def returned(before: LocalLevel, left: LocalLevel, later: LocalLevel) -> bool:
-    """Say whether ``later`` is the level ``before`` again, after the level ``left`` in between.
+    """Return whether ``later`` is the level ``before`` again, after the level ``left`` in between.
 
     ``before`` and ``later`` differ by no more than :data:`NOISE` deviations, and by less than a third (one over
     :data:`NEARER`) of what ``before`` and ``left`` differ by.

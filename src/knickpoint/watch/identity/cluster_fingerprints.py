@@ -1,7 +1,9 @@
-"""Recognise clusters from run to run by their fingerprint, as the design document of Skia Perf lays down.
+"""Recognise clusters from run to run by their fingerprint.
 
-The members nearest to the centroid are the fingerprint of a cluster. A fresh cluster that shares keys with
-the fingerprint of a known one is that one found again.
+The members nearest to the centroid are the fingerprint of a cluster. A new cluster that shares keys with the fingerprint
+of a known one is the same one again. The rule is that of Skia Perf's design document, for callers who keep clusters
+themselves; the store keeps change points instead, for the reason in
+``docs/decisions/0053-alerts-that-need-many-traces.md``.
 """
 
 from __future__ import annotations
@@ -32,13 +34,14 @@ class KnownCluster:
 
 
 def coalesce(known: Sequence[KnownCluster], fresh: Sequence[KnownCluster]) -> list[KnownCluster]:
-    """Return the known clusters, refreshed by better appearances, and after them the new ones.
+    """Return the known clusters, updated by better appearances, and after them the new ones.
 
-    Each fresh cluster belongs to the known one of whose first :data:`~knickpoint.model.cluster.FINGERPRINT` keys it has most, the
-    earliest of equals; without any it is new. Of all appearances of a cluster the one of largest
+    Each fresh cluster belongs to the known one of whose first :data:`~knickpoint.model.cluster.FINGERPRINT` keys it has
+    most, the earliest of equals; without any it is new. Of all appearances of a cluster the one of largest
     |regression| is kept, the older of equals, always with the id, status and message of the known one.
     Fresh clusters are compared with what was known before, never with each other.
     """
+    # Match each fresh cluster with the fingerprints of the known ones.
     fingerprints = [frozenset(cluster.keys[:FINGERPRINT]) for cluster in known]
     found = list(known)
     new: list[KnownCluster] = []
@@ -49,6 +52,8 @@ def coalesce(known: Sequence[KnownCluster], fresh: Sequence[KnownCluster]) -> li
         if not most:
             new.append(cluster)
             continue
+
+        # Keep the stronger appearance under the identity and the decision of the known cluster.
         place = matches.index(most)
         held = found[place]
         if abs(cluster.regression) > abs(held.regression):

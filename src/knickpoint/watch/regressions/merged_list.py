@@ -1,4 +1,4 @@
-"""Merge the regressions of several repositories into one order."""
+"""Merge the sorted regressions of several repositories into one list."""
 
 from __future__ import annotations
 
@@ -11,29 +11,31 @@ from knickpoint.model.regression import Regression
 from knickpoint.store import Store
 from knickpoint.store.findings.regression_list import Sort
 
-__all__ = ["Found", "in_one_order"]
+__all__ = ["ListedRegression", "merge_regressions"]
 
-Found = tuple[Repository, Regression]
+ListedRegression = tuple[Repository, Regression]
 
 
-def in_one_order(store: Store, found: Sequence[Found], sort: Sort, *, descending: bool) -> list[Found]:
-    """Merge the ``found`` regressions, of which the store has sorted those of each repository.
+def merge_regressions(
+    store: Store, listed: Sequence[ListedRegression], sort: Sort, *, descending: bool
+) -> list[ListedRegression]:
+    """Merge the ``listed`` regressions; the store has sorted those of each repository by ``sort``.
 
     Those of one repository stay in their order: commits have the order of their line, whatever their times. Commits of
-    several repositories are compared by their times. Of equal ones, the repository that comes first in ``found`` does.
+    several repositories are compared by their times. Of equal ones, the repository that comes first in ``listed`` does.
     """
-    groups: dict[int, list[Found]] = {}
-    for repository, regression in found:
+    groups: dict[int, list[ListedRegression]] = {}
+    for repository, regression in listed:
         groups.setdefault(repository.id, []).append((repository, regression))
     commits: dict[tuple[int, int], Commit] = {}
     for key, group in groups.items():
         slots = [regression.suspect_range.slot for _, regression in group]
         commits |= {(key, at.slot): at.commit for at in store.commits.get(group[0][0], slots)}
 
-    def of_commit(name: str) -> Callable[[Found], Any]:
+    def of_commit(name: str) -> Callable[[ListedRegression], str]:
         return lambda pair: str(getattr(commits.get((pair[0].id, pair[1].suspect_range.slot)), name, "")).lower()
 
-    keys: Mapping[Sort, Callable[[Found], Any]] = {
+    keys: Mapping[Sort, Callable[[ListedRegression], Any]] = {
         Sort.CHANGE: lambda pair: pair[1].severity,
         Sort.HAZARD: lambda pair: abs(pair[1].hazard),
         Sort.COMMIT: of_commit("time"),

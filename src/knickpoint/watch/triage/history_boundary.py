@@ -1,4 +1,9 @@
-"""Move the boundary of a repository's history: take findings into work, or declare them history."""
+"""Move the history boundary of a repository: take findings into work, or declare them history.
+
+What the first run over a repository finds is history: it is listed, and never announced. A boundary is one slot on each
+line; on a branch it lies after the merge base, because up to there the branch is its base line. The record is
+``docs/decisions/0130-history-is-no-work.md``.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +22,16 @@ from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, BoundaryMoved
 from knickpoint.store.findings.boundaries import Sides
 
-__all__ = ["Extent", "Moved", "drop_boundary", "is_date", "read_extent", "set_boundary", "take"]
+__all__ = ["BoundaryMove", "HistoryExtent", "drop_boundary", "is_date", "read_extent", "set_boundary", "take"]
 
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}([T ].+)?")
 
 Mark = Callable[[Line, int], int]
-"""Returns the last position of a line that is to be history, from the line and the one that is now."""
+"""Takes a line and the last position on it that is history now; returns the last that is to be history."""
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class BoundaryMove:
     """The regressions of a repository that became work, and those that became history, by id."""
 
     repository: Repository
@@ -35,8 +40,8 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
-    """How far the history of a repository reaches on its default line, and what lies on either side.
+class HistoryExtent:
+    """How far the history of a repository reaches on its default line, and the findings on either side.
 
     ``commit`` is the last one that is history, at ``position`` of the line; None and -1 where nothing is.
     ``boundary`` is None before the first run.
@@ -49,20 +54,20 @@ class Extent:
     sides: Sides
 
 
-def read_extent(store: Store, repository: Repository) -> Extent:
+def read_extent(store: Store, repository: Repository) -> HistoryExtent:
     """Return how far the history of ``repository`` reaches."""
     line = store.commits.line(repository)
     boundary = store.boundaries.get(repository)
     position = boundary.position(line) if boundary else -1
     commit = store.commits.get(repository, [line.slots[position]])[0].commit if position >= 0 else None
-    return Extent(line.name, position, commit, boundary, store.boundaries.sides(repository))
+    return HistoryExtent(line.name, position, commit, boundary, store.boundaries.sides(repository))
 
 
-def take(store: Store, repository: Repository, since: str = "", *, who: str = "") -> Moved:
+def take(store: Store, repository: Repository, since: str = "", *, who: str = "") -> BoundaryMove:
     """Take history of ``repository`` into work: all of it, or what is newer than ``since``.
 
     ``since`` is a commit, which itself stays history, or a date, whose day is work already. The boundary moves back
-    only: what is work stays so.
+    only: work stays work.
 
     Raises:
         InputError: ``since`` is neither a date nor a commit of the default line.
@@ -73,7 +78,7 @@ def take(store: Store, repository: Repository, since: str = "", *, who: str = ""
     return _move(store, repository, lambda line, end: min(end, mark(line, end)), who)
 
 
-def set_boundary(store: Store, repository: Repository, until: str, *, who: str = "") -> Moved:
+def set_boundary(store: Store, repository: Repository, until: str, *, who: str = "") -> BoundaryMove:
     """Declare that everything of ``repository`` up to ``until`` is history, and what is newer is work.
 
     ``until`` is a commit or a date, both included.
@@ -84,19 +89,20 @@ def set_boundary(store: Store, repository: Repository, until: str, *, who: str =
     return _move(store, repository, _mark(store, repository, until, days=1), who)
 
 
-def drop_boundary(store: Store, repository: Repository) -> Moved:
+def drop_boundary(store: Store, repository: Repository) -> BoundaryMove:
     """Make everything of ``repository`` work: what is there, and what its first run will find.
 
-    Unlike :func:`take`, it works before the repository has a line, and leaves alone a boundary with nothing before it.
+    Unlike :func:`take`, it works before the repository has a line, and does nothing where the boundary has nothing
+    before it.
     """
     known = store.boundaries.get(repository)
     if known is not None and not known.slots:
-        return Moved(repository, (), ())
+        return BoundaryMove(repository, (), ())
     return _put(store, repository, set(), "")
 
 
 def is_date(text: str) -> bool:
-    """Say whether ``text`` is written as a date, not as a commit."""
+    """Return whether ``text`` is written as a date, not as a commit."""
     return _DATE.fullmatch(text) is not None
 
 
@@ -115,7 +121,7 @@ def _moment(text: str, days: int) -> datetime | None:
 
 
 def _mark(store: Store, repository: Repository, text: str, *, days: int) -> Mark:
-    """Return what finds the last position of history on each line."""
+    """Return the mark that ``text`` sets on each line: a date, or a commit of the default line."""
     moment = _moment(text, days)
     if moment is not None:
         return _before(store, repository, moment)
@@ -128,19 +134,19 @@ def _mark(store: Store, repository: Repository, text: str, *, days: int) -> Mark
             where=f"{repository.name}, {text!r}",
             remedy="Name a commit of the default line by its hash, or a date as in 2026-05-31.",
         )
-    place = default.positions[commit.slot]
+    position = default.positions[commit.slot]
 
     def mark(line: Line, end: int) -> int:
-        # A branch that left the default line later than the commit is newer; one that left before stays as it is.
+        # A branch that left the default line after the commit is newer; the others stay as they are.
         if line.name == default.name:
-            return place
-        return end if line.merge_base <= place else -1
+            return position
+        return end if line.merge_base <= position else -1
 
     return mark
 
 
 def _before(store: Store, repository: Repository, moment: datetime) -> Mark:
-    """Return what finds the last commit of a line that is older than ``moment``."""
+    """Return the mark at the last commit of each line that is older than ``moment``."""
 
     def mark(line: Line, _end: int) -> int:
         older = np.flatnonzero(store.commits.times(repository, line.slots) < moment.timestamp())
@@ -149,8 +155,8 @@ def _before(store: Store, repository: Repository, moment: datetime) -> Mark:
     return mark
 
 
-def _move(store: Store, repository: Repository, mark: Mark, who: str) -> Moved:
-    """Set the boundary to what ``mark`` says of every line, in one transaction."""
+def _move(store: Store, repository: Repository, mark: Mark, who: str) -> BoundaryMove:
+    """Set the boundary of every line by ``mark``, in one transaction."""
     with store.transaction():
         known = store.boundaries.get(repository)
         slots: set[int] = set()
@@ -163,7 +169,7 @@ def _move(store: Store, repository: Repository, mark: Mark, who: str) -> Moved:
         return _put(store, repository, slots, who)
 
 
-def _put(store: Store, repository: Repository, slots: Collection[int], who: str) -> Moved:
+def _put(store: Store, repository: Repository, slots: Collection[int], who: str) -> BoundaryMove:
     """Set the boundary to ``slots`` and announce the regressions that changed sides, in one transaction."""
     with store.transaction():
         changed = store.boundaries.put(repository, slots, who=who)
@@ -172,4 +178,4 @@ def _put(store: Store, repository: Repository, slots: Collection[int], who: str)
         if changed:
             truncated = len(work) > MOST_LISTED
             store.outbox.publish(BoundaryMoved(repository.name, work[:MOST_LISTED], len(history), truncated))
-    return Moved(repository, work, tuple(sorted(history)))
+    return BoundaryMove(repository, work, tuple(sorted(history)))

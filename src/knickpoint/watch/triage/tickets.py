@@ -1,4 +1,8 @@
-"""Match tickets of an issue tracker with change points: same traces, same commit."""
+"""Match tickets of an issue tracker with change points: same traces, same commit.
+
+A ticket names a commit and a query. It covers a change point where its commit lies in the suspect range and its query
+matches the trace; such a finding counts as processed without a decision of a person.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ __all__ = ["match_tickets", "put_tickets"]
 
 
 def put_tickets(store: Store, repository: Repository, tickets: Sequence[Ticket]) -> int:
-    """Write ``tickets`` and match all of the repository's anew; return how many findings changed.
+    """Write ``tickets`` and match all tickets of the repository anew; return how many findings changed.
 
     Raises:
         QueryError: a ticket's query cannot be read; nothing is written.

@@ -74,7 +74,7 @@ def list_rows(opened: Instance, listing: Listing) -> tuple[list[Row], int]:
     Findings to triage come first, those of all repositories, then history.
     """
     from knickpoint.store.findings.regression_list import Sort
-    from knickpoint.watch.regressions.merged_list import in_one_order
+    from knickpoint.watch.regressions.merged_list import merge_regressions
 
     sort = Sort("commit" if listing.order == "date" else listing.order)
     descending = listing.order in _DESCENDING
@@ -91,7 +91,7 @@ def list_rows(opened: Instance, listing: Listing) -> tuple[list[Row], int]:
             )
             found += [(repository, regression) for regression in regressions]
             total += findings.count_findings(repository, selection=chosen)
-        ordered += in_one_order(opened.store, found, sort, descending=descending)
+        ordered += merge_regressions(opened.store, found, sort, descending=descending)
     return list(islice(regression_rows(opened.store, ordered[: listing.limit]), listing.limit)), total
 
 

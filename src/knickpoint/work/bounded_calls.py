@@ -1,4 +1,7 @@
-"""Keep a bounded number of calls under way and take their results in order."""
+"""Keep a bounded number of calls under way, and yield their results in the order of the items.
+
+So the values of a large store never have to be in memory as a whole, and all workers have something to do.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
 
-__all__ = ["Pending", "in_order"]
+__all__ = ["PendingCall", "results_in_order"]
 
 Item = TypeVar("Item")
 Result_co = TypeVar("Result_co", covariant=True)
-Outcome = TypeVar("Outcome")
+Result = TypeVar("Result")
 
 
-class Pending(Protocol[Result_co]):
+class PendingCall(Protocol[Result_co]):
     """A call under way: a future of any kind."""
 
     def result(self) -> Result_co:
@@ -25,12 +28,14 @@ class Pending(Protocol[Result_co]):
         ...
 
 
-def in_order(submit: Callable[[Item], Pending[Outcome]], items: Iterable[Item], *, at_once: int) -> Iterator[Outcome]:
+def results_in_order(
+    submit: Callable[[Item], PendingCall[Result]], items: Iterable[Item], *, at_once: int
+) -> Iterator[Result]:
     """Submit ``items``, at most ``at_once`` of them under way, and yield the results in their order.
 
     When the caller stops early or a call fails, what has not begun is cancelled.
     """
-    under_way: deque[Pending[Outcome]] = deque()
+    under_way: deque[PendingCall[Result]] = deque()
     try:
         for item in items:
             under_way.append(submit(item))
