@@ -1,4 +1,4 @@
-"""Find benchmarks without results.
+"""Find benchmarks without results: in the history, and among new results.
 
 ``missing_traces`` finds what stopped in the history: single traces, or the whole job that measures them.
 ``vanished_traces`` finds what a base commit has and new results lack.
