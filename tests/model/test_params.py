@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knickpoint.model.errors import ParamsError
-from knickpoint.model.params import MAXIMUM_KEY_BYTES, Params, decode_key, encode_key
+from knickpoint.model.params import MAXIMUM_KEY_BYTES, decode_key, encode_key
 
 _TEXT = st.text(
     st.characters(exclude_categories=("Cs", "Cc")) | st.sampled_from("%,="), min_size=1, max_size=20
@@ -64,13 +64,3 @@ def test_params_that_break_the_rules_are_refused_with_their_name(params: dict[st
 def test_a_text_that_is_no_key_is_refused(text: str) -> None:
     with pytest.raises(ParamsError):
         decode_key(text)
-
-
-@given(_PARAMS)
-def test_frozen_params_read_like_the_mapping_they_were_made_of(params: dict[str, str]) -> None:
-    assert dict(Params.of(params)) == params
-
-
-@given(_PARAMS)
-def test_frozen_params_come_back_from_their_key(params: dict[str, str]) -> None:
-    assert Params.from_key(Params.of(params).key) == Params.of(params)

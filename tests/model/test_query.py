@@ -68,7 +68,7 @@ def test_the_words_of_a_query_read_back(query: Query) -> None:
     assert parse_query(str(query)) == query
 
 
-@given(QUERIES.filter(lambda query: not any(_unsayable(one) for one in query.conditions)))
+@given(QUERIES.filter(lambda query: not any(_unsayable(one) for one in query.terms)))
 def test_the_address_of_a_query_reads_back(query: Query) -> None:
     assert parse_url_query(query.url()) == query
 

@@ -25,4 +25,4 @@ def test_queries_select_and_refuse_what_those_of_skia_do(reference: Path) -> Non
             with pytest.raises(QueryError):
                 parse_url_query(case["query"])
         else:
-            assert len(parse_url_query(case["query"]).conditions) == len(case["params"]), case
+            assert len(parse_url_query(case["query"]).terms) == len(case["params"]), case

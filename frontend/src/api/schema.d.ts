@@ -684,7 +684,7 @@ export interface components {
     schemas: {
         /**
          * Action
-         * @description What an entry of the triage log did.
+         * @description The kind of an entry of the triage log.
          * @enum {string}
          */
         Action: "decide" | "split" | "merge" | "undo";
@@ -751,7 +751,7 @@ export interface components {
         };
         /**
          * Better
-         * @description Say which direction of a value is good news.
+         * @description Which direction of a value is better.
          * @enum {string}
          */
         Better: "lower" | "higher" | "unknown";
@@ -887,7 +887,7 @@ export interface components {
         };
         /**
          * Condition
-         * @description What the data say about a finding today; computed, never set by hand.
+         * @description The state of a finding in the data of today; computed, never set by hand.
          * @enum {string}
          */
         Condition: "present" | "recovered" | "gone";
@@ -918,7 +918,7 @@ export interface components {
         };
         /**
          * Direction
-         * @description Say whether a change is bad or good news, or that it is unknown which is better.
+         * @description Whether a change is bad or good; unknown where it is unknown which direction is better.
          * @enum {string}
          */
         Direction: "regression" | "improvement" | "unknown";
@@ -1405,7 +1405,7 @@ export interface components {
         };
         /**
          * Movement
-         * @description Say which way the values moved; whether that is good is a matter of the trace's unit.
+         * @description Which way the values moved; whether that is good depends on the trace.
          * @enum {string}
          */
         Movement: "up" | "down";
@@ -1479,7 +1479,7 @@ export interface components {
         NoticeKind: "canary" | "silence";
         /**
          * Outcome
-         * @description Say what became of a benchmark in a run; missing, failed and skipped stay apart.
+         * @description The outcome of a benchmark in a run; a missing benchmark is neither failed nor skipped.
          * @enum {string}
          */
         Outcome: "measured" | "failed" | "skipped";
@@ -1724,7 +1724,7 @@ export interface components {
         };
         /**
          * Status
-         * @description What a person decided about one member of a regression.
+         * @description The decision of a person about one member of a regression.
          * @enum {string}
          */
         Status: "new" | "acknowledged" | "hidden" | "ticket";

@@ -21,21 +21,21 @@ class AlertDirection(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """Watch the traces that ``query`` matches.
+    """An alert: which traces to watch, with which method, and which steps to report.
 
     Attributes:
         name: unique in the instance.
         query: text of a query; "" matches every trace.
         repository: name, "" for every repository.
-        line: name of the line to look at, "" for the repository's default line.
+        line: name of the line, "" for the default line of the repository.
         group_by: params; traces with equal values of them form a group. A method for groups, such as ``cluster``, judges
             a group together, and ``minimum_traces`` counts within it.
         method: name of a detection method.
-        parameters: the method's parameters.
+        parameters: parameters of the method.
         direction: which movements to report.
         minimum_effect: smallest |relative size| to report (0.02 is 2 %).
         minimum_traces: smallest number of traces that must move together.
-        window: report changes in so many of the last measured commits of each trace, 0 for all.
+        window: number of last measured commits of each trace in which steps are reported, 0 for all.
     """
 
     name: str

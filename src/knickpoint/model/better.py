@@ -1,4 +1,4 @@
-"""Better: which direction of a value is good news."""
+"""The better direction of a value: lower, higher, or unknown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Better"]
 
 
 class Better(Enum):
-    """Say which direction of a value is good news."""
+    """Which direction of a value is better."""
 
     LOWER = "lower"
     HIGHER = "higher"

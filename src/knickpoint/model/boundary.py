@@ -1,4 +1,4 @@
-"""The boundary of a repository's history: up to which commits findings are no work."""
+"""The history boundary of a repository: findings up to it are history, and need no triage."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["Boundary"]
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """Up to which commits the findings of a repository are history.
+    """The history boundary of a repository.
 
-    ``slots`` are the last commits that are history, one for each line that had results; none where nothing is
-    history. A commit that was rewritten stays beside its successor. ``who`` moved the boundary, "" where the first
-    run set it, at ``changed``.
+    ``slots`` are the last commits that are history, one for each line with results; none if nothing is history. A
+    rewritten commit stays in it beside its successor. ``who`` moved the boundary at ``changed``; "" if the first run set
+    it.
     """
 
     slots: frozenset[int]
@@ -24,5 +24,5 @@ class Boundary:
     changed: datetime
 
     def position(self, line: Line) -> int:
-        """Return the last position of ``line`` that is history, -1 where none is."""
+        """Return the last position of ``line`` that is history, -1 if none is."""
         return max((line.positions.get(slot, -1) for slot in self.slots), default=-1)

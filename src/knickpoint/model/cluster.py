@@ -12,12 +12,12 @@ from knickpoint.model.step import Check, Step
 __all__ = ["FINGERPRINT", "Cluster", "ParamCount"]
 
 FINGERPRINT = 20
-"""How many of the members nearest to the centroid stand for a cluster."""
+"""Number of members nearest to the centroid that identify a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParamCount:
-    """Say how many members of a cluster have ``name=value``; ``percent`` is of all members, rounded down."""
+    """The number of members of a cluster with ``name=value``; ``percent`` is of all members, rounded down."""
 
     name: str
     value: str
@@ -33,12 +33,12 @@ class Cluster:
         centroid: mean of the normalised members, one value a commit, in standard deviations, float32.
         members: rows of the frame, nearest to the centroid first.
         distances: Euclidean distance of each member to the centroid, along ``members``.
-        keys: trace keys along ``members``, empty where the frame came without keys.
+        keys: trace keys along ``members``, empty if the frame has no keys.
         params: how common each key=value is among the members, the most common names first.
-        step: the step of the centroid, None where it is too short to have one; sizes are in standard deviations.
+        step: the step of the centroid, None if it is too short to have one; sizes are in standard deviations.
         regression: step size / error of the fit, positive when the level goes up; 0 without a step.
         interesting: whether the cluster passed every check.
-        evidence: what was compared with what.
+        evidence: the checks.
     """
 
     centroid: NDArray[np.float32]
@@ -53,7 +53,7 @@ class Cluster:
 
     @property
     def fingerprint(self) -> tuple[str, ...]:
-        """Keys of the members nearest to the centroid, by which the cluster is recognised from run to run."""
+        """Keys of the members nearest to the centroid, by which later runs recognise the cluster."""
         return self.keys[:FINGERPRINT]
 
     @property

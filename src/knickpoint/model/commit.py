@@ -10,18 +10,18 @@ from typing import Final
 __all__ = ["NO_TIME", "Commit", "Line", "Repository", "SlottedCommit"]
 
 NO_TIME: Final = datetime.fromtimestamp(0, UTC)
-"""The time of a commit of which no time is known."""
+"""The time of a commit whose time is unknown."""
 
 
 _NUMBER_DIGITS: Final = 16
-"""A text of so many digits, or more, is a hash that happens to have no letters."""
+"""A text with at least this many digits is a hash that happens to have no letters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
     """A repository of an instance.
 
-    ``location`` is a local path or URL of a git repository, or "" where commits are known from results only.
+    ``location`` is a local path or URL of a git repository, or "" where commits come from the results only.
     """
 
     id: int
@@ -49,23 +49,23 @@ class Commit:
 
     @property
     def is_bare(self) -> bool:
-        """Whether it has no description: its name is known from results, and its time is at best that of a run."""
+        """Whether only its name is known, from results; its time is at best that of a run."""
         return not (self.author or self.email or self.subject or self.parents)
 
     @property
     def has_time(self) -> bool:
-        """Whether it is known when it was made, or measured first."""
+        """Whether its time is known: when it was made, or first measured."""
         return self.time != NO_TIME
 
     @property
     def is_number(self) -> bool:
-        """Whether its source counts commits, so that the number says its place."""
+        """Whether its name is a number, so that the number orders it."""
         return self.hash.isascii() and self.hash.isdigit() and len(self.hash) < _NUMBER_DIGITS
 
 
 @dataclass(frozen=True, slots=True)
 class SlottedCommit:
-    """A commit at its slot: the integer that addresses it in tiles, given once and never changed."""
+    """A commit with its slot: the integer that addresses it in tiles, assigned once and never changed."""
 
     slot: int
     commit: Commit

@@ -1,4 +1,4 @@
-"""What is counted: whether more of it is better, by the words of a unit or of a metric's name."""
+"""The better direction of counted things, by the words of a unit or of the name of a metric."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ misprediction miss missed overflow pause penalty reject rejected rejection retra
 retry spill stall stalled stutter switch throttled timeout violation warning
 """
 _BAD: Final = frozenset(_BAD_TEXT.split())
-"""What goes wrong or is used up; one such word decides about the whole phrase (``L1-dcache-load-misses``)."""
+"""Failures and used resources; one such word decides about the whole phrase (``L1-dcache-load-misses``)."""
 
 _GOOD_TEXT: Final = """
 action atom batch block build call cell char character check cmd command commit conn connection cycle datapoint
@@ -32,7 +32,7 @@ select sentence sequence session set sign signature span spec step success symbo
 transaction trial triangle txn update user value verification verify vertex word write
 """
 _GOOD: Final = frozenset(_GOOD_TEXT.split())
-"""What work consists of: more of it in the same time is better."""
+"""Units of work: more of them in the same time is better."""
 
 _LOWER_METRICS: Final = frozenset({"duration", "elapsed", "latency", "overhead", "rss", "runtime", "walltime"})
 _HIGHER_METRICS: Final = frozenset({"bandwidth", "fps", "iops", "qps", "rps", "speedup", "throughput", "tps"})
@@ -57,7 +57,7 @@ def _singular(word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def better_when_counted(noun: str) -> Better:
-    """Say whether more of ``noun`` in the same time is better; unknown for other words."""
+    """Return whether more of ``noun`` in the same time is better; unknown for other words."""
     words = _words_of(noun)
     if not _BAD.isdisjoint(words):
         return Better.LOWER
@@ -66,9 +66,9 @@ def better_when_counted(noun: str) -> Better:
 
 @lru_cache(maxsize=4096)
 def better_of_metric(name: str) -> Better:
-    """Say which direction is better of a metric called ``name``, as far as its words say it.
+    """Return the better direction of the metric ``name`` by its words; unknown if they do not show it.
 
-    For what comes without a unit that says it: ``http_errors``, ``requests_per_second``, ``p99 latency``.
+    It is for metrics whose unit shows no direction: ``http_errors``, ``requests_per_second``, ``p99 latency``.
     """
     words = _words_of(name)
     if not words:

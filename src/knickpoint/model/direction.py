@@ -1,4 +1,4 @@
-"""Configured directions: what people say about the traces of a query goes before what files and units say."""
+"""Configured directions, which override those of results files and units."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["DirectionRule", "configured_better"]
 
 @dataclass(frozen=True, slots=True)
 class DirectionRule:
-    """Say which direction is better for the traces that ``query`` matches.
+    """The better direction of the traces that ``query`` matches.
 
-    ``better`` is UNKNOWN where the configuration says that neither is. ``repository`` is a name, "" for every repository.
+    ``better`` is UNKNOWN if the configuration says that neither is better. ``repository`` is a name, "" for all.
     """
 
     query: Query
@@ -24,7 +24,7 @@ class DirectionRule:
 
 
 def configured_better(rules: Sequence[DirectionRule], repository: str, params: Mapping[str, str]) -> Better | None:
-    """Return what the last of ``rules`` that matches a trace says, None where none matches."""
+    """Return the direction of the last of ``rules`` that matches a trace, None if none matches."""
     for rule in reversed(rules):
         if rule.repository in {"", repository} and rule.query.matches(params):
             return rule.better

@@ -1,20 +1,20 @@
-"""Hold the one tree of exceptions.
+"""The tree of exceptions.
 
 ::
 
     KnickpointError
-    ├── InputError            what was given cannot be used: a file, a value, an option
-    │   ├── ParamsError       params or a trace key that break the rules of keys
-    │   ├── QueryError        a query or a formula that cannot be read
-    │   ├── FormatError       a results file that no format, or more than one, can read
-    │   └── SeriesError       numbers that a detector cannot judge
+    ├── InputError            the user's input cannot be used: a file, a value, an option
+    │   ├── ParamsError       params or a trace key break the rules of keys
+    │   ├── QueryError        a query or a formula cannot be read
+    │   ├── FormatError       no format, or more than one, can read a results file
+    │   └── SeriesError       a detection method cannot judge the numbers
     ├── HistoryError          the commits: no repository, an unknown commit, two orders
-    ├── StoreError            what is kept cannot be read or written
-    │   ├── AbsentError       what an id stands for is not there
-    │   └── BusyError         another process writes for longer than the wait
+    ├── StoreError            the store cannot be read or written
+    │   ├── AbsentError       nothing has this id
+    │   └── BusyError         another process holds the lock for longer than the wait
     ├── ConfigError           knickpoint.toml or the environment of an instance
     │   └── PluginError       an installed package that adds a method or a format is broken
-    └── ServiceError          a port, a server or a network peer that does not do its part
+    └── ServiceError          a port, a server or a network peer fails
 """
 
 from __future__ import annotations
@@ -37,10 +37,9 @@ __all__ = [
 
 
 class KnickpointError(Exception):
-    """Say what was wrong, where it was, and what to do about it.
+    """An error with what was wrong, where it was, and what to do about it.
 
-    ``where`` is a file, a line, a key or a commit; ``remedy`` is a sentence in the imperative. Both may
-    be empty when the message says it all.
+    ``where`` is a file, a line, a key or a commit. ``remedy`` is a sentence in the imperative. Both may be empty.
     """
 
     def __init__(self, message: str, *, where: str = "", remedy: str = "") -> None:
@@ -56,7 +55,7 @@ class KnickpointError(Exception):
 
 
 class InputError(KnickpointError):
-    """What was given cannot be used."""
+    """The user's input cannot be used."""
 
 
 class ParamsError(InputError):
@@ -72,7 +71,7 @@ class FormatError(InputError):
 
 
 class SeriesError(InputError):
-    """Numbers that a detector cannot judge."""
+    """A detection method cannot judge the numbers."""
 
 
 class HistoryError(KnickpointError):
@@ -80,15 +79,15 @@ class HistoryError(KnickpointError):
 
 
 class StoreError(KnickpointError):
-    """What is kept cannot be read or written."""
+    """The store cannot be read or written."""
 
 
 class AbsentError(StoreError):
-    """What an id stands for is not there."""
+    """Nothing has this id."""
 
 
 class BusyError(StoreError):
-    """Somebody else is writing for longer than we waited."""
+    """Another process holds the lock for longer than the wait."""
 
 
 class ConfigError(KnickpointError):
@@ -100,4 +99,4 @@ class PluginError(ConfigError):
 
 
 class ServiceError(KnickpointError):
-    """A port, a server or a network peer does not do its part."""
+    """A port, a server or a network peer fails."""

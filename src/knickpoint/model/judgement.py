@@ -1,4 +1,4 @@
-"""The verdict on new samples against the level they should belong to."""
+"""The verdict on new samples, compared with the level that they should belong to."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["Judgement"]
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Say what new samples are, and how small a change could have been seen.
+    """The verdict on new samples, and the smallest change that they could have shown.
 
-    ``conditional`` is true where a finding rests on a single sample: measure again before acting on it. ``region``
-    is the level that was compared with, None where there was none. ``level`` is the median of the ``samples`` new
+    ``conditional`` is true if the verdict rests on a single sample: measure again before acting on it. ``region`` is
+    the level of the comparison, None without one. ``level`` is the median of the ``samples`` new
     ones; ``size`` is how far it lies from ``centre``, the robust level of the region, and ``relative_size`` that over
-    |centre|. A level within ``low`` to ``high`` is what the noise of the region does. ``detectable`` is the smallest
+    |centre|. A level from ``low`` to ``high`` is within the noise of the region. ``detectable`` is the smallest
     effect that this many samples would show in four cases of five, in the unit of the values; ``detectable_relative``
-    is that over |centre|. Numbers that cannot be had are ``nan``. ``reason`` says in plain words what decided.
+    is that over |centre|. Unknown numbers are ``nan``. ``reason`` is the reason of the verdict in plain words.
     """
 
     verdict: Verdict
@@ -49,7 +49,7 @@ class Judgement:
         samples: int = 0,
         evidence: tuple[Check, ...] = (),
     ) -> Self:
-        """Return a verdict that rests on no comparison of levels: all of its numbers are ``nan``."""
+        """Return a verdict without a comparison of levels; all its numbers are ``nan``."""
         unknown = math.nan
         return cls(
             verdict=verdict,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Final
 
 from knickpoint.model.errors import ParamsError
 
-__all__ = ["MAXIMUM_KEY_BYTES", "Params", "decode_key", "encode_key"]
+__all__ = ["MAXIMUM_KEY_BYTES", "decode_key", "encode_key"]
 
 MAXIMUM_KEY_BYTES: Final = 4096
-"""A trace key longer than this, in UTF-8, is refused: such names are nearly always data, not names."""
+"""The longest trace key in UTF-8; longer names are nearly always data, not names."""
 
 _ENCODED: Final = {"%": "%25", ",": "%2C", "=": "%3D"}
 _NEEDS_ENCODING: Final = re.compile("[%,=]")
@@ -36,18 +35,18 @@ def _decode(text: str, key: str) -> str:
 
 
 def _check(name: str, value: str) -> None:
-    for what, text in (("name", name), ("value", value)):
+    for part, text in (("name", name), ("value", value)):
         if not text or text != text.strip():
             raise ParamsError(
-                f"the {what} {text!r} of the param {name!r} is empty or has space around it",
+                f"the {part} {text!r} of the param {name!r} is empty or has space around it",
                 remedy="Give every param a name and a value without space around them, or leave the param out.",
             )
         refused = _REFUSED.search(text)
         if refused:
             kind = "control character" if refused[0] <= "\x7f" else "lone surrogate, half of a character"
             raise ParamsError(
-                f"the {what} {text!r} of the param {name!r} has a {kind}",
-                remedy="Take it out of the name of the benchmark or of its param.",
+                f"the {part} {text!r} of the param {name!r} has a {kind}",
+                remedy="Remove it from the name of the benchmark or of its param.",
             )
 
 
@@ -57,8 +56,8 @@ def encode_key(params: Mapping[str, str]) -> str:
     ``%``, ``,`` and ``=`` are percent-encoded in names and values, so every mapping has exactly one text.
 
     Raises:
-        ParamsError: no params, an empty name or value, space around one, a control character, half of a
-            character, or a text longer than :data:`MAXIMUM_KEY_BYTES`.
+        ParamsError: there are no params, a name or value is empty or has spaces around it, a control character or a
+            lone surrogate, or the key is longer than :data:`MAXIMUM_KEY_BYTES`.
     """
     if not params:
         raise ParamsError("a trace needs at least one param", remedy="Name the benchmark, as in benchmark=parse.")
@@ -70,13 +69,13 @@ def encode_key(params: Mapping[str, str]) -> str:
         raise ParamsError(
             f"the trace key has {size} bytes, more than {MAXIMUM_KEY_BYTES}",
             where=f"trace key {key[:120]!r}…",
-            remedy="Shorten the names; put what describes a run, not a series, into its environment or links.",
+            remedy="Shorten the names; put facts about a run, not a series, into its environment or links.",
         )
     return key
 
 
 def decode_key(key: str) -> dict[str, str]:
-    """Return the params that ``key`` is the canonical text of.
+    """Return the params of the trace key ``key``.
 
     Raises:
         ParamsError: ``key`` is not canonical, that is, ``encode_key(decode_key(key)) != key``.
@@ -93,44 +92,3 @@ def decode_key(key: str) -> dict[str, str]:
     if encode_key(params) != key:
         raise ParamsError("names repeat or are not sorted", where=where, remedy=f"Write {encode_key(params)!r}.")
     return params
-
-
-@dataclass(frozen=True, slots=True)
-class Params(Mapping[str, str]):
-    """Immutable params; equal params have equal keys and hashes.
-
-    ``pairs`` is sorted by name. Build it with :meth:`of` or :meth:`from_key`.
-    """
-
-    pairs: tuple[tuple[str, str], ...]
-
-    @classmethod
-    def of(cls, params: Mapping[str, str]) -> Params:
-        """Check ``params`` and freeze them. Raises ``ParamsError`` as :func:`encode_key` does."""
-        encode_key(params)
-        return cls(tuple(sorted(params.items())))
-
-    @classmethod
-    def from_key(cls, key: str) -> Params:
-        """Read a trace key. Raises ``ParamsError`` as :func:`decode_key` does."""
-        return cls(tuple(decode_key(key).items()))
-
-    @property
-    def key(self) -> str:
-        """The trace key, the canonical text."""
-        return encode_key(dict(self.pairs))
-
-    def __getitem__(self, name: str) -> str:
-        """Return the value of the param ``name``."""
-        for known, value in self.pairs:
-            if known == name:
-                return value
-        raise KeyError(name)
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the names, sorted."""
-        return (name for name, _ in self.pairs)
-
-    def __len__(self) -> int:
-        """Count the params."""
-        return len(self.pairs)

@@ -1,7 +1,7 @@
-"""Match the regular expressions of queries with RE2: in time that grows with pattern times text, whatever both are.
+"""Match the regular expressions of queries with RE2, in time that is linear in the text for every pattern.
 
-Queries come from anybody who can reach the server, and the matcher of the standard library needs exponential time for
-some of them. The record is ``docs/decisions/0055-patterns-in-linear-time.md``.
+Queries come from everyone who can reach the server, and the matcher of the standard library needs exponential time for
+some patterns; see decision record 0055.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONGEST: Final = 1000
 """Characters of a pattern."""
 
 _MEMORY: Final = 1 << 20
-"""Bytes that a compiled pattern may take; RE2 refuses a larger one, or forgets the states that it can compute again."""
+"""Bytes of a compiled pattern; RE2 refuses a larger one, or drops cached states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +33,17 @@ class Pattern:
     _engine: re2._Regexp
 
     def occurs_in_each(self, texts: Iterable[str]) -> list[bool]:
-        """Say of each text whether the expression occurs in it."""
+        """Return for each text whether the expression occurs in it."""
         search = self._engine.search
         return [search(text) is not None for text in texts]
 
 
 @lru_cache(maxsize=256)
 def compile_pattern(text: str) -> Pattern:
-    """Read a regular expression in RE2's syntax: Python's, without references back and without looking around.
+    """Compile a regular expression in the syntax of RE2: that of Python without backreferences and lookarounds.
 
     Raises:
-        QueryError: it is none, needs what is not available, or is too large.
+        QueryError: it is invalid, needs an unsupported feature, or is too large.
     """
     import re2
 

@@ -1,11 +1,11 @@
-"""Queries: which traces are meant, by conditions on their params.
+"""Queries: a selection of traces by terms on their params.
 
-Two text forms say the same::
+There are two text forms of a query::
 
-    os=Android|iOS config=gpu name!=x name~^gl !sub        words, as people type them
-    os=Android&os=iOS&config=gpu&name=!x&name=~^gl          as an address holds them
+    os=Android|iOS config=gpu name!=x name~^gl !sub        words, for people
+    os=Android&os=iOS&config=gpu&name=!x&name=~^gl          for URLs
 
-Conditions on one param are alternatives (``|``), conditions on different params must all hold.
+A term has alternatives for one param (``|``); terms on different params must all hold.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _MOST_PATTERNS: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class QueryTerm:
-    """What one param must be: any of what is wanted, and nothing of what is refused.
+    """The requirement on one param: it has one of the wanted values, and none of the refused ones.
 
     Attributes:
-        name: of the param.
-        values: wanted, literally.
-        patterns: wanted, as regular expressions (RE2) that may match anywhere in the value.
-        refused: values that must not be.
+        name: name of the param.
+        values: wanted values.
+        patterns: wanted regular expressions (RE2), which may match anywhere in the value.
+        refused: refused values.
         refused_patterns: regular expressions that must not match.
-        present: wanted whatever its value (``name=*``).
-        missing: wanted missing (``!name``).
+        present: whether any value is wanted (``name=*``).
+        missing: whether a missing param is wanted (``!name``).
 
-    A trace that lacks the param passes if it is wanted missing, or if nothing is wanted, only refused.
+    A trace without the param passes if ``missing`` is true, or if the term only refuses.
     """
 
     name: str
@@ -52,29 +52,29 @@ class QueryTerm:
     missing: bool = False
 
     def accepts(self, value: str | None) -> bool:
-        """Whether a param of this ``value`` passes; None is a missing param."""
+        """Return whether a param with this ``value`` passes; None is a missing param."""
         if value is None:
             return self.missing or not self._wants
         return self.accepts_each((value,))[0]
 
     def accepts_each(self, values: Sequence[str]) -> list[bool]:
-        """Say of each of ``values`` of the param whether it passes."""
+        """Return for each of ``values`` whether it passes."""
         wanted, refused = frozenset(self.values), frozenset(self.refused)
-        found = [not self._wants or self.present or value in wanted for value in values]
+        passes = [not self._wants or self.present or value in wanted for value in values]
         for pattern in self.patterns:
-            found = [one or other for one, other in zip(found, _occurrences(pattern, values), strict=True)]
+            passes = [before or match for before, match in zip(passes, _occurrences(pattern, values), strict=True)]
         for pattern in self.refused_patterns:
-            found = [one and not other for one, other in zip(found, _occurrences(pattern, values), strict=True)]
+            passes = [before and not match for before, match in zip(passes, _occurrences(pattern, values), strict=True)]
         if refused:
-            found = [one and value not in refused for one, value in zip(found, values, strict=True)]
-        return found
+            passes = [before and value not in refused for before, value in zip(passes, values, strict=True)]
+        return passes
 
     @property
     def _wants(self) -> bool:
         return bool(self.values or self.patterns or self.present or self.missing)
 
     def with_more(self, other: QueryTerm) -> QueryTerm:
-        """Return both conditions on the same param as one."""
+        """Return this term and ``other``, on the same param, as one."""
 
         def both(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(dict.fromkeys(first + second))
@@ -108,63 +108,63 @@ class QueryTerm:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Conditions that must all hold, one a param, sorted by name; none at all match every trace."""
+    """Terms that must all hold, one a param, sorted by name; without terms, it matches every trace."""
 
-    conditions: tuple[QueryTerm, ...] = ()
+    terms: tuple[QueryTerm, ...] = ()
 
     @classmethod
-    def of(cls, *conditions: QueryTerm) -> Query:
-        """Join ``conditions``; those on the same param become alternatives.
+    def of(cls, *terms: QueryTerm) -> Query:
+        """Join ``terms``; those on the same param become alternatives.
 
         Raises:
             QueryError: there are too many regular expressions.
         """
-        patterns = sum(len(term.patterns) + len(term.refused_patterns) for term in conditions)
+        patterns = sum(len(term.patterns) + len(term.refused_patterns) for term in terms)
         if patterns > _MOST_PATTERNS:
             raise QueryError(
                 f"the query has {patterns:,} regular expressions and wildcards",
                 remedy=f"Use at most {_MOST_PATTERNS}, and join alternatives into one: name~(one|two).",
             )
         joined: dict[str, QueryTerm] = {}
-        for condition in conditions:
-            known = joined.get(condition.name)
-            joined[condition.name] = known.with_more(condition) if known else condition
+        for term in terms:
+            known = joined.get(term.name)
+            joined[term.name] = known.with_more(term) if known else term
         return cls(tuple(joined[name] for name in sorted(joined)))
 
     def matches(self, params: Mapping[str, str]) -> bool:
-        """Whether a trace with these ``params`` is meant."""
-        return all(condition.accepts(params.get(condition.name)) for condition in self.conditions)
+        """Return whether a trace with these ``params`` matches."""
+        return all(term.accepts(params.get(term.name)) for term in self.terms)
 
     def without(self, name: str) -> Query:
-        """Return the query with no condition on ``name``, as pickers need to offer alternatives."""
-        return Query(tuple(condition for condition in self.conditions if condition.name != name))
+        """Return the query without its term on ``name``, with which pickers list alternatives."""
+        return Query(tuple(term for term in self.terms if term.name != name))
 
     def __str__(self) -> str:
         """Render in words; :func:`parse_query` reads it back."""
-        return " ".join(str(condition) for condition in self.conditions)
+        return " ".join(str(term) for term in self.terms)
 
     def url(self) -> str:
-        """Render as the query part of an address; :func:`parse_url_query` reads it back."""
+        """Render as the query part of a URL; :func:`parse_url_query` reads it back."""
         pieces: list[tuple[str, str]] = []
-        for condition in self.conditions:
-            name = condition.name
-            pieces.extend((name, value) for value in condition.values)
-            pieces.extend((name, "~" + pattern) for pattern in condition.patterns)
-            pieces.extend((name, "!" + value) for value in condition.refused)
-            pieces.extend((name, "!~" + pattern) for pattern in condition.refused_patterns)
-            pieces.extend([(name, "*")] * condition.present)
-            pieces.extend([("!" + name, "")] * condition.missing)
+        for term in self.terms:
+            name = term.name
+            pieces.extend((name, value) for value in term.values)
+            pieces.extend((name, "~" + pattern) for pattern in term.patterns)
+            pieces.extend((name, "!" + value) for value in term.refused)
+            pieces.extend((name, "!~" + pattern) for pattern in term.refused_patterns)
+            pieces.extend([(name, "*")] * term.present)
+            pieces.extend([("!" + name, "")] * term.missing)
         return "&".join(
             f"{quote(name, safe='!')}={quote(value, safe='!~*')}".removesuffix("=") for name, value in pieces
         )
 
 
 def parse_query(text: str) -> Query:
-    """Read a query in words, or as an address holds it when it has a plain ``&``.
+    """Parse a query in words, or in the form for URLs if it has an unquoted ``&``.
 
-    In words, conditions are parted by space; values are parted by ``|``; ``*`` in a value that is not
-    quoted stands for any text; quote with ``"`` what has a space, ``|``, ``*``, ``&`` or a leading ``!`` or
-    ``~`` (inside of quotes, a backslash before ``"`` or a backslash takes it literally).
+    In words, spaces separate terms, ``|`` separates values, and ``*`` in an unquoted value stands for any text. Quote a
+    value with ``"`` if it has a space, ``|``, ``*``, ``&`` or a leading ``!`` or ``~``; within quotes, a backslash
+    escapes ``"`` and a backslash.
 
     Raises:
         QueryError: the text cannot be read; the message names the column, from 1.
@@ -174,22 +174,22 @@ def parse_query(text: str) -> Query:
     words = _words(text)
     if len(words) == 1 and any(sign == "&" for sign, _, _ in words[0]):
         return parse_url_query(text.strip())
-    return Query.of(*(_condition(word, text) for word in words))
+    return Query.of(*(_term(word, text) for word in words))
 
 
 def parse_url_query(text: str) -> Query:
-    """Read a query as an address holds it: ``os=Android&os=iOS&config=!gpu&name=~^gl&sub=*&!extra``.
+    """Parse a query in the form for URLs: ``os=Android&os=iOS&config=!gpu&name=~^gl&sub=*&!extra``.
 
     Raises:
-        QueryError: an empty value, a bad percent escape or regular expression; names the column, from 1.
+        QueryError: a value is empty, or a percent escape or regular expression is invalid; it names the column, from 1.
     """
-    conditions = []
+    terms = []
     column = 1
     for piece in text.split("&"):
         if piece:
-            conditions.append(_url_condition(piece, column))
+            terms.append(_url_term(piece, column))
         column += len(piece) + 1
-    return Query.of(*conditions)
+    return Query.of(*terms)
 
 
 def _quoted(text: str, *, always: bool = False) -> str:
@@ -215,7 +215,7 @@ def _pattern(text: str, column: int) -> str:
     return text
 
 
-def _url_condition(piece: str, column: int) -> QueryTerm:
+def _url_term(piece: str, column: int) -> QueryTerm:
     bad = _BAD_ESCAPE.search(piece)
     if bad:
         raise _fault("a percent sign that is not followed by two hex digits", column + bad.start(), "Write it as %25.")
@@ -240,7 +240,7 @@ def _valued(name: str, value: str, column: int) -> QueryTerm:
         return QueryTerm(name, patterns=(_pattern(value[1:], column + 1),))
     if value.startswith("!"):
         if len(value) == 1:
-            raise _fault("nothing stands after the exclamation mark", column, "Write name=!value or !name.")
+            raise _fault("nothing follows the exclamation mark", column, "Write name=!value or !name.")
         return QueryTerm(name, refused=(value[1:],))
     return QueryTerm(name, values=(value,))
 
@@ -249,75 +249,75 @@ _Token = tuple[str, int, bool]
 
 
 def _words(text: str) -> list[list[_Token]]:
-    """Cut a query into words of tokens (text, column, whether it was quoted)."""
+    """Split a query into words of tokens (text, column, whether it was quoted)."""
     words: list[list[_Token]] = []
     word: list[_Token] = []
-    place = 0
-    while place < len(text):
-        sign = text[place]
+    position = 0
+    while position < len(text):
+        sign = text[position]
         if sign.isspace():
             words.append(word)
             word = []
-            place += 1
+            position += 1
         elif sign == '"':
-            found, end = _quotation(text, place)
-            word.append((found, place + 1, True))
-            place = end
+            found, end = _quotation(text, position)
+            word.append((found, position + 1, True))
+            position = end
         elif sign in "|&":
-            word.append((sign, place + 1, False))
-            place += 1
+            word.append((sign, position + 1, False))
+            position += 1
         elif sign in "!=~":
-            operator = text[place : place + 2] if text[place : place + 2] in _OPERATORS else sign
-            word.append((operator, place + 1, False))
-            place += len(operator)
+            operator = text[position : position + 2] if text[position : position + 2] in _OPERATORS else sign
+            word.append((operator, position + 1, False))
+            position += len(operator)
         else:
-            end = place
+            end = position
             while end < len(text) and not text[end].isspace() and text[end] not in '"|&!=~':
                 end += 1
-            word.append((text[place:end], place + 1, False))
-            place = end
+            word.append((text[position:end], position + 1, False))
+            position = end
     words.append(word)
     return [word for word in words if word]
 
 
-def _quotation(text: str, place: int) -> tuple[str, int]:
+def _quotation(text: str, position: int) -> tuple[str, int]:
     found = []
-    end = place + 1
+    end = position + 1
     while end < len(text) and text[end] != '"':
         if text[end] == "\\" and end + 1 < len(text):
             end += 1
         found.append(text[end])
         end += 1
     if end == len(text):
-        raise _fault("a quotation does not end", place + 1, 'Close it with ".')
+        raise _fault("a quotation does not end", position + 1, 'Close it with ".')
     return "".join(found), end + 1
 
 
-def _condition(word: list[_Token], text: str) -> QueryTerm:
+def _term(word: list[_Token], text: str) -> QueryTerm:
     """Read one word: ``name OP value|value…`` or ``!name``."""
     first, column, quoted = word[0]
     if not quoted and first == "!":
         if len(word) != 2 or (word[1][0] in ("=", "~", "!", "|", "&", "!=", "!~") and not word[1][2]):
-            raise _fault("an exclamation mark must stand before one name", column, "Write !name.")
+            raise _fault("an exclamation mark must precede one name", column, "Write !name.")
         return QueryTerm(word[1][0], missing=True)
     if len(word) < 2 or word[1][2] or word[1][0] not in _OPERATORS or (first in (*_OPERATORS, "|", "&") and not quoted):
         raise _fault(
-            f"{text[column - 1 :].split(maxsplit=1)[0]!r} is not a condition",
+            f"{text[column - 1 :].split(maxsplit=1)[0]!r} is not a term",
             column,
             "Write name=value, name!=value, name~regex, name!~regex, name=* or !name.",
         )
-    operator, place, _ = word[1]
+    operator, column_of_operator, _ = word[1]
     rest = word[2:]
     if operator == "=" and rest and not rest[0][2] and rest[0][0] in ("!", "~", "!~"):
-        operator, place = {"!": "!=", "~": "~", "!~": "!~"}[rest[0][0]], rest[0][1]
+        operator, column_of_operator = {"!": "!=", "~": "~", "!~": "!~"}[rest[0][0]], rest[0][1]
         rest = rest[1:]
-    start = place + len(operator if word[1][0] == operator else word[1][0])
+    start = column_of_operator + len(operator if word[1][0] == operator else word[1][0])
     if operator in ("~", "!~"):
         pattern = _pattern("".join(token for token, _, _ in rest), start)
         return (
             QueryTerm(first, patterns=(pattern,)) if operator == "~" else QueryTerm(first, refused_patterns=(pattern,))
         )
-    return Query.of(*(_choice(first, operator, choice, start) for choice in _choices(rest))).conditions[0]
+    return Query.of(*(_choice(first, operator, choice, start) for choice in _choices(rest))).terms[0]
 
 
 def _choices(tokens: list[_Token]) -> list[list[_Token]]:

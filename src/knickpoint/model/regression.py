@@ -1,4 +1,4 @@
-"""Change points and regressions: what people triage, and what they decided."""
+"""Change points and regressions, and the decisions of people about them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Status(Enum):
-    """What a person decided about one member of a regression."""
+    """The decision of a person about one member of a regression."""
 
     NEW = "new"
     ACKNOWLEDGED = "acknowledged"
@@ -42,7 +42,7 @@ class Status(Enum):
 
 
 class Condition(Enum):
-    """What the data say about a finding today; computed, never set by hand."""
+    """The state of a finding in the data of today; computed, never set by hand."""
 
     PRESENT = "present"
     RECOVERED = "recovered"
@@ -50,7 +50,7 @@ class Condition(Enum):
 
 
 class Direction(Enum):
-    """Say whether a change is bad or good news, or that it is unknown which is better."""
+    """Whether a change is bad or good; unknown where it is unknown which direction is better."""
 
     REGRESSION = "regression"
     IMPROVEMENT = "improvement"
@@ -58,7 +58,7 @@ class Direction(Enum):
 
 
 class Action(Enum):
-    """What an entry of the triage log did."""
+    """The kind of an entry of the triage log."""
 
     DECIDE = "decide"
     SPLIT = "split"
@@ -67,7 +67,7 @@ class Action(Enum):
 
 
 def direction_of(size: float, better: Better) -> Direction:
-    """Say what a change by ``size`` means for a trace of which ``better`` is known; no change means neither."""
+    """Return the direction of a change by ``size`` in a trace; no change has an unknown direction."""
     if better is Better.UNKNOWN or not size:
         return Direction.UNKNOWN
     good = size > 0 if better is Better.HIGHER else size < 0
@@ -78,10 +78,10 @@ _CLASSES: Final[Mapping[Direction, int]] = {Direction.REGRESSION: 2, Direction.U
 
 
 def severity_of(direction: Direction, relative_size: float) -> float:
-    """Return the number that changes are ranked by, larger is worse: first the direction, then |relative size|.
+    """Return the number that ranks changes, larger is worse: first the direction, then |relative size|.
 
     Regressions lie in (4, 5], changes of unknown direction in (2, 3], improvements in (0, 1], each by rising
-    |relative_size|, which may be infinite. What changed nothing is 0.
+    |relative_size|, which may be infinite. No change is 0.
     """
     if not relative_size:
         return 0.0
@@ -91,10 +91,10 @@ def severity_of(direction: Direction, relative_size: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class SuspectRange:
-    """A suspect range on a line: the change lies in (previous, slot].
+    """The commits of a line that may have caused a change: (previous, slot].
 
     ``slot`` is the first measured commit at the new level, ``previous`` the last measured one before it.
-    Both are slots; their order is the line's.
+    Both are slots; the line defines their order.
     """
 
     line: str
@@ -104,11 +104,11 @@ class SuspectRange:
 
 @dataclass(frozen=True, slots=True)
 class StepNumbers:
-    """What a method and the values next to a step say about it.
+    """The numbers of a step, from its method and from the values next to it.
 
     ``before`` and ``after`` are the stable regions on both sides; their ``first`` and ``last`` are slots, not
     indices. ``before_level`` and ``after_level`` are the local levels, medians of the values next to the step;
-    ``size`` is their difference and ``relative_size`` that over |before_level|, ``inf`` or ``-inf`` where it is 0.
+    ``size`` is their difference and ``relative_size`` is size / |before_level|, ``inf`` or ``-inf`` where it is 0.
     ``deviation`` is a robust standard deviation of the single values around the local levels. ``hazard``, ``score``,
     ``p_value``, ``order`` and ``method`` are those of the :class:`~knickpoint.model.step.Step`.
     """
@@ -131,8 +131,8 @@ class StepNumbers:
 class Sighting:
     """A step of one trace as one alert found it, placed on its line.
 
-    ``movement`` is +1 or -1, the way in which the means of the whole regions differ: part of the identity, never
-    shown. ``direction`` follows from the sign of ``numbers.size`` and from which way is better. ``interval`` is the
+    ``movement`` is +1 or -1, the sign of the difference between the means of the regions: part of the identity, never
+    shown. ``direction`` follows from the sign of ``numbers.size`` and from the better direction of the trace. ``interval`` is the
     half width of the detector's interval of location, in measured commits. ``condition`` is PRESENT or RECOVERED, as
     the later steps of the same detection show.
     """
@@ -149,13 +149,13 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class ChangePoint:
-    """A step of one trace as the instance knows it, with what was decided about it.
+    """A step of one trace that the instance remembers, with the decision about it.
 
-    ``id`` never changes while the point lives on under the identity rule (trace, direction, place).
-    ``alerts`` are the names of those that found it, sorted. ``numbers`` are those of the :class:`Sighting` of one of
-    them, chosen by the rule of :mod:`knickpoint.watch.identity.reconciliation`. ``matched_ticket`` is a ticket that
-    covers this trace and suspect range without a decision of a person. ``history`` says that its regression lies at
-    or before the history boundary of its repository.
+    ``id`` stays as long as the identity rule (trace, movement, suspect range) matches the point with later sightings.
+    ``alerts`` are the names of the alerts that found it, sorted. ``numbers`` are those of the :class:`Sighting` of one of
+    them, chosen by the rule of :mod:`knickpoint.watch.identity.reconciliation`. ``matched_ticket`` is an imported
+    ticket that covers this trace and suspect range. ``history`` is true if its regression lies at or before the history
+    boundary of its repository.
     """
 
     id: int
@@ -180,27 +180,27 @@ class ChangePoint:
 
     @property
     def processed(self) -> bool:
-        """Whether a status or a matching ticket has taken it off the unprocessed list."""
+        """Whether it has a status or a matching ticket, so that it is off the unprocessed list."""
         return self.effective_status is not Status.NEW
 
     @property
     def effective_status(self) -> Status:
-        """What was decided, or TICKET where nothing was and a matching ticket takes care of it."""
+        """The status, or TICKET for a new point with a matching ticket."""
         return Status.TICKET if self.status is Status.NEW and self.matched_ticket else self.status
 
     @property
     def severity(self) -> float:
-        """The number that findings are ranked by, as :func:`severity_of` has it."""
+        """The number that ranks findings, see :func:`severity_of`."""
         return severity_of(self.direction, self.numbers.relative_size)
 
     @property
     def rank(self) -> tuple[bool, bool, float, str, int]:
-        """Sort the finding that speaks for several first: live, unprocessed, the most severe, by trace key."""
+        """The sort key of members, the lead first: live, unprocessed, most severe, then by trace key."""
         return self.condition is Condition.GONE, self.processed, -self.severity, self.key, self.id
 
 
 class Transition(Enum):
-    """What a new look at the data did to a change point."""
+    """The change of a change point in one run of the alerts."""
 
     NEW = "new"
     MOVED = "moved"
@@ -211,10 +211,10 @@ class Transition(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KnownPoint:
-    """What the identity rule needs to know of a change point.
+    """The part of a change point that the identity rule needs.
 
-    ``anchor`` is where the point was when a person last decided about its trace, None before that; a
-    decision holds for the step at that place, however the point moved in between.
+    ``anchor`` is the suspect range at the last decision about the point, None without a decision. The decision holds for
+    the step there, even if the point has moved since.
     """
 
     id: int
@@ -228,11 +228,10 @@ class KnownPoint:
 
 @dataclass(frozen=True, slots=True)
 class PointUpdate:
-    """What became of one change point, and what is to be kept of it.
+    """The update of one change point after a run of the alerts.
 
-    ``id`` is 0 for a new one. The first of ``sightings`` gives the numbers; there are none for one that is
-    gone. ``carried`` says that the decision moves along to the new place, because its own
-    place is out of reach.
+    ``id`` is 0 for a new point. The first of ``sightings`` gives the numbers; a point that is gone has none. ``carried``
+    is true if the decision moves along to the new suspect range, because the one that it was made for is out of reach.
     """
 
     transition: Transition
@@ -245,11 +244,11 @@ class PointUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One entry of the triage log; the log only grows, undo is an entry too.
+    """One entry of the triage log; the log only grows, and an undo is an entry as well.
 
-    The entry holds the whole state after it, and ``place`` is where the point was when it was made.
-    ``undoes`` is the id of the entry that an UNDO takes back. ``regression_id`` is the regression that the point
-    was in before the entry, 0 where that is not known; for an UNDO it is the one that the point goes back to.
+    The entry has the whole state after it. ``suspect_range`` is that of the point at the time of the entry. ``undoes`` is
+    the id of the entry that an UNDO takes back. ``regression_id`` is the regression of the point before the entry, 0 if
+    unknown; for an UNDO it is the one that the point returns to.
     """
 
     id: int
@@ -268,14 +267,13 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """What people triage: one place and the traces that stepped there, regressions and improvements alike.
+    """The change points of several traces with a common suspect range; people triage them together.
 
-    ``members`` are those that were asked for, by :attr:`ChangePoint.rank`, while ``counts`` (by effective status),
-    ``conditions`` and ``unprocessed`` are of the whole. ``matching`` counts, by direction, the members that the
-    list was asked for, those included that were not returned; ``extreme`` is the hazard level of largest magnitude
-    among them. ``gone`` counts by status those that later data no longer show. ``found`` is when the first member
-    was found. ``history`` says that the place lies at or before the history boundary of the repository: it is
-    no work.
+    A query returns part of the members: ``members``, sorted by :attr:`ChangePoint.rank`. ``matching`` counts all members
+    that match the query by direction, and ``extreme`` is the hazard level of largest magnitude among them. ``counts``
+    (by effective status), ``conditions`` and ``unprocessed`` are about all members. ``gone`` counts the members that later
+    data no longer show, by status. ``found`` is when the first member was found. ``history`` is true if the suspect range
+    lies at or before the history boundary of the repository.
     """
 
     id: int
@@ -293,7 +291,7 @@ class Regression:
 
     @property
     def hazard(self) -> float:
-        """The hazard level of largest magnitude among the members, with its sign; 0 where none has one."""
+        """The hazard level of largest magnitude among the members, with its sign; 0 if none has a hazard level."""
         if self.extreme is not None:
             return self.extreme
         hazards = [member.numbers.hazard for member in self.members]
@@ -301,12 +299,12 @@ class Regression:
 
     @property
     def traces(self) -> int:
-        """Number of traces that stepped here, those that were not asked for included."""
+        """Number of all traces, including those that do not match the query."""
         return sum(self.counts.values())
 
     @property
     def lead(self) -> ChangePoint | None:
-        """The member that speaks for all: of those that are live and unprocessed, the one that got worse most.
+        """The member that represents the regression: of the live and unprocessed members, the one that got worse most.
 
         Where none got worse, the largest change of unknown direction leads, else the largest improvement.
         """

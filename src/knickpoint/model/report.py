@@ -1,4 +1,4 @@
-"""Reports: what a results file says, before anything is known about the instance it goes to."""
+"""Reports: the content of a results file, independent of any instance."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Outcome", "Problem", "Report", "Result", "ResultTable", "RunReport",
 
 
 class Outcome(Enum):
-    """Say what became of a benchmark in a run; missing, failed and skipped stay apart."""
+    """The outcome of a benchmark in a run; a missing benchmark is neither failed nor skipped."""
 
     MEASURED = "measured"
     FAILED = "failed"
@@ -26,7 +26,7 @@ class Outcome(Enum):
 
 
 class Severity(Enum):
-    """Weigh a problem: an error refuses the whole file, a warning lets it in."""
+    """The weight of a problem: with an error the whole file is refused, with a warning it is imported."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -47,10 +47,10 @@ class Result:
     """One benchmark × configuration in one run.
 
     ``samples`` are finite numbers in ``unit``, in the order of measurement; empty unless measured.
-    ``better`` is UNKNOWN where neither the format nor the unit says; the user may always decide otherwise.
-    ``message`` says why there is no value, or what the source adds in words to one that there is.
-    ``summary`` holds what the source computed beside the value, by name (``stddev``, ``confidence_low``,
-    ``rounds``): it belongs to the point and makes no series. ``links`` belong to this result: name → URL.
+    ``better`` is UNKNOWN where neither the format nor the unit defines it; the configuration can override it.
+    ``message`` is the reason why there is no value, or a remark about the value. ``summary`` has statistics that the
+    source computed (``stddev``, ``confidence_low``, ``rounds``); they belong to the point and are no series. ``links``
+    belong to this result: name → URL.
     """
 
     params: Mapping[str, str]
@@ -65,12 +65,12 @@ class Result:
 
 @dataclass(frozen=True)
 class ResultTable(Sequence[Result]):
-    """The results of one run as columns, so that 40,000 of them cost no 40,000 objects.
+    """The results of one run as columns, because 40,000 objects would take too much time and memory.
 
     Result ``i`` has the trace key ``keys[i]``, the samples ``samples[offsets[i]:offsets[i + 1]]`` (float64),
     the unit ``units[unit_codes[i]]``, the direction ``list(Better)[better_codes[i]]`` and the outcome
-    ``list(Outcome)[outcome_codes[i]]``; ``messages``, ``summaries`` and ``links`` hold by index what only
-    some results have. Keys may repeat: repeated names are samples of one point.
+    ``list(Outcome)[outcome_codes[i]]``; ``messages``, ``summaries`` and ``links`` map the index of a result to what
+    only some results have. Keys may repeat: their samples join in one point.
     """
 
     keys: tuple[str, ...]
@@ -126,37 +126,37 @@ class ResultTable(Sequence[Result]):
         )
 
     def only(self, which: NDArray[np.bool_]) -> ResultTable:
-        """Return the results ``which`` says, in their order."""
+        """Return the results that the mask ``which`` selects, in their order."""
         counts = np.diff(self.offsets)
-        places = {old: new for new, old in enumerate(np.flatnonzero(which).tolist())}
+        new_index = {old: new for new, old in enumerate(np.flatnonzero(which).tolist())}
         return ResultTable(
-            tuple(self.keys[place] for place in places),
+            tuple(self.keys[old] for old in new_index),
             self.samples[np.repeat(which, counts)],
             np.concatenate([self.offsets[:1], np.cumsum(counts[which])]),
             self.units,
             self.unit_codes[which],
             self.better_codes[which],
             self.outcome_codes[which],
-            {places[place]: text for place, text in self.messages.items() if place in places},
-            {places[place]: summary for place, summary in self.summaries.items() if place in places},
-            {places[place]: links for place, links in self.links.items() if place in places},
+            {new_index[old]: text for old, text in self.messages.items() if old in new_index},
+            {new_index[old]: summary for old, summary in self.summaries.items() if old in new_index},
+            {new_index[old]: links for old, links in self.links.items() if old in new_index},
         )
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def __getitem__(self, index: int) -> Result:  # type: ignore[override]
-        """Return one result as an object; for showing and testing, not for large tables."""
-        place = range(len(self))[index]
+        """Return one result as an object; too slow for loops over large tables."""
+        row = range(len(self))[index]
         return Result(
-            decode_key(self.keys[place]),
-            tuple(self.samples[self.offsets[place] : self.offsets[place + 1]].tolist()),
-            self.units[self.unit_codes[place]],
-            list(Better)[self.better_codes[place]],
-            list(Outcome)[self.outcome_codes[place]],
-            self.messages.get(place, ""),
-            self.summaries.get(place, {}),
-            self.links.get(place, {}),
+            decode_key(self.keys[row]),
+            tuple(self.samples[self.offsets[row] : self.offsets[row + 1]].tolist()),
+            self.units[self.unit_codes[row]],
+            list(Better)[self.better_codes[row]],
+            list(Outcome)[self.outcome_codes[row]],
+            self.messages.get(row, ""),
+            self.summaries.get(row, {}),
+            self.links.get(row, {}),
         )
 
     def __iter__(self) -> Iterator[Result]:
@@ -165,19 +165,19 @@ class ResultTable(Sequence[Result]):
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """One execution that made results, as its file describes it.
+    """One run as its results file describes it.
 
     Attributes:
         results: the results as columns.
         entry: the place inside a history file, "" where the file is one run.
-        revision: hash, unique prefix or number of the commit; "" where the file does not say.
-        branch: "" where the file does not say.
-        identity: the id that the tool or the CI gave to the run, attempt included; "" if none.
-        time: when it ran, aware; None where the file does not say.
+        revision: hash, unique prefix or number of the commit; "" if the file does not name it.
+        branch: "" if the file does not name it.
+        identity: the id that the tool or the CI gave to the run, including its attempt; "" if none.
+        time: when it ran, aware; None if the file does not give it.
         environment: facts about machine, OS, compiler, runner.
         links: CI task, logs, profile: name → URL.
         revisions: other repositories taking part: name → revision.
-        unmeasured: results without a value that make no trace, as they were never measured.
+        unmeasured: results without a value whose benchmark was never measured, and has no trace.
     """
 
     results: ResultTable
@@ -194,9 +194,9 @@ class RunReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one results file says.
+    """The content of one results file.
 
-    ``commits`` are those that the file itself describes, oldest first as far as the file gives the order.
+    ``commits`` are those that the file describes, oldest first if the file gives the order.
     ``repository`` is the URL or name that the file gives, "" if none.
     """
 

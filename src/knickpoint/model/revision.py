@@ -47,23 +47,23 @@ _PLACEHOLDERS: Final = frozenset(
         "worktree",
     }
 )
-"""Words of tools (pytest-benchmark: unversioned; svnversion: exported; git blame: not committed yet) and of scripts."""
+"""Words that tools (pytest-benchmark: unversioned; svnversion: exported; git blame: not committed yet) and scripts write."""
 
 _AROUND: Final = " \t\r\n\"'`()[]<>"
 _GAP: Final = re.compile(r"[\s_-]+")
 _NO_NUMBER: Final = re.compile(r"-1|0{7,64}\+?")
-"""What version control prints for "none": revision -1, and a hash of nothing but zeros."""
+"""Names of no commit in version control: revision -1, and a hash of zeros."""
 _VARIABLE: Final = re.compile(r"\$\w+|\$\{.*\}|\$\(.*\)|\{\{.*\}\}|%\w+%", re.DOTALL)
-"""A variable that a script or a template left as it was."""
+"""A variable that a script or a template did not replace."""
 
 _HASH: Final = re.compile(r"[0-9a-fA-F]{7,64}")
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 
 def is_placeholder(text: str) -> bool:
-    """Tell whether ``text`` stands where no commit is known: empty, a word such as unversioned, or zeros alone.
+    """Return whether ``text`` names no commit: it is empty, a word such as unversioned, or zeros only.
 
-    Case, brackets and quotes around it do not matter. HEAD counts: read later, it names another commit.
+    Case, brackets and quotes around it do not matter. HEAD is a placeholder, because it names another commit later.
     """
     bare = text.strip(_AROUND)
     words = _GAP.sub(" ", bare).strip().lower()
@@ -71,10 +71,10 @@ def is_placeholder(text: str) -> bool:
 
 
 def commit_name(text: str) -> str:
-    """Return the commit that ``text`` names, without the space around it; "" for a placeholder."""
+    """Return the commit that ``text`` names, without spaces around it; "" for a placeholder."""
     return "" if is_placeholder(text) else text.strip()
 
 
 def is_hash_or_number(text: str) -> bool:
-    """Tell whether ``text`` can be a commit by its looks alone: 7 to 64 hexadecimal digits, or a number."""
+    """Return whether ``text`` looks like a commit: 7 to 64 hexadecimal digits, or a number."""
     return bool(_HASH.fullmatch(text) or _NUMBER.fullmatch(text))

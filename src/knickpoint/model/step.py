@@ -1,4 +1,4 @@
-"""Steps and the evidence for them: what every detection method returns."""
+"""Steps and the evidence for them: the results of every detection method."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["Candidate", "Check", "Detection", "Movement", "StableRegion", "Step"
 
 
 class Movement(Enum):
-    """Say which way the values moved; whether that is good is a matter of the trace's unit."""
+    """Which way the values moved; whether that is good depends on the trace."""
 
     UP = "up"
     DOWN = "down"
 
 
 class Verdict(Enum):
-    """Judge anything: new samples, a patch, a canary, one device against another."""
+    """The verdict on new samples, a patch, a canary, or one device against another."""
 
     REGRESSED = "regressed"
     IMPROVED = "improved"
@@ -29,7 +29,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StableRegion:
-    """Describe the values of one level.
+    """The values of one level.
 
     ``first`` and ``last`` are 0-based indices into the series, both inclusive; missing values in between
     are not counted in ``count`` and take no part in the statistics. ``variance`` is the sample variance
@@ -48,7 +48,7 @@ class StableRegion:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One number that a method compared with a bound, and what came of it.
+    """One number that a method compared with a bound, and whether it passed.
 
     ``relation`` is the comparison that passes: ``">="``, ``">"``, ``"<="``, ``"<"``. A check without a
     bound (``relation == ""``) only reports a number and always passes.
@@ -63,10 +63,9 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A place that a method looked at, with every check in the order in which it was made.
+    """An index at which a method considered a step, with its checks in the order in which they were made.
 
-    ``accepted`` is true when it became a step. ``reason`` says in plain words what rejected it, "" when
-    it was accepted.
+    ``accepted`` is true if it became a step. ``reason`` is why it was rejected, in plain words; "" if it was accepted.
     """
 
     index: int
@@ -82,8 +81,8 @@ class Step:
     ``index`` is the 0-based first point of the new level and ``previous`` the last measured point before
     it: the change lies in (previous, index]. ``size`` is mean after - mean before, ``relative_size`` is
     size / |mean before| (``inf`` or ``-inf`` where that is 0), ``hazard`` = log(mean before / mean after)
-    is ``nan`` where a mean is not positive. ``score`` is the strength that the method gives, larger is stronger; ``p_value`` is
-    None for a method whose number is not a probability. ``order`` counts from 0 in the order of finding.
+    is ``nan`` where a mean is not positive. ``score`` is the strength by the method, larger is stronger;
+    ``p_value`` is None for a method without a probability. ``order`` counts from 0 in the order of detection.
     """
 
     index: int
@@ -107,11 +106,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """Everything a method decided about one series: enough to replay and explain it.
+    """All decisions of a method about one series: enough to replay and explain them.
 
-    ``steps`` are sorted by index, ``candidates`` by index and then in the order of examination, rejected
-    ones included. ``parameters`` are the method's effective parameters, defaults filled in; ``facts`` are
-    what it estimated of the series as a whole (noise, autocorrelation, number of modes), by name.
+    ``steps`` are sorted by index, ``candidates`` by index and then in the order of examination, including
+    rejected ones. ``parameters`` are the effective parameters of the method, including defaults. ``facts`` are its
+    estimates about the whole series (noise, autocorrelation, number of modes), by name.
     """
 
     method: str

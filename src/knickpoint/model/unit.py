@@ -1,4 +1,4 @@
-"""Units of measured values: which convert into each other, and which direction is better."""
+"""Units of measured values: their dimension, their conversion, and their better direction."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["Better", "Unit", "better_of", "conversion", "convert", "read_unit"]
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit as it was written, with what it takes to convert it.
+    """A unit as it was written, with the factor to convert it.
 
     ``dimension`` names what is measured ("time", "bytes", "ops/time", …); units of one dimension convert
     into each other. ``factor`` turns a value into the dimension's base unit (seconds, bytes, ops/second).
@@ -44,7 +44,7 @@ class Unit:
 
 _COUNTED: Final = ("iter", "ops", "req", "items")
 _AMBIGUOUS: Final = ("b", "Kb", "Mb", "Gb", "Tb")
-"""Bits to some and bytes to others: each has a direction and a separate dimension."""
+"""Some mean bits by them and some bytes; each has a direction and a separate dimension."""
 _ABBREVIATIONS: Final = {
     **dict.fromkeys(("ipc", "bps", "kbps", "mbps", "gbps"), Better.HIGHER),
     **dict.fromkeys(("cpi", "mpki"), Better.LOWER),
@@ -54,21 +54,21 @@ _BITS_PER_SECOND: Final = re.compile(r"(?P<prefix>[kKmMgGtT]?)(?P<binary>i?)(?P<
 _PER: Final = re.compile(r"\s*/\s*|\s+per\s+", re.IGNORECASE)
 _RATE: Final = re.compile(r"(?P<prefix>[kKmMgGtT]?)(?P<name>[a-zA-Z]+)")
 _RESOURCES: Final = frozenset({"cycle", "cycles", "clk", "clock", "core", "J", "joule", "Wh", "kWh", "W", "watt", "$"})
-"""What work is done with: work per resource is better when higher."""
+"""Resources: work per resource is better when higher."""
 _WORK: Final = frozenset({"instructions", "instr", "bytes"})
-"""Better when less, but for one resource: instructions per cycle are better when more."""
+"""Better when lower, except per resource: more instructions per cycle are better."""
 _ROUNDING: Final = 1e-12
-"""Share of a ratio of two factors that is rounding."""
+"""Relative rounding error of the ratio of two factors."""
 
 
 @lru_cache(maxsize=4096)
 def read_unit(text: str) -> Unit:
-    """Return what is known of the unit written as ``text``.
+    """Parse the unit ``text``; never raises.
 
-    ``ns/iter`` and ``ms/op`` are times. Times, sizes, energies, what is used up (``allocs/op``, ``instructions``) and
-    what goes wrong (``errors``) are better when lower, and so is any of them per anything else (``ms/req``). The
-    direction of a rate is that of what it counts: ``MB/s`` and ``docs/sec`` are better when higher, ``errors/s`` when
-    lower. Of anything else the direction is unknown. Never raises.
+    ``ns/iter`` and ``ms/op`` are times. Times, sizes, energies, used resources (``allocs/op``, ``instructions``) and
+    failures (``errors``) are better when lower, and so is any of them per anything else (``ms/req``). The direction
+    of a rate is that of the thing it counts: ``MB/s`` and ``docs/sec`` are better when higher, ``errors/s`` when
+    lower. All other units have an unknown direction.
     """
     whole = text.strip()
     dimension, factor, better = _read(whole)
@@ -99,14 +99,14 @@ def _read(whole: str) -> _Reading:
 
 
 def _name(text: str) -> str:
-    """Return the name that ``text`` is another way to write of, else ``text``."""
+    """Return the standard name of which ``text`` is a variant, else ``text``."""
     if text in TIME or text in BYTES or text in _AMBIGUOUS:
         return text
     return ALIASES.get(text) or FOLDED.get(text.casefold(), text)
 
 
 def _single(text: str) -> _Reading | None:
-    """Return what is known of a unit that is no ratio."""
+    """Parse a unit that is not a ratio."""
     name = _name(text)
     known = (
         ("time", TIME, Better.LOWER),
@@ -122,7 +122,7 @@ def _single(text: str) -> _Reading | None:
 
 
 def _better_alone(text: str) -> Better:
-    """Return the direction of what is neither a known unit nor a ratio: less of what goes wrong is better."""
+    """Return the direction of a text that is neither a known unit nor a ratio: fewer failures are better."""
     if text in _AMBIGUOUS:
         return Better.LOWER
     known = _ABBREVIATIONS.get(text.casefold())
@@ -132,7 +132,7 @@ def _better_alone(text: str) -> Better:
 
 
 def _rate_of(text: str) -> str:
-    """Return a rate with a short name in full (``Mbps``, ``kIOPS``, ``FPS``), anything else as it is."""
+    """Return a rate with a short name (``Mbps``, ``kIOPS``, ``FPS``) in full, any other text unchanged."""
     bits = _BITS_PER_SECOND.fullmatch(text)
     if bits:
         prefix = bits["prefix"].upper() if bits["prefix"] not in {"", "k", "K"} else bits["prefix"].lower()
@@ -146,7 +146,7 @@ def _rate_of(text: str) -> str:
 
 
 def _amount(text: str) -> _Reading:
-    """Return what a rate counts, how many of it ``text`` is, and whether more of it is better."""
+    """Parse the numerator of a rate: the thing that it counts, its multiple, and whether more is better."""
     name = _name(text)
     if name in BYTES:
         return "bytes", BYTES[name], Better.HIGHER
@@ -163,12 +163,12 @@ def _amount(text: str) -> _Reading:
 
 
 def _counts_work(name: str, rest: str) -> bool:
-    """Say whether ``rest`` is a noun for work, and ``name`` none with its first letter, which is a prefix then."""
+    """Return whether ``rest`` is a unit of work and ``name`` is not, so that its first letter is a prefix."""
     return better_when_counted(name) is Better.UNKNOWN and better_when_counted(rest) is Better.HIGHER
 
 
 def _ratio(amount: str, denominator: str, whole: str) -> _Reading:
-    """Return what is known of a unit per something that is neither an operation nor a time."""
+    """Parse a unit per something that is neither an operation nor a time."""
     dimension, factor, better = _read(amount)
     if denominator in _RESOURCES:
         if dimension in _WORK or better_when_counted(amount) is Better.HIGHER:
@@ -184,9 +184,9 @@ def _ratio(amount: str, denominator: str, whole: str) -> _Reading:
 
 @lru_cache(maxsize=4096)
 def better_of(metric: str, unit: str) -> Better:
-    """Return which direction is better of ``metric`` in ``unit``, as far as the two say it.
+    """Return the better direction of ``metric`` in ``unit``.
 
-    The name of a metric of which less is better (``gc.alloc.rate``) goes before the unit, the unit before other names.
+    A name that shows that lower is better (``gc.alloc.rate``) goes before the unit; the unit goes before other names.
     """
     named = better_of_metric(metric)
     known = named if named is Better.LOWER else read_unit(unit).better
@@ -194,10 +194,10 @@ def better_of(metric: str, unit: str) -> Better:
 
 
 def conversion(source: Unit, target: Unit) -> float:
-    """Return what turns a value in ``source`` into one in ``target``, units of one dimension.
+    """Return the factor that turns a value in ``source`` into one in ``target``, units of the same dimension.
 
-    Where one unit is so many whole ones of the other, it is exactly that number or the float nearest to 1 over
-    it: the factors of the units are rounded, and so is their ratio (1e-6 / 1e-9 is 999.9999999999999).
+    If one unit is a whole multiple of the other, the factor is exactly that number, or the float nearest to its inverse.
+    The plain ratio of the rounded factors would not be (1e-6 / 1e-9 is 999.9999999999999).
     """
     ratio = source.factor / target.factor
     whole = float(round(ratio)) if ratio >= 1 else 1 / round(1 / ratio)
@@ -205,10 +205,10 @@ def conversion(source: Unit, target: Unit) -> float:
 
 
 def convert(value: float, source: Unit, target: Unit) -> float:
-    """Return ``value`` in ``target``; the same unit leaves it untouched to the last bit.
+    """Return ``value`` in ``target``; with the same unit, the value stays the same to the last bit.
 
     Raises:
-        ValueError: the dimensions differ; ask before converting.
+        ValueError: the dimensions differ.
     """
     if source.factor == target.factor and source.dimension == target.dimension:
         return value

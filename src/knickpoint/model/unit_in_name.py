@@ -1,4 +1,4 @@
-"""The unit that a metric's name ends with: ``p99_ms`` is in milliseconds, ``rows_s`` is a rate."""
+"""Read the unit at the end of the name of a metric: ``p99_ms`` is in milliseconds, ``rows_s`` is a rate."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["unit_in_name"]
 
 _PER: Final = "per"
 _NOT_IN_NAMES: Final = ("min", "MS", "US", "NS")
-"""Minima, regions and abbreviations at the end of a name, although they are units where a unit stands."""
+"""At the end of a name these are minima, regions and abbreviations, although they are units elsewhere."""
 _SECOND_OR_PER_SECOND: Final = frozenset({"s", "sec", "second", "h", "hr", "hour", "minute"})
-"""After what takes time these are its unit, after what is counted they are short for "per second"."""
+"""After a quantity of time these are its unit; after a counted thing they mean "per second", and so on."""
 _COUNTED_TEXT: Final = """
 cmd conn doc flop img it iter mb gb tb msg op pkt qry rec req sym tok trans tx txn
 """
 _COUNTED_SHORT: Final = frozenset(_COUNTED_TEXT.split())
-"""Names of what is counted that stand for the plural as well; times of a single one are called otherwise."""
+"""Counted things whose short name is also their plural."""
 
 _TIMES_TEXT: Final = """
 age clock cpu delay downtime duration elapsed gc idle interval lag latency overhead pause period real rtt runtime
@@ -31,7 +31,7 @@ boot build compile configure decompress compress deserialize exec execution expo
 linking load loading parse parsing render serialize setup shutdown sort start startup teardown train training warmup
 """
 _TIMES: Final = frozenset((_TIMES_TEXT + _ACTIVITIES_TEXT).split())
-"""What takes time: a quantity that is a time, or an activity, in the singular."""
+"""Quantities of time, and activities that take time, in the singular."""
 _STATISTIC: Final = re.compile(
     r"p\d+|q\d|avg|average|mean|med|median|min|max|minimum|maximum|total|sum|std|stddev|stdev|best|worst|first|last",
     re.IGNORECASE,
@@ -41,12 +41,12 @@ _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^0-9A-Za-z]+")
 
 @lru_cache(maxsize=4096)
 def unit_in_name(name: str) -> str:
-    """Return the unit that a metric's name is or ends with, "" for none.
+    """Return the unit that the name of a metric is or ends with, "" for none.
 
     ``ms`` and ``p99_ms`` are in ms, ``rx_bytes_per_second`` is in bytes/second. ``_min`` is a minimum, not minutes, and
-    a single letter by itself is no unit. ``_s`` and its like are seconds after what takes time (``latency_s``,
-    ``build_s``, ``p50_s``), and "per second" after what is counted (``ops_s``, ``MB_s``, ``errors_s``). After any other
-    word they may be either, and are no unit.
+    a single letter by itself is no unit. ``_s`` means seconds after a quantity of time (``latency_s``, ``build_s``,
+    ``p50_s``), and "per second" after a counted thing (``ops_s``, ``MB_s``, ``errors_s``). After any other word it is
+    ambiguous, and no unit.
     """
     words = name.strip().split("_")
     if len(words) > 1 and words[-2].lower() == _PER:
@@ -60,7 +60,7 @@ def unit_in_name(name: str) -> str:
 
 
 def _seconds_or_rate(before: list[str], second: str) -> str:
-    """Return ``second`` where the words ``before`` it take time, the rate of what they count, "" for neither."""
+    """Return ``second`` if the words ``before`` it are a time, the rate if they are counted, else ""."""
     word = before[-1]
     if _is_counted(word):
         return f"{word}/{second}"
@@ -69,12 +69,12 @@ def _seconds_or_rate(before: list[str], second: str) -> str:
         kinds.pop()
     if not kinds:
         return second
-    # A statistic of what is counted (``requests_p99_s``) may be that of its times or of its rate.
+    # A statistic of a counted thing (``requests_p99_s``) may be about its times or its rate.
     return second if kinds[-1].lower() in _TIMES else ""
 
 
 def _is_counted(word: str) -> bool:
-    """Say whether ``word`` is a size, or the plural of what may be counted."""
+    """Return whether ``word`` is a size, or the plural of a counted thing."""
     rate = read_unit(f"{word}/s")
     if rate.dimension == "bytes/time":
         return True

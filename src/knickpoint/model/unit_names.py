@@ -1,4 +1,4 @@
-"""The names of units: how times, sizes, energies and rates are written, and what each amounts to."""
+"""The names of units of time, size, energy and rate, and the factor of each to the base unit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TIME: Final = {
 }
 """Seconds."""
 INTERVALS: Final = {**TIME, "day": 86400.0, "days": 86400.0}
-"""Seconds, of what a rate may be counted per."""
+"""Seconds of the intervals of rates."""
 PREFIXES: Final = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _DECIMAL: Final = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BINARY: Final = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
@@ -56,9 +56,9 @@ COUNTS: Final = (
     "page-faults",
     "context-switches",
 )
-"""What is counted or used up, and better when less; each is a separate dimension."""
+"""Counted events and resources, better when lower; each is a separate dimension."""
 OPERATIONS: Final = ("iter", "iteration", "op", "operation", "call", "ops")
-"""What a benchmark counts its numbers per; what is left is the unit."""
+"""Denominators that mean one operation of the benchmark; the numerator is the unit."""
 
 _SCALES: Final = {
     "kilo": "k",

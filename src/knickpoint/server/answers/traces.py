@@ -87,7 +87,7 @@ def list_facets(store: Store, repository: Repository, query: str) -> FacetsAnswe
     """
     parsed = parse_query(query)
     facets = dict(store.traces.facets(repository, parsed))
-    for term in parsed.conditions:
+    for term in parsed.terms:
         wider = store.traces.facets(repository, parsed.without(term.name))
         if term.name in wider:
             facets[term.name] = wider[term.name]

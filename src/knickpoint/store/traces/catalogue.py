@@ -242,7 +242,7 @@ class Catalogue:
 
     def _accepted_codes(self, query: Query) -> list[_AcceptedCodes]:
         found = []
-        for term in query.conditions:
+        for term in query.terms:
             name = self._names.names.get(term.name, -1)
             found.append(_AcceptedCodes(name, _accepted(term, self._names.values.get(name, [""]))))
         return found
