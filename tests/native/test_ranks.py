@@ -31,10 +31,10 @@ def _draws(values: np.ndarray[tuple[int], np.dtype[np.float64]], n: int) -> Coun
     """Count the draws of ``n`` values by the sum of their doubled ranks, value by value."""
     doubled = (2 * stats.rankdata(values)).astype(int).tolist()
     ways: list[Counter[int]] = [Counter({0: 1})] + [Counter() for _ in range(n)]
-    for own in doubled:
+    for rank in doubled:
         for taken in range(n, 0, -1):
             for total, count in ways[taken - 1].items():
-                ways[taken][total + own] += count
+                ways[taken][total + rank] += count
     return ways[n]
 
 

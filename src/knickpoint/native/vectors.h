@@ -1,7 +1,8 @@
 /* What C needs to know of compilers and processors. No other file asks for either.
 
-   A kernel that lives from wide vectors is written once, as a body: a header of static functions called NAME(something).
-   each_level.h compiles a body for each level of instructions, and KP_CHOOSE takes the level of this machine:
+   A kernel that gains from wide vectors is written once, as a body: a header of static functions called
+   NAME(something). each_level.h compiles a body for each level of instructions, and KP_CHOOSE takes the level of this
+   machine:
 
        LEVEL   NAME(x)    instructions            LANES: floats in a vector
          0     x_plain    what every machine has    4
@@ -40,8 +41,8 @@
 #define KP_JOIN_(a, b) a##b
 #define KP_JOIN(a, b) KP_JOIN_(a, b)
 
-/* Vectors of a fixed width, whatever the registers of the machine hold: f64x8 is eight doubles. The loose ones may begin
-   at any double or float, the others at a multiple of their size. */
+/* Vectors of a fixed width, whatever the registers of the machine hold: f64x8 is eight doubles. The loose ones may
+   begin at any double or float, the others at a multiple of their size. */
 typedef double f64x8 __attribute__((vector_size(64)));
 typedef double f64x8_loose __attribute__((vector_size(64), aligned(8), may_alias));
 typedef int64_t i64x8 __attribute__((vector_size(64)));

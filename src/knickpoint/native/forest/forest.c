@@ -1,8 +1,8 @@
 /* A forest of boosted decision trees: the log-odds that it gives a candidate, and what each feature adds to them.
 
-   All trees are filled up to one depth, so a node needs no pointers: its children are 2 i and 2 i + 1. TOGETHER trees are
-   followed side by side: their reads do not wait for each other, and no branch is predicted. The part of a feature is the
-   change of the mean over its branches on the path (Saabas, 2014). O(trees x depth). */
+   All trees are filled up to one depth, so a node needs no pointers: its children are 2 i and 2 i + 1. TOGETHER trees
+   are followed side by side: their reads do not wait for each other, and no branch is predicted. The part of a feature
+   is the change of the mean over its branches on the path (Saabas, 2014). O(trees x depth). */
 
 #include "forest.h"
 #include "exports.h"

@@ -1,9 +1,9 @@
 /* Q-hat of E-Divisive for points of several dimensions; q_hat.c has one dimension, and says what Q is.
 
    The distance of two points is the Euclidean one to the power alpha. Points come one at a time as the end of the right
-   block. With after[i] the distances from point i to all after it, the sum inside a right block that begins at tau is the
-   sum of these from tau on, so every (tau, kappa) takes O(n^2 d) time for the distances in d dimensions, and O(n) memory
-   beside the points. */
+   block. With after[i] the distances from point i to all after it, the sum inside a right block that begins at tau is
+   the sum of these from tau on, so every (tau, kappa) takes O(n^2 d) time for the distances in d dimensions, and O(n)
+   memory beside the points. */
 
 #include <math.h>
 #include <stdlib.h>

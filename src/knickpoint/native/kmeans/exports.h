@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* The packed form of a matrix has kp_pack_rows() rows side by side, column by column; kmeans.c says why. kp_pack_size() is
-   how many floats the packed form of n rows of c columns takes. */
+/* The packed form of a matrix has kp_pack_rows() rows side by side, column by column; kmeans.c says why. kp_pack_size()
+   is how many floats the packed form of n rows of c columns takes. */
 int64_t kp_pack_rows(void);
 int64_t kp_pack_size(int64_t n, int64_t c);
 void kp_pack(const float *x, int64_t n, int64_t c, float *packed);

@@ -1,11 +1,11 @@
-/* k-means on float32 rows (Lloyd, IEEE Transactions on Information Theory 28, 1982): the nearest of k centroids for each
-   row, and sums that follow the rows that moved.
+/* k-means on float32 rows (Lloyd, IEEE Transactions on Information Theory 28, 1982): the nearest of k centroids for
+   each row, and sums that follow the rows that moved.
 
    The squared distance of a row x to a centroid w is |x|^2 - 2 x w + |w|^2, so the nearest centroid has the least
    |w|^2 / 2 - x w: a matrix product. For it, 32 rows lie side by side in vectors, packed column by column once for all
-   iterations. A product with a group of centroids then needs one broadcast a centroid and no reduction, wastes nothing on
-   a k that is no multiple of a vector, and finds the smallest distance without leaving the registers. O(n k c) time for n
-   rows of c columns, O(k c) memory. */
+   iterations. A product with a group of centroids then needs one broadcast a centroid and no reduction, wastes nothing
+   on a k that is no multiple of a vector, and finds the smallest distance without leaving the registers. O(n k c) time
+   for n rows of c columns, O(k c) memory. */
 
 #include <math.h>
 #include <stdlib.h>

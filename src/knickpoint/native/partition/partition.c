@@ -1,9 +1,9 @@
 /* One layer of exact k-means of sorted numbers: the best division of every prefix into one group more.
 
-   Groups of sorted numbers are intervals, so the cheapest division of a prefix is that of a shorter prefix and one group
-   behind it. Prefix sums give the cost of a group in O(1). The best beginning of the last group never falls as the
-   prefix grows; the search of the middle prefix therefore halves that of all others, and a layer takes O(n log n) time
-   (the divide and conquer of Ckmeans.1d.dp: Song and Zhong, Bioinformatics 36, 2020). */
+   Groups of sorted numbers are intervals, so the cheapest division of a prefix is that of a shorter prefix and one
+   group behind it. Prefix sums give the cost of a group in O(1). The best beginning of the last group never falls as
+   the prefix grows; the search of the middle prefix therefore halves that of all others, and a layer takes O(n log n)
+   time (the divide and conquer of Ckmeans.1d.dp: Song and Zhong, Bioinformatics 36, 2020). */
 
 #include "exports.h"
 

@@ -1,13 +1,13 @@
 /* Permutations of a series inside its clusters, and the largest Q-hat of each: the significance test of E-Divisive
    (Matteson and James, JASA 109, 2014). See q_hat.c for Q. A permutation of n points takes O(n log n) or O(n^2) time.
 
-   A permutation keeps the sorted values of a cluster and the distances of each to all others; only the distances to those
-   before it are new. Eight permutations are judged side by side, or one after the other by the order-statistic tree where
-   clusters are long. Counting ends as soon as the decision is certain.
+   A permutation keeps the sorted values of a cluster and the distances of each to all others; only the distances to
+   those before it are new. Eight permutations are judged side by side, or one after the other by the order-statistic
+   tree where clusters are long. Counting ends as soon as the decision is certain.
 
    Place i of permutation k takes part in one swap of a Fisher-Yates shuffle, drawn from a counter by the finaliser of
-   SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). So any permutation can be had without those before it, here and in the
-   reference alike. */
+   SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). So any permutation can be had without those before it, here and in
+   the reference alike. */
 
 #include <math.h>
 #include <stdlib.h>

@@ -111,8 +111,8 @@ KP_INLINE void NAME(permuted_both_power)(const enum power power, const double *x
         h[t] = (f64x8){0};
     }
 
-    /* As kappa grows, h[tau] are the distances from point tau to those after it, so the sum inside the right block is that
-       of h from tau on. The tau with the least cost of both blocks has the largest Q of this kappa. */
+    /* As kappa grows, h[tau] are the distances from point tau to those after it, so the sum inside the right block is
+       that of h from tau on. The tau with the least cost of both blocks has the largest Q of this kappa. */
     for (int64_t kappa = least + 1; kappa <= n; kappa++) {
         f64x8 end = z[kappa - 1], right = {0}, cost = (f64x8){0} + INFINITY;
         int64_t tau = kappa - 2;

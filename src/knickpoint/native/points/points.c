@@ -1,7 +1,7 @@
 /* What the store does with every value: make it small where that loses nothing, and lay listed points out as a matrix.
 
-   Points are packed little-endian records {uint16 place, uint16 slot, value of 4 or 8 bytes}, by place, then slot. The rows
-   of a tile ask for ascending places, so each is found from the one before by exponential search (Bentley and Yao,
+   Points are packed little-endian records {uint16 place, uint16 slot, value of 4 or 8 bytes}, by place, then slot. The
+   rows of a tile ask for ascending places, so each is found from the one before by exponential search (Bentley and Yao,
    Information Processing Letters 5, 1976): O(p) for p points that are all wanted, O(r log p) where r rows want few. */
 
 #include <math.h>

@@ -2,8 +2,8 @@
    E-Divisive begin with.
 
    Eight values go side by side, whatever the registers of the machine hold, and each sum has one order: every level
-   computes the same bits. Where the power of the distance is a parameter called power, it is a constant once the function
-   is inlined. */
+   computes the same bits. Where the power of the distance is a parameter called power, it is a constant once the
+   function is inlined. */
 
 #ifndef FOR_POWER
 /* Call function with the power as a constant. */
@@ -87,9 +87,10 @@ KP_INLINE f64x8 NAME(smaller8)(f64x8 a, f64x8 b)
 #endif
 }
 
-/* The distances from v, whose rank is rank, to the earlier values in the tree, which are so many and sum up to sum; puts v
-   in. With the count and the sum of the smaller ones, the distances are v (2 count - earlier) + sum - 2 below. Each level
-   adds v to what lies after its place in its node, so a query reads one number a level, and nothing branches. */
+/* The distances from v, whose rank is rank, to the earlier values in the tree, which are so many and sum up to sum;
+   puts v in. With the count and the sum of the smaller ones, the distances are v (2 count - earlier) + sum - 2 below.
+   Each level adds v to what lies after its place in its node, so a query reads one number a level, and nothing
+   branches. */
 KP_INLINE double NAME(insert)(const struct tree *tree, const int levels, int64_t rank, double v, double earlier,
                               double sum)
 {

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* A Q this much short of another, relatively, equals it: the same sums were only added in another order. reference.py has
-   the same. */
+/* A Q this much short of another, relatively, equals it: the same sums were only added in another order. reference.py
+   has the same. */
 static const double KP_TIED = 1e-10;
 
 /* E-Divisive. q[t] for t = 0..n-1 is Q-hat of z[0..t) against z[t..n); q[0] = 0. v_form: 0 is U, 1 is V.

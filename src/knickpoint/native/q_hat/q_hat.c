@@ -1,16 +1,16 @@
 /* Q-hat of E-Divisive for every split of one series (Matteson and James, JASA 109, 2014).
 
-   Q compares the distances across two neighbouring blocks with those inside them. With L the sum of the distances inside
-   the left n points, R inside the right m, X across, and W = L + R + X:
+   Q compares the distances across two neighbouring blocks with those inside them. With L the sum of the distances
+   inside the left n points, R inside the right m, X across, and W = L + R + X:
 
        U form  Q = nm/(n+m) (2 X / nm - L / C(n,2) - R / C(m,2)),  a block of one point adds nothing
        V form  Q = nm/(n+m) (2 X / nm - 2 L / n^2 - 2 R / m^2)
 
-   The left block ends before tau and the right block before kappa. Where kappa is the end of the series, two vectors give
-   every Q: p[t], the distances from point t to all before it, and r[t], to all points. As tau grows by one point, L grows
-   by p[t] and R shrinks by r[t] - p[t]. For alpha 1, r comes from one sort and p from an order-statistic tree over ranks,
-   so n points take O(n log n) time and O(n) memory; short series and other powers take O(n^2) time. A permutation keeps
-   the sorted values and their r; only p is new (permutation.c).
+   The left block ends before tau and the right block before kappa. Where kappa is the end of the series, two vectors
+   give every Q: p[t], the distances from point t to all before it, and r[t], to all points. As tau grows by one point,
+   L grows by p[t] and R shrinks by r[t] - p[t]. For alpha 1, r comes from one sort and p from an order-statistic tree
+   over ranks, so n points take O(n log n) time and O(n) memory; short series and other powers take O(n^2) time. A
+   permutation keeps the sorted values and their r; only p is new (permutation.c).
 
    Every kappa takes O(n^2) time and O(n) memory: rows of tau from the right, each from the row before (scan_both). */
 

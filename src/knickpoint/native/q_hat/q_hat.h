@@ -11,12 +11,12 @@ enum power { POWER_ONE, POWER_TWO, POWER_ANY };
 
 enum power kp_power_of(double alpha);
 
-/* What the sum of the distances inside a block of so many points is divided by, inverted, but for a factor of the points
-   of the other block: 1 / n in the V form, 1 / (n - 1) in the U form, which gives a single point 0. */
+/* What the sum of the distances inside a block of so many points is divided by, inverted, but for a factor of the
+   points of the other block: 1 / n in the V form, 1 / (n - 1) in the U form, which gives a single point 0. */
 double kp_form_weight(int64_t points, int v_form);
 
-/* What a scan reads for blocks of every length up to n: kp_form_weight(i), 2 / i, and i. Each table has room for a whole
-   vector beyond the end. block has KP_LENGTHS(n) doubles. */
+/* What a scan reads for blocks of every length up to n: kp_form_weight(i), 2 / i, and i. Each table has room for a
+   whole vector beyond the end. block has KP_LENGTHS(n) doubles. */
 struct lengths {
     double *inverse, *twice, *count;
 };
@@ -46,8 +46,8 @@ extern const struct after {
     i32x16 of_counts[16];
 } kp_after;
 
-/* What to add to eight values of which the last lie beyond an end, so that none of those is a maximum: eight zeros, then
-   eight times minus infinity, to be read from 8 less the values that count. */
+/* What to add to eight values of which the last lie beyond an end, so that none of those is a maximum: eight zeros,
+   then eight times minus infinity, to be read from 8 less the values that count. */
 extern const double kp_beyond[16];
 
 /* The distances of each sorted value to all others, alpha 1. O(n). */

@@ -2,10 +2,10 @@
    tail where values are tied.
 
    Each pair is sorted and merged, which gives U and the groups of equal values. Without ties the law of U has a normal
-   approximation and a known exact form, so only tied samples are counted here: ways[k][s], how many draws of k values from
-   the groups so far beat the rest by s pairs, grows group by group. The groups are split in two halves; each law is half
-   as wide as that of all, and the tail joins the two. Samples of n and m values take O((n + m) log(n + m)) time, and tied
-   ones O(n^2 m (n + m)) more. */
+   approximation and a known exact form, so only tied samples are counted here: ways[k][s], how many draws of k values
+   from the groups so far beat the rest by s pairs, grows group by group. The groups are split in two halves; each law
+   is half as wide as that of all, and the tail joins the two. Samples of n and m values take O((n + m) log(n + m))
+   time, and tied ones O(n^2 m (n + m)) more. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +73,8 @@ static void count_draws(struct law *law, const int32_t *sizes, int64_t groups, i
         memset(law->ways + k * law->width, 0, (size_t)(2 * k * (law->values - k) + 1) * sizeof *law->ways);
     law->ways[0] = 1.0;
 
-    /* Recursion over groups: taken values of a group beat the values left below it, and tie with the rest of the group. Draws
-       of more values are filled first, because they read those of fewer. */
+    /* Recursion over groups: taken values of a group beat the values left below it, and tie with the rest of the group.
+       Draws of more values are filled first, because they read those of fewer. */
     int64_t below = 0;
     for (int64_t g = 0; g < groups; g++) {
         int64_t size = sizes[g], least = below + size - m, most = below + size < n ? below + size : n;

@@ -1,5 +1,5 @@
-/* The search of the default method: what Python may call, and the constants that both languages have; constants.py has the
-   same ones, and what they mean. */
+/* The search of the default method: what Python may call, and the constants that both languages have; constants.py has
+   the same ones, and what they mean. */
 
 #ifndef KP_SEGMENTATION_EXPORTS_H
 #define KP_SEGMENTATION_EXPORTS_H
@@ -24,9 +24,9 @@ static const double KP_CERTAIN = 10.0;
 /* The default method: candidates of x[0..n), of which the weakest is dropped until all score the threshold or more.
    Without trees a rule judges. Rows come in the order of dropping, those that stay last; whole_path writes every
    candidate of every round. places has two entries a row: the round, -1 for what stays, and the place. rows has, a row,
-   the score, kp_segment_proofs() and kp_segment_features() numbers. facts has four: scale of the noise, autocorrelation,
-   mean square, share beyond 4 sigma. Returns the rows, -1 without memory, -2 when they exceed the capacity; 0 for fewer
-   than 6 values. */
+   the score, kp_segment_proofs() and kp_segment_features() numbers. facts has four: scale of the noise,
+   autocorrelation, mean square, share beyond 4 sigma. Returns the rows, -1 without memory, -2 when they exceed the
+   capacity; 0 for fewer than 6 values. */
 int64_t kp_segment_features(void);
 int64_t kp_segment_proofs(void);
 int64_t kp_segment(const double *x, int64_t n, const KpForest *forest, double threshold, int whole_path,

@@ -8,8 +8,8 @@
 
 #include "stages.h"
 
-/* Largest standardised difference of means over the splits of a piece, at least KP_SHORTEST points on a side; the values are
-   clipped at 2.5 times the noise. */
+/* Largest standardised difference of means over the splits of a piece, at least KP_SHORTEST points on a side; the
+   values are clipped at 2.5 times the noise. */
 static double strongest_split(const double *x, int m, double centre, double noise)
 {
     if (m < 2 * KP_SHORTEST)

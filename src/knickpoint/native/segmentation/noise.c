@@ -90,8 +90,8 @@ static void autocorrelate(double *z, int n, double *out)
         out[lag - 1] = all > 0 && n > lag ? sums[lag - 1] / all : 0;
 }
 
-/* The noise around each point, every EVERY points, from a window that moves along the sizes of the residuals. It is drawn
-   towards the noise of the whole series and stays within a factor of it. */
+/* The noise around each point, every EVERY points, from a window that moves along the sizes of the residuals. It is
+   drawn towards the noise of the whole series and stays within a factor of it. */
 static void local_noise(Series *s, const Order *sizes, double everywhere)
 {
     int n = s->n, first = 0, stop = 0, chunk = -1;

@@ -1,5 +1,5 @@
-/* The cheapest path over a grid of levels for one level of instructions; see paths.c. Each sum has one order: every level of
-   instructions computes the same bits. */
+/* The cheapest path over a grid of levels for one level of instructions; see paths.c. Each sum has one order: every
+   level of instructions computes the same bits. */
 
 /* The least cost, and the first level that has it. */
 KP_INLINE double NAME(least_cost)(const double *cost, int *first)
@@ -48,13 +48,13 @@ KP_INLINE double NAME(least_cost)(const double *cost, int *first)
     return least;
 }
 
-/* Write the first points of the levels of the cheapest path, ascending, to out, and return how many. w[t] is the inverse of
-   the noise at t; a value costs no more than cap, a change the penalty. before has room for n numbers. */
+/* Write the first points of the levels of the cheapest path, ascending, to out, and return how many. w[t] is the
+   inverse of the noise at t; a value costs no more than cap, a change the penalty. before has room for n numbers. */
 static int NAME(path)(const double *x, const double *w, int n, const double *grid, double penalty, double cap,
                       double *before, int *out)
 {
-    /* cost[j] is that of the cheapest path that now runs at level j, and born[j] where it changed to that level. before[t] is
-       where the path that a change at t leaves had changed to its level. */
+    /* cost[j] is that of the cheapest path that now runs at level j, and born[j] where it changed to that level.
+       before[t] is where the path that a change at t leaves had changed to its level. */
     _Alignas(KP_ALIGNMENT) double cost[KP_LEVELS], born[KP_LEVELS];
     for (int j = 0; j < KP_LEVELS; j++) {
         double d = (x[0] - grid[j]) * w[0];

@@ -1,10 +1,10 @@
 /* Candidates: where the cheapest paths over a grid of levels change, and the ends of runs that lie far off.
 
-   A path gives each point one of KP_LEVELS levels, half of them quantiles of the values and half evenly spaced. It pays the
-   squared distance of each value, bounded so that an outlier costs no more than a few deviations (the biweight loss of
-   Fearnhead and Rigaill, JASA 114, 2019), and a penalty for each change. A stiff path finds the large levels, from which
-   the noise is known; a loose path with that noise finds the rest. Dynamic programming over points and levels (the Viterbi
-   algorithm) takes O(n KP_LEVELS) time, because a change may come from the cheapest level only. */
+   A path gives each point one of KP_LEVELS levels, half of them quantiles of the values and half evenly spaced. It pays
+   the squared distance of each value, bounded so that an outlier costs no more than a few deviations (the biweight loss
+   of Fearnhead and Rigaill, JASA 114, 2019), and a penalty for each change. A stiff path finds the large levels, from
+   which the noise is known; a loose path with that noise finds the rest. Dynamic programming over points and levels
+   (the Viterbi algorithm) takes O(n KP_LEVELS) time, because a change may come from the cheapest level only. */
 
 #include <math.h>
 #include <stdint.h>
@@ -18,8 +18,8 @@ enum { HALF = KP_LEVELS / 2 };
 #define KP_BODY "segmentation/path_body.h"
 #include "each_level.h"
 
-/* Write the first points of the levels of the cheapest path, ascending, and return how many. noise is per point, or NULL
-   where it is flat. */
+/* Write the first points of the levels of the cheapest path, ascending, and return how many. noise is per point, or
+   NULL where it is flat. */
 static int cheapest_path(Series *s, const double *grid, const double *noise, double flat, double penalty, double cap,
                          int *out)
 {
@@ -28,8 +28,8 @@ static int cheapest_path(Series *s, const double *grid, const double *noise, dou
     return KP_CHOOSE(path)(s->x, s->scratch, s->n, grid, penalty, cap, s->before, out);
 }
 
-/* Put the ends of runs of KP_SHORTEST or more values that lie KP_FAR off on one side among the places, instead of what is
-   too close to them: a level may be too short, or too far off the grid, for either path. */
+/* Put the ends of runs of KP_SHORTEST or more values that lie KP_FAR off on one side among the places, instead of what
+   is too close to them: a level may be too short, or too far off the grid, for either path. */
 static int add_far_runs(const Series *s, int *places, int k)
 {
     int n = s->n, start = 0, sign = 0;

@@ -1,8 +1,8 @@
 /* The best place of each candidate, given its neighbours.
 
-   The medians of the values next to a candidate are the two levels. Its best place is that of the least bounded cost within
-   KP_REACH points. Candidates that are then too close to each other or to an end are dropped. O(KP_SIDE) for each
-   candidate. */
+   The medians of the values next to a candidate are the two levels. Its best place is that of the least bounded cost
+   within KP_REACH points. Candidates that are then too close to each other or to an end are dropped. O(KP_SIDE) for
+   each candidate. */
 
 #include <math.h>
 #include <stdlib.h>

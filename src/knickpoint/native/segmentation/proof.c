@@ -1,9 +1,9 @@
 /* What makes a change certain without the forest, and how sure its place is.
 
-   A run of values that agree with each other, far from the level beside it, is unlikely to come by chance: if a share p of
-   the values nearby lies at the level of the run, m independent values lie there with probability p^m. The place is as
-   sure as the likelihood profile around it is steep: places that cost at most KP_LIKELY more than the best lie within a
-   likelihood ratio of 20 (2 ln 20 = 6). One pass over at most 4 x KP_WINDOW values for each candidate. */
+   A run of values that agree with each other, far from the level beside it, is unlikely to come by chance: if a share p
+   of the values nearby lies at the level of the run, m independent values lie there with probability p^m. The place is
+   as sure as the likelihood profile around it is steep: places that cost at most KP_LIKELY more than the best lie
+   within a likelihood ratio of 20 (2 ln 20 = 6). One pass over at most 4 x KP_WINDOW values for each candidate. */
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
-/* The search of the default method: candidate changes of a series, described and judged, of which the weakest is dropped
-   until all that are left reach a threshold.
+/* The search of the default method: candidate changes of a series, described and judged, of which the weakest is
+   dropped until all that are left reach a threshold.
 
-   Candidates come from two cheapest paths over a grid of levels and from runs that lie far off (paths.c). Each is moved to
-   where its two levels explain the values best (places.c), described by numbers that outliers, changing noise and
+   Candidates come from two cheapest paths over a grid of levels and from runs that lie far off (paths.c). Each is moved
+   to where its two levels explain the values best (places.c), described by numbers that outliers, changing noise and
    autocorrelation do not fool (features.c), and judged by decision trees and by a proof that needs none (forest.c,
    proof.c). Dropping a candidate joins two levels, so its neighbours are placed and described anew: bottom-up
-   segmentation as in Keogh and others (ICDM 2001), with a learnt criterion. O(n) time for the paths, O(k) descriptions of
-   at most 2 x 100 values and O(k^2) comparisons for k candidates, O(n) memory. The guide page of the default method has
-   the whole of it. */
+   segmentation as in Keogh and others (ICDM 2001), with a learnt criterion. O(n) time for the paths, O(k) descriptions
+   of at most 2 x 100 values and O(k^2) comparisons for k candidates, O(n) memory. The guide page of the default method
+   has the whole of it. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +80,8 @@ static int prune(Series *s, const KpForest *forest, double threshold, int whole_
         memmove(places + weakest, places + weakest + 1, (size_t)(k - weakest) * sizeof(int));
         memmove(rows + weakest, rows + weakest + 1, (size_t)(k - weakest) * sizeof *rows);
 
-        /* The neighbours have new levels beside them: one on each side moves, two on each side change their features. */
+        /* The neighbours have new levels beside them: one on each side moves, two on each side change their features.
+         */
         for (int i = weakest - 1; i <= weakest; i++)
             if (i >= 0 && i < k)
                 kp_relocate(s, places, k, i);

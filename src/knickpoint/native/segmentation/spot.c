@@ -1,5 +1,5 @@
-/* What lies around a candidate: the levels beside it, their values in order, and the noise. Values come in order from the
-   sorted chunks of the series (medians.h), in O(window / 64) steps and one a value. */
+/* What lies around a candidate: the levels beside it, their values in order, and the noise. Values come in order from
+   the sorted chunks of the series (medians.h), in O(window / 64) steps and one a value. */
 
 #include "stages.h"
 

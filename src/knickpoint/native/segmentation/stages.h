@@ -9,8 +9,9 @@
    segmentation.c  all of it: the weakest candidates are dropped
    medians.c       medians and quantiles of any part of the series
 
-   The first six have twins of the same names in NumPy, but for spot.c, whose twin is part of features.py and proof.py; the
-   twin of segmentation.c is reference.py. A place is the first point of a new level, and noise is a standard deviation. */
+   The first six have twins of the same names in NumPy, but for spot.c, whose twin is part of features.py and proof.py;
+   the twin of segmentation.c is reference.py. A place is the first point of a new level, and noise is a standard
+   deviation. */
 
 #ifndef KP_SEGMENTATION_STAGES_H
 #define KP_SEGMENTATION_STAGES_H
@@ -74,7 +75,7 @@ int kp_study_values(Series *s);
 /* Describe the noise around the levels that begin at k places. Returns -1 when there is no memory. O(n log n). */
 int kp_study_noise(Series *s, const int *places, int k);
 
-/* Find candidates, ascending; returns their number, -1 when there is no memory. places has room for 2 n. O(n levels). */
+/* Find candidates, ascending; returns their number, -1 without memory. places has room for 2 n. O(n KP_LEVELS). */
 int kp_find_candidates(Series *s, int *places);
 
 /* Move each of k candidates to its best place, and drop what is then too close to another or to an end; returns how

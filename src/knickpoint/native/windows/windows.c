@@ -1,5 +1,5 @@
-/* E-Divisive in sliding windows with a t-test at each split, then merging of the weakest: the procedure of Hunter (Fleming
-   and others, ICPE 2023) and Apache Otava, and the same over a whole series in one window.
+/* E-Divisive in sliding windows with a t-test at each split, then merging of the weakest: the procedure of Hunter
+   (Fleming and others, ICPE 2023) and Apache Otava, and the same over a whole series in one window.
 
    Each window is split at its largest Q until the t-test of the best candidate is not significant; O(w^2) time for a
    window of w points. Points that were found are then judged against the levels around them, and the weakest is taken
@@ -89,8 +89,8 @@ struct clusters {
     int64_t *bounds, *tau;
 };
 
-/* Split x[start..stop) until the best candidate of all clusters is not significant. Returns the last point found, 0 when
-   there is none. Marks each point in marks, and raises its entry of strength to its Q. */
+/* Split x[start..stop) until the best candidate of all clusters is not significant. Returns the last point found, 0
+   when there is none. Marks each point in marks, and raises its entry of strength to its Q. */
 static int64_t split_window(const double *x, int64_t start, int64_t stop, const struct rules *rules,
                             const struct clusters *clusters, char *marks, double *strength, struct notes *notes)
 {
