@@ -21,7 +21,7 @@ A = "a" * 40
 
 
 @pytest.fixture
-def own(lab: Lab) -> GitRepository:
+def work_tree(lab: Lab) -> GitRepository:
     """Make a repository with three commits and a tracked file, the only one of the instance."""
     repository = GitRepository.make(lab.directory / "mylib")
     (repository.directory / "code.c").write_text("one")
@@ -45,21 +45,21 @@ def measured(lab: Lab, repository: str = "mylib") -> dict[str, list[float]]:
     return {name: list(found.values()) for name, found in lab.values(repository).items() if found}
 
 
-def test_results_without_a_commit_take_head_and_the_import_says_so(lab: Lab, own: GitRepository) -> None:
+def test_results_without_a_commit_take_head_and_the_import_says_so(lab: Lab, work_tree: GitRepository) -> None:
     summary = lab.take(go(lab))
-    assert measured(lab) == {head(own): [10]}
-    assert f"results without a commit: HEAD {head(own)[:12]} of mylib" in summary.lines()
+    assert measured(lab) == {head(work_tree): [10]}
+    assert f"results without a commit: HEAD {head(work_tree)[:12]} of mylib" in summary.lines()
 
 
 def test_results_from_outside_of_any_work_tree_take_head(
-    lab: Lab, own: GitRepository, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, work_tree: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(own.directory)
+    monkeypatch.chdir(work_tree.directory)
     lab.take(go(lab, "elsewhere/go.txt"))
-    assert measured(lab) == {head(own): [10]}
+    assert measured(lab) == {head(work_tree): [10]}
 
 
-@pytest.mark.usefixtures("own")
+@pytest.mark.usefixtures("work_tree")
 def test_results_from_outside_that_are_imported_from_another_work_tree_are_not_of_head(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,21 +67,21 @@ def test_results_from_outside_that_are_imported_from_another_work_tree_are_not_o
     assert "is another one" in lab.take(go(lab, "elsewhere/go.txt")).lines()[0]
 
 
-def test_a_change_of_a_tracked_file_keeps_head_away(lab: Lab, own: GitRepository) -> None:
-    (own.directory / "code.c").write_text("two")
+def test_a_change_of_a_tracked_file_keeps_head_away(lab: Lab, work_tree: GitRepository) -> None:
+    (work_tree.directory / "code.c").write_text("two")
     line = lab.take(go(lab)).lines()[0]
     assert ("the work tree has changes (code.c)" in line, "older" in line) == (True, False)
 
 
-def test_results_that_git_tracks_are_no_change(lab: Lab, own: GitRepository) -> None:
+def test_results_that_git_tracks_are_no_change(lab: Lab, work_tree: GitRepository) -> None:
     go(lab, value=9)
-    own.git("add", ".")
-    own.commit()
+    work_tree.git("add", ".")
+    work_tree.commit()
     lab.take(go(lab, value=10))
-    assert measured(lab) == {head(own): [10]}
+    assert measured(lab) == {head(work_tree): [10]}
 
 
-@pytest.mark.usefixtures("own")
+@pytest.mark.usefixtures("work_tree")
 def test_a_file_older_than_head_is_not_of_head(lab: Lab) -> None:
     path = go(lab)
     os.utime(path, (1_600_000_000, 1_600_000_000))
@@ -89,88 +89,88 @@ def test_a_file_older_than_head_is_not_of_head(lab: Lab) -> None:
     assert ("the file is older than HEAD" in line, "changes" in line) == (True, False)
 
 
-def test_both_reasons_are_named(lab: Lab, own: GitRepository) -> None:
-    (own.directory / "code.c").write_text("two")
+def test_both_reasons_are_named(lab: Lab, work_tree: GitRepository) -> None:
+    (work_tree.directory / "code.c").write_text("two")
     path = go(lab)
     os.utime(path, (1_600_000_000, 1_600_000_000))
     line = lab.take(path).lines()[0]
     assert ("has changes" in line, "is older than HEAD" in line) == (True, True)
 
 
-@pytest.mark.usefixtures("own")
+@pytest.mark.usefixtures("work_tree")
 def test_a_run_long_before_head_is_not_of_head_although_its_file_is_new(lab: Lab) -> None:
     lab.write("mylib/a.csv", "time,benchmark,value\n2020-01-01T00:00:00Z,sort,1\n")
     assert "the run is older than HEAD" in lab.take(lab.directory / "mylib" / "a.csv").lines()[0]
 
 
-@pytest.mark.usefixtures("own")
+@pytest.mark.usefixtures("work_tree")
 def test_results_measured_with_changes_are_not_of_head(lab: Lab) -> None:
     line = lab.take(lab.write("mylib/a.json", pytest_benchmark("unversioned", dirty=True))).lines()[0]
     assert "the results say that the work tree had changes" in line
 
 
-@pytest.mark.usefixtures("own")
+@pytest.mark.usefixtures("work_tree")
 def test_results_of_another_work_tree_are_not_of_head(lab: Lab) -> None:
     GitRepository.make(lab.directory / "other")
     assert "is another one" in lab.take(go(lab, "other/go.txt")).lines()[0]
 
 
-def test_what_follows_head_is_a_new_run_though_its_numbers_are_equal(lab: Lab, own: GitRepository) -> None:
-    before = head(own)
+def test_what_follows_head_is_a_new_run_though_its_numbers_are_equal(lab: Lab, work_tree: GitRepository) -> None:
+    before = head(work_tree)
     lab.take(go(lab))
-    own.commit()
+    work_tree.commit()
     lab.take(go(lab))
-    assert measured(lab) == {before: [10], head(own): [10]}
+    assert measured(lab) == {before: [10], head(work_tree): [10]}
 
 
-def test_an_old_file_is_in_already_when_head_has_moved(lab: Lab, own: GitRepository) -> None:
+def test_an_old_file_is_in_already_when_head_has_moved(lab: Lab, work_tree: GitRepository) -> None:
     path = go(lab)
     lab.take(path)
-    own.commit(date="1900000000 +0000")
+    work_tree.commit(date="1900000000 +0000")
     assert lab.take(path).files[0].state is ImportState.UNCHANGED
 
 
-def test_results_with_a_commit_keep_it(lab: Lab, own: GitRepository) -> None:
-    other = head(own, "HEAD~1")
+def test_results_with_a_commit_keep_it(lab: Lab, work_tree: GitRepository) -> None:
+    other = head(work_tree, "HEAD~1")
     lab.take(lab.skia("mylib/a.json", other, sort=4))
     assert measured(lab) == {other: [4]}
 
 
-@pytest.mark.usefixtures("own")
+@pytest.mark.usefixtures("work_tree")
 def test_results_with_a_commit_that_the_repository_does_not_have_wait(lab: Lab) -> None:
     assert lab.take(lab.skia("mylib/a.json", A, sort=4)).files[0].state is ImportState.WAITING
 
 
-def test_the_ci_goes_before_head(lab: Lab, own: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (GITHUB | {"GITHUB_SHA": head(own, "HEAD~1")}).items():
+def test_the_ci_goes_before_head(lab: Lab, work_tree: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (GITHUB | {"GITHUB_SHA": head(work_tree, "HEAD~1")}).items():
         monkeypatch.setenv(name, value)
     lab.take(go(lab))
-    assert list(measured(lab)) == [head(own, "HEAD~1")]
+    assert list(measured(lab)) == [head(work_tree, "HEAD~1")]
 
 
 @pytest.mark.parametrize("name", ["HEAD", "HEAD~1", "@", "main", "v1.0", "side"])
-def test_a_reference_is_the_commit_that_it_stands_for(lab: Lab, own: GitRepository, name: str) -> None:
-    own.git("tag", "v1.0", "HEAD~1")
-    own.git("branch", "side", "HEAD~2")
+def test_a_reference_is_the_commit_that_it_stands_for(lab: Lab, work_tree: GitRepository, name: str) -> None:
+    work_tree.git("tag", "v1.0", "HEAD~1")
+    work_tree.git("branch", "side", "HEAD~2")
     lab.take(go(lab), revision=name)
-    assert list(measured(lab)) == [head(own, name)]
+    assert list(measured(lab)) == [head(work_tree, name)]
 
 
-def test_head_by_name_is_taken_with_changes_too(lab: Lab, own: GitRepository) -> None:
-    (own.directory / "code.c").write_text("two")
+def test_head_by_name_is_taken_with_changes_too(lab: Lab, work_tree: GitRepository) -> None:
+    (work_tree.directory / "code.c").write_text("two")
     lab.take(go(lab), revision="HEAD")
-    assert list(measured(lab)) == [head(own)]
+    assert list(measured(lab)) == [head(work_tree)]
 
 
-def test_the_same_file_at_the_next_head_is_another_run(lab: Lab, own: GitRepository) -> None:
-    before = head(own)
+def test_the_same_file_at_the_next_head_is_another_run(lab: Lab, work_tree: GitRepository) -> None:
+    before = head(work_tree)
     lab.take(go(lab), revision="HEAD")
-    own.commit()
+    work_tree.commit()
     lab.take(go(lab), revision="HEAD")
-    assert list(measured(lab)) == [before, head(own)]
+    assert list(measured(lab)) == [before, head(work_tree)]
 
 
-@pytest.mark.usefixtures("own")
+@pytest.mark.usefixtures("work_tree")
 @pytest.mark.parametrize("name", ["nosuch", "--output=x", "-h", "ext::sh -c true", "main\nmain", "HEAD:code.c"])
 def test_a_name_that_git_does_not_know_refuses_the_file(lab: Lab, name: str) -> None:
     assert lab.take(go(lab), revision=name).files[0].state is ImportState.REFUSED
@@ -182,7 +182,7 @@ def test_without_git_a_reference_is_refused(lab: Lab, name: str) -> None:
     assert "names no commit without a git repository" in line
 
 
-@pytest.mark.usefixtures("own")
+@pytest.mark.usefixtures("work_tree")
 @pytest.mark.parametrize("name", ["unknown", "0" * 40, "$GIT_COMMIT"])
 def test_a_placeholder_as_an_option_is_refused(lab: Lab, name: str) -> None:
     with pytest.raises(InputError, match="placeholder"):
@@ -199,43 +199,43 @@ def test_without_git_a_name_that_results_gave_before_is_known(lab: Lab) -> None:
     assert not lab.take(go(lab, "go.txt"), revision="v1.0").failed
 
 
-@pytest.mark.usefixtures("own")
+@pytest.mark.usefixtures("work_tree")
 def test_an_upload_takes_no_head(lab: Lab) -> None:
     summary = import_data(lab.instance, GO.format(1).encode(), source="upload:go.txt")
     assert summary.files[0].state is ImportState.REFUSED
 
 
-@pytest.mark.usefixtures("own")
+@pytest.mark.usefixtures("work_tree")
 @pytest.mark.parametrize("name", ["HEAD", "main"])
 def test_an_upload_names_no_branch(lab: Lab, name: str) -> None:
     summary = import_data(lab.instance, GO.format(1).encode(), source="upload:go.txt", stated=Sidecar(commit=name))
     assert "is no hash" in summary.lines()[0]
 
 
-@pytest.mark.usefixtures("own")
+@pytest.mark.usefixtures("work_tree")
 def test_a_watched_folder_takes_no_head(lab: Lab) -> None:
     lab.configure('[repositories.mylib]\nlocation = "../mylib"\n[ingest.sources.s]\nlocation = "../watched"\n')
     path = go(lab, "watched/go.txt")
     os.utime(path, (1_800_000_000, 1_800_000_000))
     polled = WatchedSource(lab.instance, "s", lab.instance.ingest.sources["s"]).poll()
-    assert [outcome.state for outcome in polled.files] == [ImportState.REFUSED]
+    assert [file.state for file in polled.files] == [ImportState.REFUSED]
 
 
-def test_a_refused_file_takes_no_head_later(lab: Lab, own: GitRepository) -> None:
-    (own.directory / "code.c").write_text("two")
+def test_a_refused_file_takes_no_head_later(lab: Lab, work_tree: GitRepository) -> None:
+    (work_tree.directory / "code.c").write_text("two")
     lab.take(go(lab))
-    (own.directory / "code.c").write_text("one")
+    (work_tree.directory / "code.c").write_text("one")
     assert retry_refused(lab.instance).failed
 
 
-def test_a_refused_file_is_given_its_commit_by_a_reference(lab: Lab, own: GitRepository) -> None:
-    (own.directory / "code.c").write_text("two")
+def test_a_refused_file_is_given_its_commit_by_a_reference(lab: Lab, work_tree: GitRepository) -> None:
+    (work_tree.directory / "code.c").write_text("two")
     lab.take(go(lab))
     retry_refused(lab.instance, revision="HEAD~1")
-    assert (list(measured(lab)), ingest_status(lab.instance).refused) == ([head(own, "HEAD~1")], ())
+    assert (list(measured(lab)), ingest_status(lab.instance).refused) == ([head(work_tree, "HEAD~1")], ())
 
 
-@pytest.mark.usefixtures("own")
+@pytest.mark.usefixtures("work_tree")
 def test_a_file_that_was_refused_with_a_branch_does_not_follow_the_branch(lab: Lab) -> None:
     lab.take(lab.write("mylib/go.txt", "{"), revision="main")
     assert retry_refused(lab.instance).failed

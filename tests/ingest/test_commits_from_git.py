@@ -105,53 +105,53 @@ def test_a_merge_that_swaps_parents_moves_the_line(lab: Lab, made: GitRepository
 def test_a_branch_has_its_own_line_from_its_merge_base_on(lab: Lab, made: GitRepository) -> None:
     base = made.commits(2)
     made.switch("feature", new=True)
-    own = made.commits(2)
+    branched = made.commits(2)
     made.switch("main")
     made.commit("Later")
-    lab.take(lab.skia("a.json", own[1], sort=1), branch="feature")
+    lab.take(lab.skia("a.json", branched[1], sort=1), branch="feature")
     commits = lab.instance.store.commits
     line = commits.line(commits.repository("lib"), "feature")
-    assert (lab.line("lib", "feature"), line.base, line.merge_base) == ([*base, *own], "main", 1)
-    assert own[1] not in lab.line("lib")
+    assert (lab.line("lib", "feature"), line.base, line.merge_base) == ([*base, *branched], "main", 1)
+    assert branched[1] not in lab.line("lib")
 
 
 def test_results_of_a_branch_find_it_by_themselves(lab: Lab, made: GitRepository) -> None:
     made.commit()
     made.switch("feature", new=True)
-    own = made.commit("Own")
+    branched = made.commit("Own")
     made.switch("main")
-    lab.take(lab.skia("a.json", own, sort=1))
-    assert lab.line("lib", "feature")[-1] == own
+    lab.take(lab.skia("a.json", branched, sort=1))
+    assert lab.line("lib", "feature")[-1] == branched
 
 
 def test_a_branch_that_is_gone_keeps_its_line(lab: Lab, made: GitRepository) -> None:
     base = made.commit()
     made.switch("feature", new=True)
-    own = made.commit("Own")
+    branched = made.commit("Own")
     made.switch("main")
     made.git("branch", "--quiet", "-D", "feature")
-    lab.take(lab.skia("a.json", own, sort=1), branch="feature")
-    assert lab.line("lib", "feature") == [base, own]
+    lab.take(lab.skia("a.json", branched, sort=1), branch="feature")
+    assert lab.line("lib", "feature") == [base, branched]
 
 
 def test_a_merged_branch_keeps_its_own_commits(lab: Lab, made: GitRepository) -> None:
     base = made.commit()
     made.switch("feature", new=True)
-    own = made.commit("Own")
+    branched = made.commit("Own")
     made.switch("main")
     made.commit("Main")
     made.merge("feature")
-    lab.take(lab.skia("a.json", own, sort=1), branch="feature")
-    assert lab.line("lib", "feature") == [base, own]
+    lab.take(lab.skia("a.json", branched, sort=1), branch="feature")
+    assert lab.line("lib", "feature") == [base, branched]
 
 
 def test_a_commit_on_no_branch_comes_in_with_a_warning(lab: Lab, made: GitRepository) -> None:
     made.commit()
     made.switch("feature", new=True)
-    own = made.commit("Own")
+    branched = made.commit("Own")
     made.switch("main")
     made.git("branch", "--quiet", "-D", "feature")
-    summary = lab.take(lab.skia("a.json", own, sort=1))
+    summary = lab.take(lab.skia("a.json", branched, sort=1))
     assert summary.files[0].state is ImportState.IMPORTED
     assert "is not on main" in summary.lines()[1]
 
@@ -185,8 +185,8 @@ def test_an_unknown_commit_waits_and_is_one_clear_line(lab: Lab, made: GitReposi
 def test_the_command_says_so_in_one_line_and_with_its_exit_code(lab: Lab, made: GitRepository) -> None:
     made.commit()
     path = lab.skia("a.json", "f" * 40, sort=1)
-    told = CliRunner().invoke(knick, ["import", "--instance", str(lab.directory / "instance"), str(path)])
-    assert (told.exit_code, len(told.output.splitlines())) == (2, 1)
+    result = CliRunner().invoke(knick, ["import", "--instance", str(lab.directory / "instance"), str(path)])
+    assert (result.exit_code, len(result.output.splitlines())) == (2, 1)
     assert [one.unknown for one in ingest_status(lab.instance).waiting] == [("f" * 40,)]
 
 

@@ -43,7 +43,7 @@ def test_histories_keep_the_order_that_each_file_tells(lab: Lab, arrival: tuple[
 
 
 def named(lab: Lab, commit: str, minute: int) -> Path:
-    """Write a file of one run that names its commit, and tells when it ran."""
+    """Write a file of one run that names its commit, and states when it ran."""
     context = {"date": f"2026-01-01T00:{minute:02}:00+00:00", "host_name": "h", "executable": "x", "num_cpus": 4}
     result = {
         "name": "sort",
@@ -104,7 +104,7 @@ def test_a_prefix_of_two_commits_refuses_its_file_and_no_other(lab: Lab) -> None
     one, other = "abcdef1" + "0" * 33, "abcdef1" + "1" * 33
     lab.take(lab.skia("a.json", one, sort=1), lab.skia("b.json", other, sort=1))
     summary = lab.take(lab.skia("c.json", "abcdef1", sort=1), lab.skia("d.json", A, sort=1))
-    assert [outcome.state for outcome in summary.files] == [ImportState.REFUSED, ImportState.IMPORTED]
+    assert [file.state for file in summary.files] == [ImportState.REFUSED, ImportState.IMPORTED]
     assert "fits more than one commit" in summary.lines()[0]
 
 

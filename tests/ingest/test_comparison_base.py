@@ -131,7 +131,7 @@ def test_a_commit_that_the_repository_lacks_is_refused(lab: Lab, project: GitRep
 
 
 def shallow(lab: Lab, project: GitRepository, *, depth: int) -> GitRepository:
-    """Give the instance a shallow clone of the branch in place of the project."""
+    """Give the instance a shallow clone of the branch instead of the project."""
     clone = GitRepository(lab.directory / "clone", minutes=90)
     place = project.directory.as_uri()
     project.git("clone", "--quiet", f"--depth={depth}", "--branch=patch", place, str(clone.directory))

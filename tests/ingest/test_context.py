@@ -1,4 +1,4 @@
-"""What is said beside results: sidecars, and the variables of a CI."""
+"""What is known beside results: sidecars, and the variables of a CI."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_pull_request_without_a_readable_event_keeps_its_merge(tmp_path: Path,
 
 
 @pytest.mark.parametrize("variables", [{}, {"CI": "true"}, {"GITHUB_ACTIONS": "true"}, {"GITHUB_SHA": A}])
-def test_outside_of_a_known_ci_nothing_is_told(variables: dict[str, str]) -> None:
+def test_outside_of_a_known_ci_there_are_no_facts(variables: dict[str, str]) -> None:
     assert read_ci(variables) is None
 
 
@@ -141,8 +141,8 @@ def test_two_files_of_one_ci_job_are_two_runs(lab: Lab, monkeypatch: pytest.Monk
 
 def test_a_sidecar_says_what_results_do_not(lab: Lab) -> None:
     path = lab.write("a.csv", "benchmark,value\nsort,1\n")
-    told = {"commit": A, "branch": "dev", "environment": {"cpu": "fast"}, "links": {"log": "https://x/1"}, "run": "7"}
-    lab.write("a.csv.sidecar.json", told)
+    stated = {"commit": A, "branch": "dev", "environment": {"cpu": "fast"}, "links": {"log": "https://x/1"}, "run": "7"}
+    lab.write("a.csv.sidecar.json", stated)
     lab.take(path)
     store = lab.instance.store
     (run,) = store.runs.at(store.commits.repository("main"), [0])
@@ -198,8 +198,8 @@ sidecars = st.builds(
 
 
 @given(sidecars, sidecars)
-def test_what_is_kept_with_a_file_reads_back(told: Sidecar, fallback: Sidecar) -> None:
-    context = FileContext(told, fallback)
+def test_what_is_kept_with_a_file_reads_back(stated: Sidecar, fallback: Sidecar) -> None:
+    context = FileContext(stated, fallback)
     kept = json.loads(json.dumps(context.as_options()))
     assert FileContext.from_options(kept).as_options() == context.as_options()
 

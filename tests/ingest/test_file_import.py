@@ -17,7 +17,7 @@ def history(*entries: tuple[str, int, float]) -> str:
     """Write a data.js: (commit, minute, value)."""
     import json
 
-    told = [
+    rows = [
         {
             "commit": {"id": commit, "message": f"Change {minute}", "timestamp": f"2026-01-01T00:{minute:02}:00Z"},
             "date": 1_767_225_600_000 + 60_000 * minute,
@@ -26,7 +26,7 @@ def history(*entries: tuple[str, int, float]) -> str:
         }
         for commit, minute, value in entries
     ]
-    data = {"lastUpdate": 1, "repoUrl": "https://github.com/o/r", "entries": {"suite": told}}
+    data = {"lastUpdate": 1, "repoUrl": "https://github.com/o/r", "entries": {"suite": rows}}
     return "window.BENCHMARK_DATA = " + json.dumps(data)
 
 
@@ -109,10 +109,10 @@ def test_a_truncated_file_imports_nothing_and_says_where_it_ends(lab: Lab) -> No
 @pytest.mark.parametrize("value", ['"fast"', "NaN", "1e400", "null", "true"])
 def test_a_history_with_one_odd_value_comes_in_with_a_failure_there(lab: Lab, value: str) -> None:
     text = history((A, 1, 10), (B, 2, 987654321))
-    (outcome,) = lab.take(lab.write("data.js", text.replace("987654321", value))).files
-    assert (outcome.state, outcome.new, outcome.points, outcome.failed) == (ImportState.IMPORTED, 2, 1, 1)
+    (file,) = lab.take(lab.write("data.js", text.replace("987654321", value))).files
+    assert (file.state, file.new, file.points, file.failed) == (ImportState.IMPORTED, 2, 1, 1)
     assert lab.values(repository="o/r") == {A: {"sort": 10}, B: {}}
-    (warning,) = [problem for problem in outcome.problems if "failed" in problem.message]
+    (warning,) = [problem for problem in file.problems if "failed" in problem.message]
     assert warning.message.startswith("1 result failed: benchmark=")
     assert "entries." in warning.message
 
@@ -133,15 +133,15 @@ def _times(*seconds: float) -> str:
 
 
 def test_documents_appended_to_one_file_are_runs_of_their_own(lab: Lab) -> None:
-    (outcome,) = lab.take(lab.write("runs.json", _times(1, 2, 6)), revision=A).files
-    assert (outcome.new, outcome.rerun) == (1, 2)
+    (file,) = lab.take(lab.write("runs.json", _times(1, 2, 6)), revision=A).files
+    assert (file.new, file.rerun) == (1, 2)
     assert lab.values() == {A: {"sort": 2}}
 
 
 def test_a_document_appended_later_adds_its_run_and_leaves_the_others(lab: Lab) -> None:
     lab.take(lab.write("runs.json", _times(1)), revision=A)
-    (outcome,) = lab.take(lab.write("runs.json", _times(1, 3)), revision=A).files
-    assert (outcome.same, outcome.rerun, outcome.corrected) == (1, 1, 0)
+    (file,) = lab.take(lab.write("runs.json", _times(1, 3)), revision=A).files
+    assert (file.same, file.rerun, file.corrected) == (1, 1, 0)
     assert lab.values() == {A: {"sort": 2}}
 
 
@@ -149,28 +149,28 @@ def test_a_table_that_grows_by_a_commit_adds_that_run_and_leaves_the_others(lab:
     text = "commit,benchmark,value\n"
     for commit, value, same in ((A, 1.5, 0), (B, 2.5, 1), (C, 3.5, 2)):
         text += f"{commit},sort,{value}\n"
-        (outcome,) = lab.take(lab.write("grows.csv", text)).files
-        assert (outcome.new, outcome.same, outcome.rerun, outcome.corrected) == (1, same, 0, 0)
+        (file,) = lab.take(lab.write("grows.csv", text)).files
+        assert (file.new, file.same, file.rerun, file.corrected) == (1, same, 0, 0)
     assert lab.values() == {A: {"sort": 1.5}, B: {"sort": 2.5}, C: {"sort": 3.5}}
 
 
 def test_a_correction_of_the_first_run_of_a_table_that_grew_replaces_it(lab: Lab) -> None:
     lab.take(lab.write("grows.csv", f"commit,benchmark,value\n{A},sort,1\n"))
-    (outcome,) = lab.take(lab.write("grows.csv", f"commit,benchmark,value\n{A},sort,2\n{B},sort,3\n")).files
-    assert (outcome.new, outcome.corrected, outcome.rerun) == (1, 1, 0)
+    (file,) = lab.take(lab.write("grows.csv", f"commit,benchmark,value\n{A},sort,2\n{B},sort,3\n")).files
+    assert (file.new, file.corrected, file.rerun) == (1, 1, 0)
     assert lab.values() == {A: {"sort": 2}, B: {"sort": 3}}
 
 
 def test_a_document_that_breaks_off_keeps_the_whole_file_out(lab: Lab) -> None:
-    (outcome,) = lab.take(lab.write("runs.json", _times(1, 2)[:-9]), revision=A).files
-    assert outcome.state is ImportState.REFUSED
-    assert "ends too early" in outcome.lines()[0]
+    (file,) = lab.take(lab.write("runs.json", _times(1, 2)[:-9]), revision=A).files
+    assert file.state is ImportState.REFUSED
+    assert "ends too early" in file.lines()[0]
     assert lab.instance.store.commits.repositories() == []
 
 
 def test_a_refused_file_leaves_the_others_alone(lab: Lab) -> None:
     summary = lab.take(lab.write("bad.json", "{"), lab.skia("good.json", A, sort=1))
-    assert [outcome.state for outcome in summary.files] == [ImportState.REFUSED, ImportState.IMPORTED]
+    assert [file.state for file in summary.files] == [ImportState.REFUSED, ImportState.IMPORTED]
     assert summary.failed
 
 
@@ -255,7 +255,7 @@ def test_folders_are_searched_for_results_only(lab: Lab) -> None:
 def test_a_dry_run_tells_everything_and_keeps_nothing(lab: Lab) -> None:
     paths = [lab.skia("a.json", A, sort=1), lab.write("bad.json", "{")]
     summary = lab.take(*paths, dry_run=True)
-    assert [outcome.state for outcome in summary.files] == [ImportState.IMPORTED, ImportState.REFUSED]
+    assert [file.state for file in summary.files] == [ImportState.IMPORTED, ImportState.REFUSED]
     assert summary.lines()[-1] == "dry run: nothing was kept"
     store = lab.instance.store
     assert (store.commits.repositories(), store.ledger.files(), store.ledger.quarantined()) == ([], [], [])
@@ -299,12 +299,12 @@ def test_a_renamed_benchmark_keeps_its_history(lab: Lab) -> None:
     assert lab.values() == {A: {"quicksort": 1}, B: {"quicksort": 2}}
 
 
-def test_a_rename_that_was_told_later_joins_what_is_imported_again(lab: Lab) -> None:
+def test_a_rename_that_is_configured_later_joins_what_is_imported_again(lab: Lab) -> None:
     paths = [lab.skia("a.json", A, sort=1), lab.write("data.js", history((B, 1, 10)))]
     lab.take(*paths)
     lab.configure('[[ingest.renames]]\nold = { benchmark = "sort" }\nnew = { benchmark = "quicksort" }\n')
     summary = lab.take(*paths)
-    assert [outcome.corrected for outcome in summary.files] == [1, 1]
+    assert [file.corrected for file in summary.files] == [1, 1]
     assert lab.values() == {A: {"quicksort": 1}}
     assert lab.values("o/r") == {B: {"quicksort": 10}}
 
@@ -317,13 +317,13 @@ def test_every_file_is_noted(lab: Lab) -> None:
 
 
 def test_progress_counts_files(lab: Lab) -> None:
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     lab.take(
         lab.skia("a.json", A, sort=1),
         lab.skia("b.json", B, sort=1),
-        progress=lambda done, total: told.append((done, total)),
+        progress=lambda done, total: calls.append((done, total)),
     )
-    assert told == [(0, 2), (1, 2), (2, 2)]
+    assert calls == [(0, 2), (1, 2), (2, 2)]
 
 
 def rates(lab: Lab, name: str, *units: str) -> Path:

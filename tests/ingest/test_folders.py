@@ -43,7 +43,7 @@ def names(lab: Lab) -> set[str]:
 
 
 def states(lab: Lab, *paths: Path, **options: str) -> list[ImportState]:
-    return [outcome.state for outcome in lab.take(*paths, **options).files]
+    return [file.state for file in lab.take(*paths, **options).files]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_folder_of_criterion_comes_in_without_what_stands_beside_results(lab: 
     lab.write("target/criterion/sort/report/index.html", "<html>")
     summary = lab.take(lab.directory / "target", revision=A)
     assert not summary.failed
-    assert {Path(outcome.source).parent.name for outcome in summary.files} == {"new"}
+    assert {Path(file.source).parent.name for file in summary.files} == {"new"}
 
 
 def test_what_stood_beside_a_refused_file_is_kept_with_it(lab: Lab) -> None:
@@ -157,7 +157,7 @@ if os.geteuid() == 0:
 for summary in _list_files(sys.argv[1:]).unreadable:
     print("\\n".join(summary.lines()))
 """
-"""Root may read everything, so it becomes somebody else, once Python has loaded what it needs."""
+"""Root may read everything, so it becomes another user, once Python has loaded what it needs."""
 
 
 def test_a_folder_that_may_not_be_read_is_one_line(lab: Lab) -> None:
@@ -166,11 +166,11 @@ def test_a_folder_that_may_not_be_read_is_one_line(lab: Lab) -> None:
         if place.stat().st_uid == os.geteuid() and not place.stat().st_mode & 0o001:
             place.chmod(place.stat().st_mode | 0o011)
     closed.chmod(0)
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", _LOOK, str(closed)], capture_output=True, text=True, check=False, cwd="/"
     )
     closed.chmod(0o700)
-    assert (told.stderr, told.stdout.splitlines()) == (
+    assert (completed.stderr, completed.stdout.splitlines()) == (
         "",
         [f"{closed}: not read: you may not read it. Give yourself the right to read it."],
     )

@@ -44,7 +44,7 @@ def test_a_bucket_of_google_is_read_once_and_then_for_what_is_new(lab: Lab, buck
     source = in_bucket(lab, bucket)
     put(bucket, "nightly/2026/a b.json", A, 1)
     put(bucket, "elsewhere/b.json", B, 2)
-    assert [outcome.source for outcome in source.poll().files] == ["gs://bench/nightly/2026/a b.json"]
+    assert [file.source for file in source.poll().files] == ["gs://bench/nightly/2026/a b.json"]
     assert source.poll().files == ()
     put(bucket, "nightly/2026/a b.json", A, 3)
     assert source.poll().files[0].corrected == 1

@@ -19,7 +19,7 @@ TEXT = PublishedHistory().text()
 def refusal(lab: Lab, summary: ImportSummary) -> str:
     """Return the one line that a refused history is, and check that nothing of it was stored."""
     store = lab.instance.store
-    assert [outcome.state for outcome in summary.files] == [ImportState.REFUSED]
+    assert [file.state for file in summary.files] == [ImportState.REFUSED]
     assert store.commits.repositories() == []
     (line,) = summary.lines()
     return line
@@ -28,9 +28,9 @@ def refusal(lab: Lab, summary: ImportSummary) -> str:
 def test_a_published_history_comes_in_once(lab: Lab) -> None:
     history = PublishedHistory()
     path = lab.write("data.js", TEXT)
-    (outcome,) = lab.take(path).files
-    assert (outcome.new, outcome.rerun) == (history.commits, len(history.entries) - history.commits)
-    assert (outcome.points, outcome.new_traces, outcome.commits) == (
+    (file,) = lab.take(path).files
+    assert (file.new, file.rerun) == (history.commits, len(history.entries) - history.commits)
+    assert (file.points, file.new_traces, file.commits) == (
         history.points,
         history.benchmarks,
         history.commits,
@@ -47,9 +47,9 @@ def test_one_odd_value_in_a_history_is_one_failure_with_benchmark_and_place_and_
     values = list(_VALUE.finditer(text))
     chosen = values[len(values) // 2]
     begin, end = chosen.span("value")
-    (outcome,) = lab.take(lab.write("data.js", text[:begin] + wrong + text[end:])).files
-    assert (outcome.state, outcome.failed) == (ImportState.IMPORTED, 1)
-    (warning,) = [problem.message for problem in outcome.problems if "1 result failed" in problem.message]
+    (file,) = lab.take(lab.write("data.js", text[:begin] + wrong + text[end:])).files
+    assert (file.state, file.failed) == (ImportState.IMPORTED, 1)
+    (warning,) = [problem.message for problem in file.problems if "1 result failed" in problem.message]
     assert chosen["name"] in warning
     assert re.search(r"entries\.\S+\[\d+\]\.benches\[\d+\]", warning)
 

@@ -39,7 +39,7 @@ def results(lab: Lab) -> Path:
 
 
 def kill_an_import(instance: Path, folder: Path, patience: float) -> bool:
-    """Begin an import, kill it after ``patience`` seconds; tell whether it had ended by itself."""
+    """Begin an import, kill it after ``patience`` seconds; return whether it ended by itself."""
     with subprocess.Popen(
         [sys.executable, "-c", _IMPORT, str(instance), str(folder)], stdout=subprocess.PIPE
     ) as process:

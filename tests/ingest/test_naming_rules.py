@@ -28,15 +28,15 @@ def test_without_rules_a_table_stays_as_it_is() -> None:
 
 
 @given(params, params)
-def test_added_params_stand_over_those_of_the_file(own: dict[str, str], added: dict[str, str]) -> None:
-    assert named(NamingRules(added), own) == [{**own, **added}]
+def test_added_params_override_those_of_the_file(params: dict[str, str], added: dict[str, str]) -> None:
+    assert named(NamingRules(added), params) == [{**params, **added}]
 
 
 @given(params, names)
-def test_a_dropped_param_is_nowhere_left(own: dict[str, str], dropped: str) -> None:
-    after, warnings = NamingRules(dropped=[dropped]).apply(table({**own, "keep": "1", dropped: "x"}))
+def test_a_dropped_param_is_gone_from_all_keys(params: dict[str, str], dropped: str) -> None:
+    after, warnings = NamingRules(dropped=[dropped]).apply(table({**params, "keep": "1", dropped: "x"}))
     assert [dict(result.params) for result in after] == [
-        {name: value for name, value in (own | {"keep": "1"}).items() if name != dropped}
+        {name: value for name, value in (params | {"keep": "1"}).items() if name != dropped}
     ]
     assert len(warnings) == 1
 

@@ -64,8 +64,8 @@ def test_a_refused_commit_leaves_no_trace(lab: Lab) -> None:
 
 
 def test_an_upload_without_any_time_is_refused(lab: Lab) -> None:
-    told = Sidecar(commit=A)
-    assert import_data(lab.instance, GO.format(1).encode(), source="upload:a", stated=told).failed
+    sidecar = Sidecar(commit=A)
+    assert import_data(lab.instance, GO.format(1).encode(), source="upload:a", stated=sidecar).failed
 
 
 def test_results_without_a_time_join_a_commit_that_is_known(lab: Lab) -> None:
@@ -159,8 +159,8 @@ def test_any_order_of_import_gives_the_same_line_and_findings(
                 for point in regression.members
             ]
             names = {one.slot: one.commit.hash for one in store.commits.get(repository, list(range(16)))}
-            told = sorted((key, names[slot], way.value, size) for key, slot, way, size in regressions)
-            found.append((lab.line("p"), lab.values("p"), told))
+            facts = sorted((key, names[slot], way.value, size) for key, slot, way, size in regressions)
+            found.append((lab.line("p"), lab.values("p"), facts))
     assert found[0] == found[1]
     assert found[0][2]
 

@@ -41,7 +41,7 @@ def test_what_waits_comes_in_once_its_commit_is_known(lab: Lab, made: GitReposit
     assert retry_waiting(lab.instance).files == ()
     arrive()
     summary = retry_waiting(lab.instance)
-    assert [outcome.state for outcome in summary.files] == [ImportState.IMPORTED]
+    assert [file.state for file in summary.files] == [ImportState.IMPORTED]
     assert lab.values("lib")[commit] == {"sort": 1}
     assert ingest_status(lab.instance).waiting == ()
 
@@ -52,8 +52,8 @@ def test_the_known_part_of_a_history_comes_in_at_once(lab: Lab, made: GitReposit
     summary = lab.take(lab.write("data.js", history((first, 1, 1), (commit, 2, 2), (UNKNOWN, 3, 3))))
     assert (summary.files[0].new, summary.files[0].unknown) == (1, (commit, UNKNOWN))
     arrive()
-    (outcome,) = retry_waiting(lab.instance).files
-    assert (outcome.new, outcome.same, outcome.unknown) == (1, 1, (UNKNOWN,))
+    (file,) = retry_waiting(lab.instance).files
+    assert (file.new, file.same, file.unknown) == (1, 1, (UNKNOWN,))
     assert [one.unknown for one in ingest_status(lab.instance).waiting] == [(UNKNOWN,)]
 
 
@@ -108,7 +108,7 @@ def test_a_repository_that_is_gone_keeps_no_other_waiting(lab: Lab, made: GitRep
     lab.take(lab.skia("a.json", commit, sort=1), repository="lib")
     arrive()
     summary = retry_waiting(lab.instance)
-    assert [outcome.state for outcome in summary.files] == [ImportState.IMPORTED]
+    assert [file.state for file in summary.files] == [ImportState.IMPORTED]
     assert [line.partition(": ")[0] for line in summary.unread] == ["repository gone"]
     assert summary.failed
 
@@ -126,7 +126,7 @@ def test_a_url_that_is_gone_keeps_no_other_waiting(
     arrive()
     far.directory.rename(lab.directory / "gone")
     summary = retry_waiting(lab.instance)
-    assert [outcome.state for outcome in summary.files] == [ImportState.IMPORTED]
+    assert [file.state for file in summary.files] == [ImportState.IMPORTED]
     assert [line.partition(": ")[0] for line in summary.unread] == ["repository far"]
 
 
@@ -152,7 +152,7 @@ def test_a_file_that_is_refused_again_counts_its_attempts(lab: Lab) -> None:
     assert [one.attempts for one in ingest_status(lab.instance).refused] == [2]
 
 
-def test_a_number_that_is_not_in_quarantine_is_told(lab: Lab) -> None:
+def test_a_number_that_is_not_in_quarantine_is_an_error(lab: Lab) -> None:
     with pytest.raises(InputError, match="no file 7 in quarantine"):
         retry_refused(lab.instance, [7])
 

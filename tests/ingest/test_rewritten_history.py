@@ -219,20 +219,20 @@ def test_results_of_a_rewritten_commit_say_what_it_is_now(story: Story) -> None:
     hashes = story.insert_below(4)
     retry_waiting(story.lab.instance)
     summary = story.lab.take(story.lab.skia("late.json", story.hashes[6], search=1))
-    told = f"commit {story.hashes[6][:12]} was rewritten and is {hashes[7][:12]} now"
-    assert any(told in line for line in summary.lines())
+    warning = f"commit {story.hashes[6][:12]} was rewritten and is {hashes[7][:12]} now"
+    assert any(warning in line for line in summary.lines())
 
 
 def test_a_branch_follows_its_base_when_that_is_rewritten(story: Story) -> None:
     story.git.git("checkout", "--quiet", "-b", "feature", story.hashes[8])
-    own = story.git.commit("Own")
-    story.lab.take(story.lab.skia("own.json", own, sort=20.0), branch="feature")
+    branched = story.git.commit("Own")
+    story.lab.take(story.lab.skia("own.json", branched, sort=20.0), branch="feature")
     story.insert_below(4)
     retry_waiting(story.lab.instance)
     commits = story.lab.instance.store.commits
     repository = commits.repository("lib")
     line, base = commits.line(repository, "feature"), commits.line(repository)
-    assert (line.merge_base, story.lab.line("lib", "feature")) == (3, [*story.hashes[:9], own])
+    assert (line.merge_base, story.lab.line("lib", "feature")) == (3, [*story.hashes[:9], branched])
     assert line.slots[:4] == base.slots[:4]
 
 

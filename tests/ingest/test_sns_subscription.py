@@ -62,7 +62,7 @@ def test_other_messages_confirm_nothing() -> None:
         7,
     ],
 )
-def test_nobody_makes_us_ask_another_address(address: object) -> None:
+def test_no_other_address_is_requested(address: object) -> None:
     with pytest.raises(InputError, match="not confirmed"):
         confirmation_address(message(SubscribeURL=address))
 
@@ -80,7 +80,7 @@ def test_an_event_that_asks_for_confirmation_takes_no_file(lab: Lab, monkeypatch
     assert (summary.files, summary.notes, asked) == ((), (f"the subscription of {TOPIC} is confirmed",), [ADDRESS])
 
 
-def test_the_end_of_a_subscription_is_told(lab: Lab) -> None:
+def test_the_end_of_a_subscription_is_reported(lab: Lab) -> None:
     summary = import_bucket_event(lab.instance, json.dumps(message(Type="UnsubscribeConfirmation")).encode())
     assert summary.notes == (f"the subscription of {TOPIC} has ended",)
 
@@ -112,11 +112,11 @@ def test_an_address_is_asked_once(address: str) -> None:
 
 
 @pytest.mark.parametrize("code", [302, 403, 500])
-def test_redirections_are_not_followed_and_failures_are_told(address: str, code: int) -> None:
+def test_redirections_are_not_followed_and_failures_are_reported(address: str, code: int) -> None:
     with pytest.raises(ServiceError, match=f"does not confirm the subscription: HTTP Error {code}"):
         fetch(f"{address}/{code}")
 
 
-def test_a_server_that_is_not_there_is_told() -> None:
+def test_a_server_that_is_not_there_is_reported() -> None:
     with pytest.raises(ServiceError, match="does not confirm"):
         fetch("http://127.0.0.1:1/")

@@ -1,4 +1,4 @@
-"""Results without a value: visible, kept with their run, and no trace of their own."""
+"""Results without a value: visible, kept with their run, and without a trace."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_failure_of_a_benchmark_that_has_values_stays_at_its_trace(lab: Lab) -
 
 def test_a_file_of_failures_alone_comes_in_without_traces(lab: Lab) -> None:
     summary = lab.take(lab.write("a.csv", f"commit,benchmark,value,status\n{A},sort,,failed\n"))
-    assert [outcome.state for outcome in summary.files] == [ImportState.IMPORTED]
+    assert [file.state for file in summary.files] == [ImportState.IMPORTED]
     assert (traces(lab), outcomes(lab, A)) == (0, [("sort", "failed", "")])
 
 
@@ -98,10 +98,10 @@ def test_a_correction_takes_away_what_the_run_kept(lab: Lab) -> None:
 
 def test_the_command_lists_what_was_never_measured(lab: Lab) -> None:
     lab.take(lab.write("bench.txt", LIBTEST), revision=A)
-    told = CliRunner().invoke(
+    result = CliRunner().invoke(
         knick, ["ingest", "unmeasured", "--instance", str(lab.directory / "instance"), "--format", "json"]
     )
-    rows = json.loads(told.output)
+    rows = json.loads(result.output)
     assert [(row["params"], row["outcome"], row["commit"]) for row in rows] == [
         ("benchmark=checks_the_parser", "skipped", A),
         ("benchmark=sort", "failed", A),

@@ -48,7 +48,7 @@ def test_a_folder_is_read_once_and_then_for_what_is_new(lab: Lab) -> None:
 def test_after_a_start_nothing_comes_in_twice(lab: Lab) -> None:
     old(lab.skia("results/a.json", A, sort=1))
     watched(lab).poll()
-    assert [outcome.state for outcome in watched(lab).poll().files] == [ImportState.UNCHANGED]
+    assert [file.state for file in watched(lab).poll().files] == [ImportState.UNCHANGED]
 
 
 def test_a_file_that_is_still_written_is_left_for_later(lab: Lab) -> None:
@@ -56,14 +56,14 @@ def test_a_file_that_is_still_written_is_left_for_later(lab: Lab) -> None:
     path = lab.write("results/a.json", '{"version": 1, ')
     assert source.poll().files == ()
     old(path)
-    assert [outcome.state for outcome in source.poll().files] == [ImportState.REFUSED]
+    assert [file.state for file in source.poll().files] == [ImportState.REFUSED]
 
 
 def test_only_names_of_the_pattern_are_taken(lab: Lab) -> None:
     source = watched(lab, 'location = "../results"\npattern = "**/bench-*.json"')
     old(lab.skia("results/bench-1.json", A, sort=1))
     old(lab.skia("results/other.json", B, sort=1))
-    assert [Path(outcome.source).name for outcome in source.poll().files] == ["bench-1.json"]
+    assert [Path(file.source).name for file in source.poll().files] == ["bench-1.json"]
 
 
 def test_what_the_source_says_holds_for_its_files(lab: Lab) -> None:
@@ -138,7 +138,7 @@ def test_a_bucket_is_read_once_and_then_for_what_is_new(lab: Lab, bucket: Any) -
     source = in_bucket(lab, bucket)
     bucket.put_object(Bucket="bench", Key="nightly/2026/a.json", Body=skia(A, 1))
     bucket.put_object(Bucket="bench", Key="elsewhere/b.json", Body=skia(B, 2))
-    assert [outcome.source for outcome in source.poll().files] == ["s3://bench/nightly/2026/a.json"]
+    assert [file.source for file in source.poll().files] == ["s3://bench/nightly/2026/a.json"]
     assert source.poll().files == ()
     bucket.put_object(Bucket="bench", Key="nightly/2026/a.json", Body=skia(A, 3))
     assert source.poll().files[0].corrected == 1
@@ -166,10 +166,10 @@ def test_an_object_that_cannot_be_read_does_not_keep_others_from_coming_in(
     bucket.put_object(Bucket="bench", Key="nightly/a.json", Body=skia(A, 1))
     bucket.put_object(Bucket="bench", Key="nightly/b.json", Body=skia(B, 2))
     broken = failing(monkeypatch, "a.json")
-    assert [outcome.state for outcome in source.poll().files] == [ImportState.UNREADABLE, ImportState.IMPORTED]
+    assert [file.state for file in source.poll().files] == [ImportState.UNREADABLE, ImportState.IMPORTED]
     assert source.poll().files == ()
     broken.clear()
-    assert [outcome.state for outcome in source.poll().files] == [ImportState.IMPORTED]
+    assert [file.state for file in source.poll().files] == [ImportState.IMPORTED]
 
 
 def test_a_place_that_stops_answering_is_left_for_the_next_poll(
@@ -182,7 +182,7 @@ def test_a_place_that_stops_answering_is_left_for_the_next_poll(
     broken = failing(monkeypatch, *names)
     assert len(source.poll().files) == 5
     broken.clear()
-    assert [outcome.state for outcome in source.poll().files] == [ImportState.IMPORTED] * 8
+    assert [file.state for file in source.poll().files] == [ImportState.IMPORTED] * 8
 
 
 def test_an_event_with_a_file_that_cannot_be_read_brings_the_others_in(
@@ -209,7 +209,7 @@ def test_a_repository_that_cannot_be_read_does_not_stop_a_poll(lab: Lab, new_rep
     for number, repository in enumerate(("gone", "good")):
         old(lab.write(f"results/{number}/a.json", skia(commit, 1)))
         old(lab.write(f"results/{number}/knick.sidecar.json", {"repository": repository}))
-    found = {outcome.state: outcome.lines()[0] for outcome in source.poll().files}
+    found = {file.state: file.lines()[0] for file in source.poll().files}
     assert found.keys() == {ImportState.UNREADABLE, ImportState.IMPORTED}
     assert "there is no such directory" in found[ImportState.UNREADABLE]
 
@@ -279,9 +279,9 @@ def test_an_event_in_quarantine_brings_its_file_in_once_its_source_is_known(lab:
     place = f"file://{lab.directory}/results"
     body = json.dumps({"url": f"{place}/a.json"}).encode()
     quarantine_bucket_event(lab.instance, body, "somewhere", Problem("no source"))
-    assert [outcome.state for outcome in retry_refused(lab.instance).files] == [ImportState.REFUSED]
+    assert [file.state for file in retry_refused(lab.instance).files] == [ImportState.REFUSED]
     lab.configure(f'[ingest.sources.a]\nlocation = "{place}"\n')
-    assert [outcome.state for outcome in retry_refused(lab.instance).files] == [ImportState.IMPORTED]
+    assert [file.state for file in retry_refused(lab.instance).files] == [ImportState.IMPORTED]
     assert lab.values() == {A: {"sort": 1}}
     assert lab.instance.store.ledger.quarantined() == []
 

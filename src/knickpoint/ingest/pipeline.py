@@ -67,8 +67,7 @@ class ImportPipeline:
         """
         stated, settings, store = file.context.stated, self.destination.ingest, self.destination.store
         fixed = is_fixed_name(stated.commit)
-        unchanged = self._find_unchanged(file) if fixed else None
-        if unchanged is not None:
+        if fixed and (unchanged := self._find_unchanged(file)):
             return unchanged
         try:
             # Stage 1: what the file states.
@@ -81,8 +80,7 @@ class ImportPipeline:
             name = self.commit_sources.repository_name(stated.repository, read.report.repository)
             source = self.commit_sources.open(name)
             read = resolve_commit_name(read, source)
-            unchanged = None if fixed else self._find_unchanged(read.file)
-            if unchanged is not None:
+            if not fixed and (unchanged := self._find_unchanged(read.file)):
                 return unchanged
             named = name_runs(read, source, settings)
             with self._transaction():
@@ -96,7 +94,7 @@ class ImportPipeline:
     def finish(self) -> None:
         """End the import: in a repository that had no results before, all commits of the import are its history.
 
-        A worker may have run alerts between two files of the import, and taken for the newest commit what was not.
+        A worker may have run alerts between two files of the import, and taken a commit for the newest one that was not.
         """
         store = self.destination.store
         for repository in store.commits.repositories():
