@@ -158,10 +158,10 @@ def test_a_full_disk_stops_writers_until_there_is_room(tmp_path: Path) -> None:
     if unshare is None or subprocess.run([*inside, "true"], capture_output=True, check=False).returncode:
         pytest.skip("a small disk of our own cannot be mounted here")
     command = [*inside, sys.executable, str(WRITER), str(tmp_path / "store.db"), "crowded"]
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert said.returncode == 0, said.stderr
-    assert "disk is full" in said.stdout
-    assert said.stdout.endswith("went on\n")
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    assert "disk is full" in finished.stdout
+    assert finished.stdout.endswith("went on\n")
 
 
 @only_sqlite
@@ -204,5 +204,5 @@ def test_a_store_that_cannot_be_written_says_so(location: str) -> None:
         shutil.copy(location, place)
         Path(room).chmod(0o755)
         command = [sys.executable, str(WRITER), str(place), "powerless"]
-        said = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "cannot be" in said.stdout, said.stderr
+        finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "cannot be" in finished.stdout, finished.stderr

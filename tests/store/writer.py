@@ -44,14 +44,14 @@ def write(location: str, name: str, first: int, step: int) -> None:
             store.runs.put(
                 repository, number, RunReport(table), identity=identity, content_hash=identity, source="writer"
             )
-            tell(number)
+            report(number)
 
 
 def seal(location: str) -> None:
     with open_store(location) as store:
         for _ in range(ROUNDS):
             store.seal(everything=True)
-            tell("sealed")
+            report("sealed")
 
 
 def read(location: str, seconds: float) -> None:
@@ -71,7 +71,7 @@ def read(location: str, seconds: float) -> None:
                 if torn.any() or len(ids) != TRACES:
                     sys.exit(f"torn read at {np.flatnonzero(torn)}, {len(ids)} traces")
             reads += 1
-    tell(reads)
+    report(reads)
 
 
 def crowded(location: str) -> None:
@@ -100,7 +100,7 @@ def crowded(location: str) -> None:
                 put(number)
                 done = number
         except StoreError as error:
-            tell(error)
+            report(error)
         values = store.frames.values(line, store.traces.select(repository, Query()))
         measured = np.flatnonzero(~np.isnan(values).all(axis=0)).tolist()
         assert measured == list(range(done + 1)), measured
@@ -110,13 +110,13 @@ def crowded(location: str) -> None:
         assert (values == values_of(done + 1) + 0.1).all()
     with open_store(location) as again:
         assert len(again.runs.at(repository, range(400))) == done + 2
-    tell("went on")
+    report("went on")
 
 
 def powerless(location: str) -> None:
-    """Say what comes of writing as a user who may only read the file; root becomes nobody first.
+    """Print the error of a write by a user who may only read the file; root becomes the user ``nobody`` first.
 
-    Nobody may be unable to read Python's own files, so all that is needed is used once before.
+    That user may be unable to read the files of Python, so everything that is needed is imported and used before.
     """
     with open_store(location) as store:
         store.commits.add_repository("main")
@@ -129,10 +129,10 @@ def powerless(location: str) -> None:
         with open_store(location) as store:
             store.commits.add_repository("other")
     except StoreError as error:
-        tell(error)
+        report(error)
 
 
-def tell(what: object) -> None:
+def report(what: object) -> None:
     sys.stdout.write(f"{what}\n")
     sys.stdout.flush()
 

@@ -5,8 +5,8 @@ that hold it. So nothing has to be replayed. The state of a point is that of its
 points repeats it for lists. An undo is an entry too: it names the entry that it takes back, and holds the state of the
 newest one before it that still counts. To undo again goes further back.
 
-A decision also *anchors* its change points: it notes where they are, so that the rule of identity can tell whether a
-later step is the one that was decided about.
+A decision also *anchors* its change points: it notes where they are, so that the rule of identity recognises a later
+step as the one that was decided about.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Forget by rule: samples first, then values, never the evidence of what people decided."""
+"""Delete old values by rule: samples first, then points, never the evidence of what people decided.
+
+The commits of a line are in three parts, the newest first: those that keep everything, those that keep their points but
+only the median of the samples of each, and those that keep neither. Traces with findings that people decided about keep
+everything. Runs stay known in any case, so that the same file is not taken for a new one.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +28,7 @@ __all__ = ["Forgotten", "retain"]
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """Count what was given up: single samples (their medians stay), and points."""
+    """Count what was deleted: single samples, whose medians stay, and points."""
 
     samples: int
     points: int
@@ -38,51 +43,47 @@ def retain(
     keep: Collection[int] = (),
     dry_run: bool = False,
 ) -> Forgotten:
-    """Forget samples beyond the newest ``samples`` commits of ``line``, and values beyond the newest ``values``.
+    """Delete samples beyond the newest ``samples`` commits of ``line``, and values beyond the newest ``values``.
 
-    None keeps all. Traces in ``keep`` lose nothing. Runs stay known, so that the same file is not taken for a
-    new one. One transaction a commit; a run over scattered traces is treated as a whole. ``dry_run`` counts
-    what would be forgotten and changes nothing.
+    None keeps all; samples are kept no longer than values. Traces in ``keep`` lose nothing. Each commit is a
+    transaction. ``dry_run`` counts what would be deleted and changes nothing.
 
     Raises:
-        InputError: fewer samples or values than one commit, or fewer values than samples.
+        InputError: a rule keeps less than one commit.
     """
     if any(bound is not None and bound < 1 for bound in (samples, values)):
         raise InputError("retention needs to keep at least one commit", remedy="Leave the rule out to keep everything.")
     if values is not None and (samples is None or samples > values):
         samples = values
-    kept = np.array(sorted(keep), dtype=np.int64)
     if samples is None:
         return Forgotten(0, 0)
-    oldest = 0 if values is None else max(0, len(line.slots) - values)
-    ends = max(oldest, len(line.slots) - samples)
-    held = _with_parts(database, line.repository.id)
-    lost = Forgotten(0, 0)
-    for position, slot in enumerate(line.slots[:ends]):
-        if slot in held:
-            lost = _sum(
-                lost, _forget(database, line.repository.id, slot, kept, whole=position < oldest, dry_run=dry_run)
-            )
-    return lost
+
+    # Before ``without_points`` nothing stays; from there to ``summarised`` the medians.
+    without_points = 0 if values is None else max(0, len(line.slots) - values)
+    summarised = max(without_points, len(line.slots) - samples)
+    kept = np.array(sorted(keep), dtype=np.int64)
+    with_parts = _slots_with_parts(database, line.repository.id)
+    lost = [
+        _forget(database, line.repository.id, slot, kept, whole=position < without_points, dry_run=dry_run)
+        for position, slot in enumerate(line.slots[:summarised])
+        if slot in with_parts
+    ]
+    return Forgotten(sum(each.samples for each in lost), sum(each.points for each in lost))
 
 
-def _with_parts(database: Database, repository_id: int) -> set[int]:
-    """Return the slots of a repository at which runs keep something."""
+def _slots_with_parts(database: Database, repository_id: int) -> set[int]:
+    """Return the slots of a repository with runs that have something to delete."""
     has_parts = exists().where(table.c.slot == run_table.c.slot, table.c.run_id == run_table.c.id)
     query = select(run_table.c.slot).where(run_table.c.repository_id == repository_id, has_parts).distinct()
     with database.reading() as connection:
         return set(connection.execute(query).scalars())
 
 
-def _sum(first: Forgotten, second: Forgotten) -> Forgotten:
-    return Forgotten(first.samples + second.samples, first.points + second.points)
-
-
 def _forget(
     database: Database, repository_id: int, slot: int, kept: NDArray[np.int64], *, whole: bool, dry_run: bool
 ) -> Forgotten:
-    """Forget one commit: its values, or only its single samples."""
-    lost = Forgotten(0, 0)
+    """Delete the samples of one commit, and where ``whole`` its points too, except those of the traces ``kept``."""
+    samples = points = 0
     with database.reading() if dry_run else database.transaction() as connection:
         tiles = Tiles(database)
         gone = [np.empty(0, dtype=np.int64)]
@@ -94,26 +95,30 @@ def _forget(
                 continue
             if whole:
                 gone.append(ids[~stays])
+                if not dry_run:
+                    # An implicit part takes its samples from the points, which go at the end of this transaction.
+                    shorter = (
+                        _only(part.told(tiles.points(connection, repository_id, ids, slot)), stays)
+                        if stays.any()
+                        else None
+                    )
+                    _replace(connection, slot, row, shorter)
             elif part.samples is not None and bool((part.counts[~stays] > 1).any()):
-                lost = _sum(lost, Forgotten(int((part.counts[~stays] - 1).sum()), 0))
-            else:
-                continue
-            if not dry_run:
-                # an implicit part reads its values from the points, which go at the end of this transaction
-                told = part.told(tiles.points(connection, repository_id, ids, slot)) if stays.any() else part
-                shorter = (_only(told, stays) if stays.any() else None) if whole else _summarised(part, stays)
-                _replace(connection, slot, row, shorter)
+                samples += int((part.counts[~stays] - 1).sum())
+                if not dry_run:
+                    _replace(connection, slot, row, _summarised(part, stays))
+
+        # The points themselves, once for all runs of the commit
         ids = np.unique(np.concatenate(gone))
         if len(ids):
-            held = int(np.count_nonzero(~np.isnan(tiles.points(connection, repository_id, ids, slot))))
-            lost = _sum(lost, Forgotten(0, held))
+            points = int(np.count_nonzero(~np.isnan(tiles.points(connection, repository_id, ids, slot))))
             if not dry_run:
                 tiles.change(connection, repository_id, slot, ids, np.full(len(ids), np.nan))
-    return lost
+    return Forgotten(samples, points)
 
 
 def _replace(connection: Connection, slot: int, row: Row[tuple[int, int, bytes]], shorter: Part | None) -> None:
-    """Write what is left of a part; None where nothing is."""
+    """Replace a part by what is left of it, None where nothing is."""
     where = (table.c.slot == slot) & (table.c.chunk == row.chunk) & (table.c.run_id == row.run_id)
     if shorter is None:
         connection.execute(table.delete().where(where))
@@ -123,13 +128,13 @@ def _replace(connection: Connection, slot: int, row: Row[tuple[int, int, bytes]]
 
 def _parts(connection: Connection, repository_id: int, slot: int) -> list[Row[tuple[int, int, bytes]]]:
     """Return the parts of a repository at a slot."""
-    own = select(run_table.c.id).where(run_table.c.repository_id == repository_id, run_table.c.slot == slot)
-    query = select(table.c.chunk, table.c.run_id, table.c.data).where(table.c.slot == slot, table.c.run_id.in_(own))
+    runs = select(run_table.c.id).where(run_table.c.repository_id == repository_id, run_table.c.slot == slot)
+    query = select(table.c.chunk, table.c.run_id, table.c.data).where(table.c.slot == slot, table.c.run_id.in_(runs))
     return list(connection.execute(query.order_by(table.c.chunk, table.c.run_id)))
 
 
 def _summarised(part: Part, stays: NDArray[np.bool_]) -> Part:
-    """Return a part in which the median stands for the samples, except where they stay."""
+    """Return a part with the median in place of the samples, except of the traces that stay as they are."""
     assert part.samples is not None
     middle = medians(part.samples, part.counts)
     counts = np.where(stays, part.counts, 1)
@@ -141,7 +146,7 @@ def _summarised(part: Part, stays: NDArray[np.bool_]) -> Part:
 
 
 def _only(part: Part, stays: NDArray[np.bool_]) -> Part:
-    """Return a part with the traces that stay; what failed or was skipped stays too."""
+    """Return a part with the traces that stay, and with all that failed or were skipped."""
     assert part.samples is not None
     return replace(
         part,
