@@ -122,7 +122,7 @@ class _Search:
         return open_git(self.repository.name, self.settings, self.destination.directory)
 
     @cached_property
-    def here(self) -> Git | None:
+    def work_tree(self) -> Git | None:
         """The work tree around the current directory, where ``git`` is the clone of a URL, which has none; else None."""
         top = find_work_tree(Path.cwd()) if self.git is not None and is_url(self.settings.location) else None
         return Git(top) if top else None
@@ -168,31 +168,36 @@ class _Search:
 
     def base_requested(self, reference: str) -> Base:
         """Return the commit that ``reference`` names where it is on the line, else where it left the line."""
-        # A number, then what git knows, then what the store knows, then the tip of a line in the store.
-        commit = self._known(reference) if reference.isdecimal() else None
-        full = commit.commit.hash if commit else self._in_git(reference, names=True)
-        if not full:
-            commit = self._known(reference)
-            full = commit.commit.hash if commit else ""
-        if not full and reference in self.destination.store.commits.lines(self.repository):
-            slots = self.destination.store.commits.line(self.repository, reference).slots
-            full = self._hashes(slots[-1:])[0] if slots else ""
+        full = self._requested_hash(reference)
         if not full:
             raise HistoryError(
                 f"the repository {self.repository.name!r} has no commit {reference!r}",
                 where="--base",
-                remedy=f"{self._shallow} {_DEEPEN}"
-                if self._shallow
-                else "Name a branch, a tag, a hash or a number that it has.",
+                remedy=self._remedy("Name a branch, a tag, a hash or a number that it has."),
             )
-        # On the line, or beside it.
         on_line = self._on_line(full)
         if on_line is not None:
             return self._at(on_line, f"--base {reference}")
         position = self._left_at(full)
         if position is None:
-            raise self._apart(full)
+            raise self._unrelated(full)
         return self._at(position, f"the newest commit of {self._name} that --base {reference} contains")
+
+    def _requested_hash(self, reference: str) -> str:
+        """Return the hash of the commit that ``reference`` names, "" for none.
+
+        A number counts first, then what git has, then a commit of the store, then the tip of a line of the store.
+        """
+        commit = self._known(reference) if reference.isdecimal() else None
+        full = commit.commit.hash if commit else self._in_git(reference, names=True)
+        if full:
+            return full
+        commit = self._known(reference)
+        if commit:
+            return commit.commit.hash
+        commits = self.destination.store.commits
+        slots = commits.line(self.repository, reference).slots if reference in commits.lines(self.repository) else ()
+        return self._hashes(slots[-1:])[0] if slots else ""
 
     def base_of(self, measured: _Measured) -> Base:
         """Return the base of a measured commit."""
@@ -217,21 +222,23 @@ class _Search:
         if self.git is None:
             return self.newest(f"without a git repository, nothing says where {revision[:12]} left it")
         if full:
-            raise self._apart(full)
+            raise self._unrelated(full)
         raise HistoryError(
             f"the repository {self.repository.name!r} has no commit {revision!r}, which the results name",
             where=str(self.git.directory),
-            remedy=f"{self._shallow} {_DEEPEN}" if self._shallow else f"Fetch it. {_CHOOSE}",
+            remedy=self._remedy(f"Fetch it. {_CHOOSE}"),
         )
 
     def _left_at(self, commit: str) -> int | None:
         """Return the newest position of the line that ``commit``, which is not on the line, contains; None for none."""
-        git = next((git for git in (self.git, self.here) if git is not None and git.resolve([commit])), None)
+        # By git, in the first repository that has the commit.
+        git = next((git for git in (self.git, self.work_tree) if git is not None and git.resolve([commit])), None)
         if git is not None:
             name = newest_contained(git, self._blocks(), commit)
             position = self._on_line(name) if name else None
             if position is not None:
                 return position
+        # By the store, where the commit is on the line of a branch that left this line.
         known = self._known(commit)
         names = self.destination.store.commits.lines(self.repository) if known else ()
         for name in names:
@@ -265,14 +272,15 @@ class _Search:
             return ""
         cloned = is_url(self.settings.location)
         found = "" if cloned and names and is_head(text) else _named(self.git, text, names=names)
-        if not found and self.here is not None:
-            found = _named(self.here, text, names=names)
+        if not found and self.work_tree is not None:
+            found = _named(self.work_tree, text, names=names)
         if not found and cloned:
             self.git.fetch()
             found = _named(Git(self.git.directory, self.git.numbers, self.git.web), text, names=names)
         return found
 
     def _on_line(self, full: str) -> int | None:
+        """Return the position of a commit on the line, None where it is not on it."""
         known = self._known(full) if full else None
         return self.line.positions.get(known.slot) if known else None
 
@@ -285,25 +293,28 @@ class _Search:
         return [slotted.commit.hash for slotted in self.destination.store.commits.get(self.repository, slots)]
 
     def _at(self, position: int, reason: str) -> Base:
+        """Return the commit at ``position`` of the line as the base; -1 is before its first commit."""
         if position < 0:
             return Base(self.line, None, f"{self._name} has no commit before what was measured")
         (commit,) = self.destination.store.commits.get(self.repository, [self.line.slots[position]])
         return Base(self.line, commit, reason)
 
-    def _apart(self, commit: str) -> HistoryError:
+    def _unrelated(self, commit: str) -> HistoryError:
         """Return the error for a commit of which it is unknown where it left the line."""
         where = str(self.git.directory) if self.git is not None else self.repository.name
-        if self._shallow:
+        if self._is_shallow:
             message = f"the clone is shallow and does not hold where {commit[:12]} left {self._name}"
             return HistoryError(message, where=where, remedy=_DEEPEN)
         message = f"{commit[:12]} and {self._name} have no commit in common"
         return HistoryError(message, where=where, remedy=_CHOOSE)
 
+    def _remedy(self, usual: str) -> str:
+        """Return the remedy for a commit that is missing: in a shallow clone, to fetch the whole history."""
+        return f"The clone is shallow. {_DEEPEN}" if self._is_shallow else usual
+
     @property
-    def _shallow(self) -> str:
-        """A sentence for messages where a clone is shallow, "" where none is."""
-        shallow = any(git is not None and git.shallow for git in (self.git, self.here))
-        return "The clone is shallow." if shallow else ""
+    def _is_shallow(self) -> bool:
+        return any(git is not None and git.shallow for git in (self.git, self.work_tree))
 
     @property
     def _name(self) -> str:
