@@ -84,7 +84,7 @@ class Lab:
         """Return the hashes of a line, oldest first."""
         commits = self.instance.store.commits
         known = commits.repository(repository)
-        return [one.commit.hash for one in commits.get(known, commits.line(known, name).slots)]
+        return [slotted.commit.hash for slotted in commits.get(known, commits.line(known, name).slots)]
 
 
 NewLab = Callable[[str], Lab]

@@ -244,7 +244,7 @@ def test_a_file_that_was_refused_with_a_branch_does_not_follow_the_branch(lab: L
 def test_results_without_a_repository_belong_to_the_only_one_that_results_made(lab: Lab) -> None:
     lab.take(lab.write("data.js", history((A, 1, 10))))
     lab.take(go(lab, "go.txt"), revision=A)
-    assert [one.name for one in lab.instance.store.commits.repositories()] == ["o/r"]
+    assert [repository.name for repository in lab.instance.store.commits.repositories()] == ["o/r"]
 
 
 def test_results_without_a_repository_ask_for_one_of_several(lab: Lab) -> None:

@@ -187,13 +187,13 @@ def test_the_command_says_so_in_one_line_and_with_its_exit_code(lab: Lab, made: 
     path = lab.skia("a.json", "f" * 40, sort=1)
     result = CliRunner().invoke(knick, ["import", "--instance", str(lab.directory / "instance"), str(path)])
     assert (result.exit_code, len(result.output.splitlines())) == (2, 1)
-    assert [one.unknown for one in ingest_status(lab.instance).waiting] == [("f" * 40,)]
+    assert [waiting.unknown for waiting in ingest_status(lab.instance).waiting] == [("f" * 40,)]
 
 
 def test_a_commit_of_another_repository_creates_nothing(lab: Lab, made: GitRepository) -> None:
     made.commit()
     lab.take(lab.skia("a.json", "f" * 40, sort=1))
-    assert [one.name for one in lab.instance.store.commits.repositories()] == ["lib"]
+    assert [repository.name for repository in lab.instance.store.commits.repositories()] == ["lib"]
 
 
 def test_a_url_is_cloned_inside_the_instance(lab: Lab, new_repository: NewRepository) -> None:

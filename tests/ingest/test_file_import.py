@@ -191,7 +191,7 @@ def test_quarantine_forgets_the_oldest(lab: Lab) -> None:
     lab.configure("[ingest]\nquarantine_files = 2\n")
     for name in ("1", "2", "3"):
         lab.take(lab.write(f"{name}.json", "{" + name))
-    assert [Path(one.source).stem for one in lab.instance.store.ledger.quarantined()] == ["2", "3"]
+    assert [Path(held.source).stem for held in lab.instance.store.ledger.quarantined()] == ["2", "3"]
 
 
 def test_results_without_a_commit_ask_for_one(lab: Lab) -> None:

@@ -123,7 +123,7 @@ def test_what_stood_beside_a_refused_file_is_kept_with_it(lab: Lab) -> None:
     shutil.copy(GOLDEN / "asv-0.6.6-benchmarks.json", beside)
     assert states(lab, path) == [ImportState.REFUSED]
     beside.unlink()
-    assert [one.state for one in retry_refused(lab.instance, revision=A).files] == [ImportState.IMPORTED]
+    assert [file.state for file in retry_refused(lab.instance, revision=A).files] == [ImportState.IMPORTED]
     assert not {name for name in names(lab) if name.startswith("param")}
 
 
@@ -140,7 +140,7 @@ def test_a_mapping_is_kept_with_what_it_could_not_read(lab: Lab) -> None:
     assert states(lab, lab.write("rally.json", {"tasks": {"bulk": {"took": 1}}}), format=mapping) == [
         ImportState.REFUSED
     ]
-    assert [one.state for one in retry_refused(lab.instance, revision=A).files] == [ImportState.IMPORTED]
+    assert [file.state for file in retry_refused(lab.instance, revision=A).files] == [ImportState.IMPORTED]
 
 
 def test_a_mapping_that_is_not_there_is_an_error_that_names_it(lab: Lab) -> None:

@@ -55,13 +55,13 @@ def kill_an_import(instance: Path, folder: Path, patience: float) -> bool:
 
 
 def points_of(store: Store, repository: str) -> dict[str, dict[str, float]]:
-    known = next((one for one in store.commits.repositories() if one.name == repository), None)
+    known = next((stored for stored in store.commits.repositories() if stored.name == repository), None)
     if known is None:
         return {}
     line = store.commits.line(known)
     frame = store.frames.read(line, store.traces.select(known, Query()))
     names = [decode_key(trace.key)["benchmark"] for trace in frame.traces]
-    hashes = [one.commit.hash for one in store.commits.get(known, line.slots)]
+    hashes = [slotted.commit.hash for slotted in store.commits.get(known, line.slots)]
     columns = frame.values.T.tolist()
     return {
         commit: {name: value for name, value in zip(names, column, strict=True) if value == value}  # noqa: PLR0124

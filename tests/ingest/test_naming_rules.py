@@ -15,7 +15,7 @@ params = st.dictionaries(names, names, min_size=1, max_size=4)
 
 
 def table(*each: dict[str, str]) -> ResultTable:
-    return ResultTable.of(Result(one, (float(index),)) for index, one in enumerate(each))
+    return ResultTable.of(Result(params, (float(index),)) for index, params in enumerate(each))
 
 
 def named(naming: NamingRules, *each: dict[str, str]) -> list[dict[str, str]]:
@@ -127,6 +127,6 @@ def test_the_folder_does_not_matter_in_a_ci() -> None:
 
 
 def test_the_digest_of_a_run_changes_with_its_values() -> None:
-    one, other = (RunReport(ResultTable.of([Result({"b": "1"}, (value,))])) for value in (1.0, 2.0))
-    assert digest_run(one) != digest_run(other)
-    assert digest_run(one) == digest_run(RunReport(ResultTable.of([Result({"b": "1"}, (1.0,))])))
+    run, other = (RunReport(ResultTable.of([Result({"b": "1"}, (value,))])) for value in (1.0, 2.0))
+    assert digest_run(run) != digest_run(other)
+    assert digest_run(run) == digest_run(RunReport(ResultTable.of([Result({"b": "1"}, (1.0,))])))

@@ -38,7 +38,7 @@ def times(lab: Lab, repository: str = "main") -> dict[str, datetime | None]:
     commits = lab.instance.store.commits
     known = commits.repository(repository)
     found = commits.get(known, commits.line(known).slots)
-    return {one.commit.hash: one.commit.time if one.commit.has_time else None for one in found}
+    return {slotted.commit.hash: slotted.commit.time if slotted.commit.has_time else None for slotted in found}
 
 
 @pytest.mark.parametrize("arrival", list(itertools.permutations(range(3))))
@@ -158,7 +158,7 @@ def test_any_order_of_import_gives_the_same_line_and_findings(
                 for regression in store.findings.regressions(repository)
                 for point in regression.members
             ]
-            names = {one.slot: one.commit.hash for one in store.commits.get(repository, list(range(16)))}
+            names = {slotted.slot: slotted.commit.hash for slotted in store.commits.get(repository, list(range(16)))}
             facts = sorted((key, names[slot], way.value, size) for key, slot, way, size in regressions)
             found.append((lab.line("p"), lab.values("p"), facts))
     assert found[0] == found[1]

@@ -54,7 +54,7 @@ def test_the_known_part_of_a_history_comes_in_at_once(lab: Lab, made: GitReposit
     arrive()
     (file,) = retry_waiting(lab.instance).files
     assert (file.new, file.same, file.unknown) == (1, 1, (UNKNOWN,))
-    assert [one.unknown for one in ingest_status(lab.instance).waiting] == [(UNKNOWN,)]
+    assert [held.unknown for held in ingest_status(lab.instance).waiting] == [(UNKNOWN,)]
 
 
 @pytest.mark.usefixtures("made")
@@ -78,7 +78,7 @@ def test_too_many_waiting_files_put_the_oldest_into_quarantine(lab: Lab) -> None
     lab.configure('[ingest]\nwaiting_files = 1\n[repositories.lib]\nlocation = "../lib"\n')
     lab.take(lab.skia("a.json", UNKNOWN, sort=1), lab.skia("b.json", UNKNOWN, sort=2))
     status = ingest_status(lab.instance)
-    assert [one.source for one in status.waiting] == [str(lab.directory / "b.json")]
+    assert [held.source for held in status.waiting] == [str(lab.directory / "b.json")]
     assert "too many files wait" in status.refused[0].problems[0].message
 
 
@@ -149,7 +149,7 @@ def test_a_refused_file_comes_in_with_the_commit_that_it_lacked(lab: Lab) -> Non
 def test_a_file_that_is_refused_again_counts_its_attempts(lab: Lab) -> None:
     lab.take(lab.write("a.json", "{"))
     retry_refused(lab.instance)
-    assert [one.attempts for one in ingest_status(lab.instance).refused] == [2]
+    assert [held.attempts for held in ingest_status(lab.instance).refused] == [2]
 
 
 def test_a_number_that_is_not_in_quarantine_is_an_error(lab: Lab) -> None:

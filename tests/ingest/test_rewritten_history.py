@@ -32,7 +32,7 @@ class Story:
     def measure(self, hashes: Sequence[str], value: Callable[[int], float]) -> None:
         """Import a result for each of ``hashes``."""
         self.lab.take(
-            *(self.lab.skia(f"{one}.json", one, sort=value(place)) for place, one in enumerate(hashes)),
+            *(self.lab.skia(f"{name}.json", name, sort=value(place)) for place, name in enumerate(hashes)),
         )
 
     def run(self) -> RunSummary:
@@ -108,10 +108,10 @@ def test_a_run_between_the_rebase_and_the_new_results_loses_nothing(story: Story
     hashes = story.insert_below(4)
     retry_waiting(story.lab.instance)
     story.run()
-    assert [one.condition for one in story.points] == [Condition.GONE]
+    assert [kept.condition for kept in story.points] == [Condition.GONE]
     story.measure(hashes, slower_from(7))
     assert story.run().new == 0
-    assert [(one.id, one.status) for one in story.points] == [(point.id, Status.HIDDEN)]
+    assert [(kept.id, kept.status) for kept in story.points] == [(point.id, Status.HIDDEN)]
 
 
 def test_a_finding_stays_over_one_rebase_after_another(story: Story) -> None:
@@ -122,7 +122,7 @@ def test_a_finding_stays_over_one_rebase_after_another(story: Story) -> None:
         retry_waiting(story.lab.instance)
     story.measure(hashes, slower_from(8))
     story.run()
-    assert [(one.id, one.status) for one in story.points] == [(point.id, Status.HIDDEN)]
+    assert [(kept.id, kept.status) for kept in story.points] == [(point.id, Status.HIDDEN)]
 
 
 def test_a_force_push_back_to_the_former_commits_brings_all_back(story: Story) -> None:
@@ -147,7 +147,7 @@ def test_a_reworded_commit_keeps_its_finding(story: Story) -> None:
     hashes = [*story.hashes[:6], story.git.git("rev-parse", "HEAD")]
     story.measure(hashes, slower_from(6))
     story.run()
-    assert [(one.id, one.status) for one in story.points] == [(point.id, Status.HIDDEN)]
+    assert [(kept.id, kept.status) for kept in story.points] == [(point.id, Status.HIDDEN)]
 
 
 def test_a_checkout_that_never_had_the_old_commits_knows_them_by_what_they_say(story: Story) -> None:
@@ -158,7 +158,7 @@ def test_a_checkout_that_never_had_the_old_commits_knows_them_by_what_they_say(s
     story.lab.configure('[repositories.lib]\nlocation = "../fresh"\n')
     story.measure(hashes, slower_from(7))
     story.run()
-    assert [(one.id, one.status) for one in story.points] == [(point.id, Status.HIDDEN)]
+    assert [(kept.id, kept.status) for kept in story.points] == [(point.id, Status.HIDDEN)]
 
 
 def test_a_decision_can_be_taken_back_after_a_rebase(story: Story) -> None:
@@ -168,7 +168,7 @@ def test_a_decision_can_be_taken_back_after_a_rebase(story: Story) -> None:
     story.run()
     undo(story.lab.instance.store, Targets(points=(point.id,)), who="ada")
     story.run()
-    assert [(one.id, one.status) for one in story.points] == [(point.id, Status.NEW)]
+    assert [(kept.id, kept.status) for kept in story.points] == [(point.id, Status.NEW)]
 
 
 def test_another_commit_in_the_place_of_an_old_one_takes_nothing_over(story: Story) -> None:
@@ -177,7 +177,7 @@ def test_another_commit_in_the_place_of_an_old_one_takes_nothing_over(story: Sto
     others = [story.git.commit(f"Something else {number}") for number in range(8)]
     story.measure([*story.hashes[:6], *others], lambda place: 10.0 if place < 11 else 20.0)
     story.run()
-    found = {one.id: (one.status, one.condition) for one in story.points}
+    found = {kept.id: (kept.status, kept.condition) for kept in story.points}
     assert found.pop(point.id) == (Status.HIDDEN, Condition.GONE)
     assert list(found.values()) == [(Status.NEW, Condition.PRESENT)]
 

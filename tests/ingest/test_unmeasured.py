@@ -41,7 +41,7 @@ def outcomes(lab: Lab, commit: str) -> list[tuple[str, str, str]]:
     found = store.commits.find(repository, commit)
     assert found is not None
     (run,) = store.runs.at(repository, [found.slot])
-    return [(one.params["benchmark"], one.outcome.value, one.message) for one in run.unmeasured]
+    return [(result.params["benchmark"], result.outcome.value, result.message) for result in run.unmeasured]
 
 
 def test_tests_that_libtest_ignores_make_no_traces(lab: Lab) -> None:
