@@ -14,13 +14,20 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Select, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, or_, select
 
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import ChangePoint, Condition, Direction, Regression, Status, SuspectRange
 from knickpoint.store.database import Database
 from knickpoint.store.findings.rows import change_point_of
-from knickpoint.store.findings.selection import Selection, effective_status, is_live, is_unprocessed, joined, selected
+from knickpoint.store.findings.selection import (
+    Selection,
+    effective_status,
+    is_live,
+    is_unprocessed,
+    joined_members,
+    member_conditions,
+)
 from knickpoint.store.tables import commits as commit_tables
 from knickpoint.store.tables.findings import change_point, regression
 from knickpoint.store.timestamps import moment
@@ -100,12 +107,12 @@ class Tally:
         )
 
 
-def _number(condition: Any) -> Any:
+def _number(condition: ColumnElement[bool]) -> ColumnElement[int]:
     """Return the column that counts the rows of a group that meet ``condition``."""
     return func.sum(case((condition, 1), else_=0))
 
 
-def _lead_severity() -> Any:
+def _lead_severity() -> ColumnElement[float]:
     """Return the severity of the lead: of the live unprocessed members, else of the live ones, else of all."""
     severity = change_point.c.severity
     return func.coalesce(
@@ -133,15 +140,17 @@ def _matching(database: Database, repository_id: int, selection: Selection) -> S
             func.max(commit.author).label("author"),
             func.max(commit.subject).label("subject"),
         )
-        .select_from(joined())
-        .where(*selected(database, repository_id, selection))
+        .select_from(joined_members())
+        .where(*member_conditions(database, repository_id, selection))
         .group_by(regression.c.id)
     )
 
 
 def count_findings(database: Database, connection: Connection, repository_id: int, selection: Selection) -> int:
     """Count the members of ``selection``, in whatever regression."""
-    query = select(func.count()).select_from(joined()).where(*selected(database, repository_id, selection))
+    query = (
+        select(func.count()).select_from(joined_members()).where(*member_conditions(database, repository_id, selection))
+    )
     return int(connection.execute(query).scalar_one())
 
 
@@ -166,8 +175,8 @@ def tally_regressions(database: Database, connection: Connection, repository_id:
     }
     each = (
         select(*(_number(kind).label(name) for name, kind in kinds.items()))
-        .select_from(joined())
-        .where(*selected(database, repository_id, everything))
+        .select_from(joined_members())
+        .where(*member_conditions(database, repository_id, everything))
         .group_by(regression.c.id)
         .subquery()
     )
@@ -181,7 +190,9 @@ def matching_ids(
     """Return the ids of the members of ``selection`` of the regressions ``ids``, ascending."""
     numbers = database.among(change_point.c.regression_id, "ids")
     query = (
-        select(change_point.c.id).select_from(joined()).where(*selected(database, repository_id, selection), numbers)
+        select(change_point.c.id)
+        .select_from(joined_members())
+        .where(*member_conditions(database, repository_id, selection), numbers)
     )
     return list(connection.execute(query.order_by(change_point.c.id), {"ids": database.listed(ids)}).scalars())
 
@@ -203,8 +214,8 @@ def members_after(
     """
     point = change_point.c
     order = (point.severity.desc(), point.trace_key, point.id)
-    query = select(change_point, regression.c.history).select_from(joined())
-    query = query.where(*selected(database, repository_id, selection), point.regression_id == key)
+    query = select(change_point, regression.c.history).select_from(joined_members())
+    query = query.where(*member_conditions(database, repository_id, selection), point.regression_id == key)
     if after is not None:
         last = connection.execute(select(point.severity, point.trace_key).where(point.id == after)).first()
         if last is None:
@@ -248,8 +259,8 @@ def _members_of(
     rank = func.row_number().over(partition_by=point.regression_id, order_by=order)
     wanted = (
         select(change_point, regression.c.history, rank.label("rank"))
-        .select_from(joined())
-        .where(*selected(database, repository_id, selection), database.among(point.regression_id, "ids"))
+        .select_from(joined_members())
+        .where(*member_conditions(database, repository_id, selection), database.among(point.regression_id, "ids"))
         .subquery()
     )
     query = select(wanted).order_by(wanted.c.regression_id, wanted.c.rank)

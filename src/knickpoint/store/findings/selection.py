@@ -1,6 +1,6 @@
 """Select findings: which members a list is about, as a value and as conditions in SQL.
 
-A member is a change point of a regression. The conditions are about a join of three tables (:func:`joined`): change
+A member is a change point of a regression. The conditions are about a join of three tables (:func:`joined_members`): change
 points, their regressions, and the commits at which the regressions begin.
 """
 
@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from string import ascii_uppercase
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Join, and_, case, func, or_, select
 
 from knickpoint.model.regression import Condition, Direction, Status
 from knickpoint.store.database import Database
 from knickpoint.store.tables import commits as commit_tables
 from knickpoint.store.tables.findings import change_point, regression, sighting
 
-__all__ = ["Selection", "effective_status", "is_live", "is_unprocessed", "joined", "selected"]
+__all__ = ["Selection", "effective_status", "is_live", "is_unprocessed", "joined_members", "member_conditions"]
 
 _LOWERED: Final = {ord(letter): letter.lower() for letter in ascii_uppercase}
 
@@ -60,7 +60,7 @@ class Selection:
     traces: frozenset[int] | None = None
 
 
-def _contains(column: Any, word: str) -> Any:
+def _contains(column: ColumnElement[str], word: str) -> ColumnElement[bool]:
     """Return the condition that a text contains ``word``, whatever its case.
 
     SQLite lowers ASCII letters only. So a word with other letters is searched in each of its usual spellings.
@@ -70,12 +70,12 @@ def _contains(column: Any, word: str) -> Any:
     return or_(*(func.lower(column).contains(text, autoescape=True) for text in sorted(lowered | {word.lower()})))
 
 
-def is_unprocessed() -> Any:
+def is_unprocessed() -> ColumnElement[bool]:
     """Return the condition that a change point has neither a decision nor a ticket."""
     return (change_point.c.status == Status.NEW.value) & (change_point.c.matched_ticket == "")
 
 
-def effective_status() -> Any:
+def effective_status() -> ColumnElement[str]:
     """Return the column :attr:`ChangePoint.effective_status`."""
     point = change_point.c
     return case(
@@ -83,15 +83,17 @@ def effective_status() -> Any:
     )
 
 
-def is_live() -> Any:
+def is_live() -> ColumnElement[bool]:
     """Return the condition that later data still show a change point."""
     return change_point.c.condition != Condition.GONE.value
 
 
-def _in_state(selection: Selection) -> list[Any]:
+def _in_state(selection: Selection) -> list[ColumnElement[bool]]:
     """Return the conditions about condition, decision and history."""
     unprocessed = is_unprocessed()
-    clauses: list[Any] = [change_point.c.condition.in_([condition.value for condition in selection.conditions])]
+    clauses: list[ColumnElement[bool]] = [
+        change_point.c.condition.in_([condition.value for condition in selection.conditions])
+    ]
     if selection.processed is not None:
         clauses.append(~unprocessed if selection.processed else unprocessed)
     if selection.history is not None:
@@ -101,10 +103,10 @@ def _in_state(selection: Selection) -> list[Any]:
     return clauses
 
 
-def selected(database: Database, repository_id: int, selection: Selection) -> list[Any]:
-    """Return the conditions that the rows of :func:`joined` in ``selection`` meet."""
+def member_conditions(database: Database, repository_id: int, selection: Selection) -> list[ColumnElement[bool]]:
+    """Return the conditions that the rows of :func:`joined_members` in ``selection`` meet."""
     point, commit = change_point.c, commit_tables.commit.c
-    clauses: list[Any] = [point.repository_id == repository_id, *_in_state(selection)]
+    clauses: list[ColumnElement[bool]] = [point.repository_id == repository_id, *_in_state(selection)]
     if selection.directions:
         clauses.append(point.direction.in_([direction.value for direction in selection.directions]))
     if selection.slot is not None:
@@ -120,10 +122,10 @@ def selected(database: Database, repository_id: int, selection: Selection) -> li
     return clauses + _concerning(database, selection)
 
 
-def _concerning(database: Database, selection: Selection) -> list[Any]:
+def _concerning(database: Database, selection: Selection) -> list[ColumnElement[bool]]:
     """Return the conditions about alert, person, ticket and traces."""
     point = change_point.c
-    clauses: list[Any] = []
+    clauses: list[ColumnElement[bool]] = []
     if selection.alert:
         seen = select(sighting.c.change_point_id).where(sighting.c.alert == selection.alert)
         clauses.append(point.id.in_(seen))
@@ -136,7 +138,7 @@ def _concerning(database: Database, selection: Selection) -> list[Any]:
     return clauses
 
 
-def joined() -> Any:
+def joined_members() -> Join:
     """Return change points joined with their regressions and, where it is known, the commit of the regression."""
     commit = commit_tables.commit
     at = and_(commit.c.repository_id == regression.c.repository_id, commit.c.slot == regression.c.slot)

@@ -1,0 +1,61 @@
+"""The JSON of events is a contract: the database keeps it, and NATS publishes it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from knickpoint.store.events.packed_ids import pack_ids
+from knickpoint.store.events.payloads import (
+    BoundaryMoved,
+    EventKind,
+    FindingsChanged,
+    FindingsDecided,
+    Payload,
+    TracesChanged,
+)
+
+NEIGHBOURS = pack_ids(np.arange(3, 6, dtype=np.int64))
+
+
+@pytest.mark.parametrize(
+    ("payload", "kind", "expected"),
+    [
+        (
+            TracesChanged("lib", slots=(4,), runs=(7,), traces=NEIGHBOURS),
+            "traces-changed",
+            '{"repository": "lib", "slots": [4], "runs": [7], "count": 3, "first": 3}',
+        ),
+        (
+            TracesChanged("lib", slots=(4,), runs=(7,), traces=NEIGHBOURS, truncated=True),
+            "traces-changed",
+            '{"repository": "lib", "slots": [4], "runs": [7], "truncated": true, "count": 3, "first": 3}',
+        ),
+        (
+            FindingsChanged(
+                "lib", 9, (1,), (2, 3), 4, truncated=False, new=5, moved=6, gone=7, returned=8, recovered=0
+            ),
+            "regressions-changed",
+            (
+                '{"repository": "lib", "run": 9, "new_regressions": [1], "changed_regressions": [2, 3],'
+                ' "history_regressions": 4, "truncated": false, "new": 5, "moved": 6, "gone": 7, "returned": 8,'
+                ' "recovered": 0}'
+            ),
+        ),
+        (
+            BoundaryMoved("lib", (2,), 1, truncated=True),
+            "regressions-changed",
+            '{"repository": "lib", "changed_regressions": [2], "history_regressions": 1, "truncated": true}',
+        ),
+        (
+            FindingsDecided("lib", 2, (5, 6)),
+            "regressions-changed",
+            '{"repository": "lib", "decided": 2, "regressions": [5, 6]}',
+        ),
+    ],
+)
+def test_a_payload_is_this_json(payload: Payload, kind: str, expected: str) -> None:
+    assert payload.kind is EventKind(kind)
+    assert json.dumps(payload.members()) == expected
