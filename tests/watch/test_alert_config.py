@@ -23,7 +23,7 @@ SLOW = Alert("slow", query="benchmark=read", minimum_effect=0.1)
 
 
 def changes(world: World, *alerts: Alert) -> list[tuple[str, AlertChange]]:
-    return [(one.name, one.change) for one in compare_alerts(world.store, alerts)]
+    return [(difference.name, difference.change) for difference in compare_alerts(world.store, alerts)]
 
 
 def test_what_was_never_applied_is_added(world: World) -> None:
@@ -113,8 +113,8 @@ def test_usual_windows_are_good_for_every_method(method: str, window: int) -> No
 
 
 def test_an_alert_that_cannot_run_is_compared_with_its_reason(world: World) -> None:
-    (told, good) = compare_alerts(world.store, [Alert("a", method="guess"), QUICK])
-    assert told.failure.startswith("there is no method 'guess'")
+    (bad, good) = compare_alerts(world.store, [Alert("a", method="guess"), QUICK])
+    assert bad.failure.startswith("there is no method 'guess'")
     assert good.failure == ""
 
 

@@ -262,8 +262,8 @@ def test_the_answer_does_not_depend_on_where_detection_runs(world: World, tmp_pa
         run_alerts(other, [QUICK], runner=runner)
         found = other.findings.regressions(other.commits.repository("project"))
     expected = world.store.findings.regressions(world.repository)
-    assert [(one.suspect_range, len(one.members), one.hazard) for one in found] == [
-        (one.suspect_range, len(one.members), one.hazard) for one in expected
+    assert [(regression.suspect_range, len(regression.members), regression.hazard) for regression in found] == [
+        (regression.suspect_range, len(regression.members), regression.hazard) for regression in expected
     ]
 
 
@@ -297,7 +297,7 @@ def test_two_alerts_of_one_name_are_refused(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "told"),
+    ("broken", "reason"),
     [
         (Alert("b", repository="elsewhere"), "there is no repository 'elsewhere'"),
         (Alert("b", repository="project", line="elsewhere"), "elsewhere"),
@@ -309,11 +309,11 @@ def test_two_alerts_of_one_name_are_refused(world: World) -> None:
     ],
     ids=["repository", "line", "query", "method", "parameter", "cluster", "window"],
 )
-def test_an_alert_that_cannot_run_says_so_and_the_others_run(world: World, broken: Alert, told: str) -> None:
+def test_an_alert_that_cannot_run_says_so_and_the_others_run(world: World, broken: Alert, reason: str) -> None:
     world.measure({"parse": levels((10, 20.0), (10, 25.0))})
     summary = world.run(broken, QUICK)
     assert (summary.new, set(summary.failures)) == (1, {"b"})
-    assert told in summary.failures["b"]
+    assert reason in summary.failures["b"]
     (failed,) = world.store.findings.alerts.runs("b")
     assert (failed.complete, failed.failure) == (False, summary.failures["b"])
 

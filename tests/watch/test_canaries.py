@@ -27,7 +27,7 @@ def test_a_canary_that_stepped_puts_what_is_found_there_in_doubt(world: World) -
     warnings = canary_warnings(world.store, world.repository, "benchmark=canary")
     assert [(warning.slot, warning.judgement) for warning in warnings] == [(20, None)]
     regressions = world.store.findings.regressions(world.repository)
-    doubted = {one.id for one in regressions if one.suspect_range.slot == 20}
+    doubted = {regression.id for regression in regressions if regression.suspect_range.slot == 20}
     assert set(in_doubt(world.store, world.repository, regressions, warnings)) == doubted
 
 

@@ -16,14 +16,14 @@ def test_the_example_of_the_design_document() -> None:
     known = [cluster(1, id=1), cluster(2, id=2), cluster(3, 4, id=3)]
     fresh = [cluster(1), cluster(3), cluster(4), cluster(5)]
     found = coalesce(known, fresh)
-    assert [one.id for one in found] == [1, 2, 3, 0]
+    assert [entry.id for entry in found] == [1, 2, 3, 0]
     assert found[3] == cluster(5)
 
 
 def test_of_all_appearances_the_one_of_largest_regression_is_kept() -> None:
     known = [cluster(3, 4, regression=300, id=3)]
     found = coalesce(known, [cluster(3, regression=-400), cluster(4, regression=350)])
-    assert [(one.id, one.keys, one.regression) for one in found] == [(3, (",test=3,",), -400)]
+    assert [(entry.id, entry.keys, entry.regression) for entry in found] == [(3, (",test=3,",), -400)]
 
 
 def test_a_worse_appearance_changes_nothing() -> None:
@@ -33,13 +33,13 @@ def test_a_worse_appearance_changes_nothing() -> None:
 
 def test_a_better_appearance_keeps_what_was_decided() -> None:
     found = coalesce([cluster(1, status=Status.HIDDEN, id=9)], [cluster(1, 2, regression=900)])
-    assert [(one.id, one.status, one.regression) for one in found] == [(9, Status.HIDDEN, 900)]
+    assert [(entry.id, entry.status, entry.regression) for entry in found] == [(9, Status.HIDDEN, 900)]
 
 
 def test_a_cluster_belongs_to_the_known_one_with_most_matches() -> None:
     known = [cluster(1, 9, id=1), cluster(2, 3, 4, id=2)]
     found = coalesce(known, [cluster(1, 2, 3, regression=500)])
-    assert [one.regression for one in found] == [200, 500]
+    assert [entry.regression for entry in found] == [200, 500]
 
 
 def test_only_the_nearest_members_are_the_fingerprint() -> None:
@@ -66,5 +66,5 @@ def test_the_same_clusters_again_are_nothing_new(found: list[KnownCluster]) -> N
 
 @given(clusters, clusters)
 def test_no_known_cluster_is_ever_lost(known: list[KnownCluster], fresh: list[KnownCluster]) -> None:
-    numbered = [cluster(*(int(key[6:-1]) for key in one.keys), id=k) for k, one in enumerate(known, 1)]
-    assert [one.id for one in coalesce(numbered, fresh)][: len(numbered)] == list(range(1, len(numbered) + 1))
+    numbered = [cluster(*(int(key[6:-1]) for key in entry.keys), id=k) for k, entry in enumerate(known, 1)]
+    assert [entry.id for entry in coalesce(numbered, fresh)][: len(numbered)] == list(range(1, len(numbered) + 1))

@@ -44,7 +44,9 @@ def test_groups_are_clustered_apart(world: World) -> None:
     later = {f"c{k}": levels((30, 20.0 + k), (10, 26.0 + 2 * k)) for k in range(3)}
     world.measure(slower | later)
     world.run(Alert("together", method="cluster", group_by=("kind",), parameters={"k": 1}))
-    assert sorted(one.suspect_range.slot for one in world.store.findings.regressions(world.repository)) == [20, 30]
+    assert sorted(
+        regression.suspect_range.slot for regression in world.store.findings.regressions(world.repository)
+    ) == [20, 30]
 
 
 def test_an_event_takes_in_the_whole_group(world: World) -> None:
@@ -56,7 +58,9 @@ def test_a_long_history_has_steps_in_several_windows(world: World) -> None:
     parts = ((20, 20.0), (30, 26.0), (30, 20.0))
     world.measure({f"b{k}": levels(*((count, level + k) for count, level in parts)) for k in range(4)})
     world.run(Alert("together", method="cluster", parameters={"k": 1}))
-    assert sorted({one.suspect_range.slot for one in world.store.findings.regressions(world.repository)}) == [20, 50]
+    assert sorted(
+        {regression.suspect_range.slot for regression in world.store.findings.regressions(world.repository)}
+    ) == [20, 50]
 
 
 def test_without_a_window_all_commits_are_looked_at_together(tmp_path: Path) -> None:
@@ -64,7 +68,7 @@ def test_without_a_window_all_commits_are_looked_at_together(tmp_path: Path) -> 
     rows = [100 + np.r_[drawn.normal(0, 1, 100), drawn.normal(1.6, 1, 100)] for _ in range(13)]
     rows += [100 + drawn.normal(0, 1, 200) for _ in range(13)]
     for whole, _ in windows(200, 50):
-        assert not any(one.interesting for one in cluster([row[whole.start : whole.stop] for row in rows], k=4))
+        assert not any(found.interesting for found in cluster([row[whole.start : whole.stop] for row in rows], k=4))
     world = make_world(tmp_path / "store.db", commits=200)
     with world.store:
         world.measure({f"b{number}": row.tolist() for number, row in enumerate(rows)})
@@ -77,7 +81,9 @@ def test_a_window_of_a_cluster_alert_is_the_newest_commits(world: World) -> None
     world.measure({f"b{k}": levels(*((count, level + k) for count, level in parts)) for k in range(4)})
     alert = Alert("together", method="cluster", window=40, parameters={"k": 1})
     world.run(alert)
-    assert sorted({one.suspect_range.slot for one in world.store.findings.regressions(world.repository)}) == [50]
+    assert sorted(
+        {regression.suspect_range.slot for regression in world.store.findings.regressions(world.repository)}
+    ) == [50]
     assert world.run(alert).judged == 0
 
 

@@ -54,7 +54,7 @@ def listed(world: World, *, processed: bool | None = None, selection: Selection 
 
 
 def first_place(world: World) -> Regression:
-    return next(one for one in listed(world) if one.suspect_range.slot == 10)
+    return next(regression for regression in listed(world) if regression.suspect_range.slot == 10)
 
 
 def names(regression: Regression) -> list[str]:
@@ -62,7 +62,7 @@ def names(regression: Regression) -> list[str]:
 
 
 def test_the_unprocessed_list_is_sorted_by_hazard(busy: World) -> None:
-    assert [(one.suspect_range.slot, names(one)) for one in listed(busy, processed=False)] == [
+    assert [(regression.suspect_range.slot, names(regression)) for regression in listed(busy, processed=False)] == [
         (10, ["print", "parse", "read"]),
         (20, ["pack"]),
     ]
@@ -71,7 +71,7 @@ def test_the_unprocessed_list_is_sorted_by_hazard(busy: World) -> None:
 def test_deciding_takes_a_regression_off_the_list_and_onto_the_other(busy: World) -> None:
     regression = first_place(busy)
     decide(busy.store, Targets((regression.id,)), who=ME, status=Status.ACKNOWLEDGED, note="seen")
-    assert [one.suspect_range.slot for one in listed(busy, processed=False)] == [20]
+    assert [regression.suspect_range.slot for regression in listed(busy, processed=False)] == [20]
     (processed,) = listed(busy, processed=True)
     assert processed.counts == {Status.ACKNOWLEDGED: 3}
     assert {(member.status, member.note) for member in processed.members} == {(Status.ACKNOWLEDGED, "seen")}
@@ -80,10 +80,10 @@ def test_deciding_takes_a_regression_off_the_list_and_onto_the_other(busy: World
 def test_some_members_can_be_hidden_and_the_rest_stays_to_be_dealt_with(busy: World) -> None:
     hidden = busy.points("read")[0]
     decide(busy.store, Targets(points=(hidden.id,)), who=ME, status=Status.HIDDEN)
-    (left,) = [one for one in listed(busy, processed=False) if one.suspect_range.slot == 10]
+    (left,) = [regression for regression in listed(busy, processed=False) if regression.suspect_range.slot == 10]
     assert names(left) == ["print", "parse"]
     assert left.counts == {Status.NEW: 2, Status.HIDDEN: 1}
-    assert [names(one) for one in listed(busy, processed=True)] == [["read"]]
+    assert [names(regression) for regression in listed(busy, processed=True)] == [["read"]]
 
 
 def test_deciding_about_the_rest_leaves_what_was_decided_before(busy: World) -> None:
@@ -188,7 +188,7 @@ def test_members_split_off_make_a_regression_of_their_own_and_stay_apart(busy: W
     split(busy.store, Targets(points=(point.id,)), who=ME)
     busy.measure({"read": levels((5, 5.5))}, first=30)
     busy.run()
-    assert sorted(sorted(names(one)) for one in listed(busy) if one.suspect_range.slot == 10) == [
+    assert sorted(sorted(names(regression)) for regression in listed(busy) if regression.suspect_range.slot == 10) == [
         ["parse", "print"],
         ["read"],
     ]
@@ -203,17 +203,17 @@ def test_undoing_a_split_joins_the_members_again(busy: World) -> None:
 
 
 def test_merged_regressions_stay_one_and_take_in_what_appears_there(busy: World) -> None:
-    merge(busy.store, Targets(tuple(one.id for one in listed(busy))), who=ME)
+    merge(busy.store, Targets(tuple(regression.id for regression in listed(busy))), who=ME)
     busy.measure({"send": levels((20, 3.0), (10, 5.0))})
     busy.run()
-    (one,) = listed(busy)
-    assert sorted(names(one)) == ["pack", "parse", "print", "read", "send"]
-    assert (one.suspect_range.previous, one.suspect_range.slot) == (9, 20)
+    (regression,) = listed(busy)
+    assert sorted(names(regression)) == ["pack", "parse", "print", "read", "send"]
+    assert (regression.suspect_range.previous, regression.suspect_range.slot) == (9, 20)
 
 
 def held(world: World) -> dict[int, int]:
     """Return the regression of each finding, by id."""
-    return {member.id: one.id for one in listed(world) for member in one.members}
+    return {member.id: regression.id for regression in listed(world) for member in regression.members}
 
 
 def test_an_undone_merge_gives_back_the_regression_with_its_id_and_decisions(busy: World) -> None:
@@ -224,7 +224,7 @@ def test_an_undone_merge_gives_back_the_regression_with_its_id_and_decisions(bus
     assert len(set(held(busy).values())) == 1
     undo(busy.store, Targets(tuple(set(held(busy).values()))), who=ME)
     assert held(busy) == before
-    assert [(one.status, one.note) for one in busy.points("pack")] == [(Status.HIDDEN, "noise")]
+    assert [(point.status, point.note) for point in busy.points("pack")] == [(Status.HIDDEN, "noise")]
 
 
 def test_the_id_comes_back_when_what_was_decided_after_the_merge_is_undone_first(busy: World) -> None:
@@ -264,7 +264,7 @@ def test_only_an_undone_split_or_merge_reads_the_places_of_all_findings(busy: Wo
 
 def test_a_merge_outlives_an_undone_decision_about_one_of_its_members(busy: World) -> None:
     merge(busy.store, Targets(tuple(set(held(busy).values()))), who=ME)
-    (joined,) = [one.id for one in busy.points("pack")]
+    (joined,) = [point.id for point in busy.points("pack")]
     decide(busy.store, Targets(points=(joined,)), who=ME, status=Status.HIDDEN)
     undo(busy.store, Targets(points=(joined,)), who=ME)
     assert len(set(held(busy).values())) == 1
@@ -283,13 +283,13 @@ def test_one_undo_takes_back_states_and_places_that_differ(busy: World) -> None:
 
 
 def test_an_id_that_others_hold_is_not_taken_from_them(busy: World) -> None:
-    (pack,), print_ = [one.id for one in busy.points("pack")], busy.points("print")[0].id
+    (pack,), print_ = [point.id for point in busy.points("pack")], busy.points("print")[0].id
     split(busy.store, Targets(points=(print_,)), who=ME)
     merge(busy.store, Targets(points=(pack, print_)), who=ME)
     undo(busy.store, Targets(points=(print_,)), who=ME)
     undo(busy.store, Targets(points=(print_,)), who=ME)
     undo(busy.store, Targets(points=(pack,)), who=ME)
-    assert sorted(sorted(names(one)) for one in listed(busy)) == [["pack"], ["parse", "print", "read"]]
+    assert sorted(sorted(names(regression)) for regression in listed(busy)) == [["pack"], ["parse", "print", "read"]]
     assert len(set(held(busy).values())) == 2
 
 
@@ -338,7 +338,7 @@ def test_a_finding_that_a_ticket_covers_counts_as_processed_by_it(busy: World) -
     assert busy.points("parse")[0].effective_status is Status.TICKET
     assert first_place(busy).counts == {Status.TICKET: 1, Status.NEW: 2}
     found = listed(busy, selection=Selection(statuses=frozenset({Status.TICKET})))
-    assert [names(one) for one in found] == [["parse"]]
+    assert [names(regression) for regression in found] == [["parse"]]
     (rest,) = listed(busy, selection=Selection(statuses=frozenset({Status.NEW}), slot=10))
     assert "parse" not in names(rest)
 
@@ -353,14 +353,14 @@ def test_a_new_trace_at_a_triaged_place_is_new_by_itself(busy: World) -> None:
     decide(busy.store, Targets((first_place(busy).id,)), who=ME, status=Status.ACKNOWLEDGED)
     busy.measure({"send": levels((10, 3.0), (10, 5.0))})
     busy.run()
-    (left,) = [one for one in listed(busy, processed=False) if one.suspect_range.slot == 10]
+    (left,) = [regression for regression in listed(busy, processed=False) if regression.suspect_range.slot == 10]
     assert names(left) == ["send"]
     assert left.counts == {Status.ACKNOWLEDGED: 3, Status.NEW: 1}
 
 
 def test_a_matching_ticket_takes_a_finding_off_the_list(busy: World) -> None:
     assert put_tickets(busy.store, busy.repository, [Ticket("PERF-1", "benchmark=parse", 10)]) == 1
-    (left,) = [one for one in listed(busy, processed=False) if one.suspect_range.slot == 10]
+    (left,) = [regression for regression in listed(busy, processed=False) if regression.suspect_range.slot == 10]
     assert names(left) == ["print", "read"]
     assert busy.points("parse")[0].matched_ticket == "PERF-1"
 
@@ -371,7 +371,7 @@ def test_a_ticket_that_came_first_matches_what_is_found_later(world: World) -> N
     world.measure({"parse": levels((10, 25.0))}, first=10)
     world.run()
     assert listed(world, processed=False) == []
-    assert [one.counts for one in listed(world, processed=True)] == [{Status.TICKET: 1}]
+    assert [regression.counts for regression in listed(world, processed=True)] == [{Status.TICKET: 1}]
 
 
 def test_of_several_tickets_the_first_one_wins(busy: World) -> None:
@@ -415,7 +415,7 @@ def test_a_decision_is_announced(busy: World) -> None:
     ],
 )
 def test_a_selection_filters_members(busy: World, selection: Selection, found: list[list[str]]) -> None:
-    assert [names(one) for one in listed(busy, selection=selection)] == found
+    assert [names(regression) for regression in listed(busy, selection=selection)] == found
     assert busy.store.findings.count(busy.repository, selection=selection) == len(found)
 
 
@@ -433,18 +433,18 @@ def test_a_selection_filters_members(busy: World, selection: Selection, found: l
 )
 def test_a_list_is_sorted_as_asked(busy: World, sort: Sort, slots: list[int], *, descending: bool) -> None:
     found = busy.store.findings.regressions(busy.repository, sort=sort, descending=descending)
-    assert [one.suspect_range.slot for one in found] == slots
+    assert [regression.suspect_range.slot for regression in found] == slots
 
 
 def test_a_list_is_cut_into_pages(busy: World) -> None:
     pages = [busy.store.findings.regressions(busy.repository, offset=k, limit=1) for k in range(3)]
-    assert [[one.suspect_range.slot for one in page] for page in pages] == [[10], [20], []]
+    assert [[regression.suspect_range.slot for regression in page] for page in pages] == [[10], [20], []]
 
 
 def test_the_strongest_members_can_be_had_alone(busy: World) -> None:
     found = busy.store.findings.regressions(busy.repository, members=1)
-    assert [names(one) for one in found] == [["print"], ["pack"]]
-    assert [one.traces for one in found] == [3, 1]
+    assert [names(regression) for regression in found] == [["print"], ["pack"]]
+    assert [regression.traces for regression in found] == [3, 1]
 
 
 def test_ids_are_read_as_people_write_them() -> None:

@@ -1,4 +1,4 @@
-"""What did not change is not judged again, and nobody can tell from what is found."""
+"""An alert detects only in traces that changed, and finds the same as if it detected in all."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def found(world: World) -> Found:
     ids = world.store.traces.select(world.repository, Query()).tolist()
     points = [replace(point, found=None) for key in ids for point in world.store.findings.change_points(key, gone=True)]
     regressions = [
-        replace(one, found=None, members=tuple(replace(member, found=None) for member in one.members))
-        for one in world.store.findings.regressions(world.repository)
+        replace(regression, found=None, members=tuple(replace(member, found=None) for member in regression.members))
+        for regression in world.store.findings.regressions(world.repository)
     ]
     seen = world.store.findings.sightings.of_traces(ids)
-    return regressions, points, [one for key in ids for one in seen.get(key, [])]
+    return regressions, points, [sighting for key in ids for sighting in seen.get(key, [])]
 
 
 def take(world: World, step: Step, alerts: tuple[Alert, ...], *, afresh: bool) -> tuple[Alert, ...]:
@@ -167,7 +167,7 @@ def test_an_alert_that_comes_back_judges_everything(world: World) -> None:
 
 
 @pytest.mark.parametrize("name", ["quick", "other"])
-def test_what_is_told_of_runs_counts_what_was_not_judged_again(world: World, name: str) -> None:
+def test_the_record_of_a_run_counts_sightings_in_traces_that_were_not_judged_again(world: World, name: str) -> None:
     world.measure({"parse": levels((10, 20.0), (10, 25.0)), "read": levels((20, 5.0))})
     for _ in range(2):
         world.run(replace(QUICK, name=name))

@@ -22,13 +22,15 @@ def stepped(world: World) -> World:
 
 
 def test_a_step_is_told_with_the_change_point_it_is_known_as(stepped: World) -> None:
-    told = explain_trace(stepped.store, stepped.trace("parse"), [QUICK])
-    assert (told.measured, told.repository, told.at) == (60, "project", None)
-    assert [(step.reason, step.point.suspect_range.slot if step.point else 0) for step in told.alerts[0].steps] == [
+    explanation = explain_trace(stepped.store, stepped.trace("parse"), [QUICK])
+    assert (explanation.measured, explanation.repository, explanation.at) == (60, "project", None)
+    assert [
+        (step.reason, step.point.suspect_range.slot if step.point else 0) for step in explanation.alerts[0].steps
+    ] == [
         ("", 20),
         ("", 40),
     ]
-    assert [point.suspect_range.slot for point in told.points] == [20, 40]
+    assert [point.suspect_range.slot for point in explanation.points] == [20, 40]
 
 
 def test_a_trace_is_found_by_its_key(stepped: World) -> None:
@@ -36,24 +38,24 @@ def test_a_trace_is_found_by_its_key(stepped: World) -> None:
 
 
 def test_the_filter_that_dropped_a_step_is_named_with_its_numbers(stepped: World) -> None:
-    told = explain_trace(
+    explanation = explain_trace(
         stepped.store,
         stepped.trace("parse"),
         [replace(QUICK, direction=AlertDirection.WORSE), Alert("big", method="threshold", minimum_effect=0.2)],
     )
-    assert [[step.reason for step in alert.steps] for alert in told.alerts] == [
+    assert [[step.reason for step in alert.steps] for alert in explanation.alerts] == [
         ["the alert has not run since these results came in", TOO_SMALL],
         ["", "the alert reports worse only, this goes down (an improvement)"],
     ]
 
 
 def test_an_alert_that_does_not_watch_the_trace_says_why(stepped: World) -> None:
-    told = explain_trace(
+    explanation = explain_trace(
         stepped.store,
         stepped.trace("parse"),
         [Alert("a", query="benchmark=read"), Alert("b", repository="other"), Alert("c", method="cluster")],
     )
-    assert [alert.reason for alert in told.alerts] == [
+    assert [alert.reason for alert in explanation.alerts] == [
         "the query 'benchmark=read' does not match the trace",
         "the alert watches the repository 'other'",
         "the method cluster judges traces together; a single trace has no verdict",
@@ -61,34 +63,36 @@ def test_an_alert_that_does_not_watch_the_trace_says_why(stepped: World) -> None
 
 
 def test_every_candidate_and_check_of_the_method_is_told(stepped: World) -> None:
-    told = explain_trace(stepped.store, stepped.trace("parse"), [default_alert()])
-    assert any(candidate.candidate.checks for candidate in told.alerts[0].candidates)
-    assert told.alerts[0].detection is not None
+    explanation = explain_trace(stepped.store, stepped.trace("parse"), [default_alert()])
+    assert any(candidate.candidate.checks for candidate in explanation.alerts[0].candidates)
+    assert explanation.alerts[0].detection is not None
 
 
 def test_a_commit_narrows_what_is_told_to_its_surroundings(stepped: World) -> None:
-    told = explain_trace(stepped.store, stepped.trace("parse"), [QUICK], at=22)
-    assert [step.commit.slot for step in told.alerts[0].steps] == [20]
-    assert [point.suspect_range.slot for point in told.points] == [20]
-    assert all(abs(one.commit.slot - 22) <= 5 for one in told.alerts[0].candidates)
+    explanation = explain_trace(stepped.store, stepped.trace("parse"), [QUICK], at=22)
+    assert [step.commit.slot for step in explanation.alerts[0].steps] == [20]
+    assert [point.suspect_range.slot for point in explanation.points] == [20]
+    assert all(abs(candidate.commit.slot - 22) <= 5 for candidate in explanation.alerts[0].candidates)
 
 
 def test_a_commit_is_found_by_its_hash(stepped: World) -> None:
     (commit,) = stepped.store.commits.get(stepped.repository, [22])
-    told = explain_trace(stepped.store, stepped.trace("parse"), [QUICK], at=commit.commit.hash[:10])
-    assert told.at == commit
+    explanation = explain_trace(stepped.store, stepped.trace("parse"), [QUICK], at=commit.commit.hash[:10])
+    assert explanation.at == commit
 
 
 def test_a_step_that_no_run_has_seen_yet_says_so(world: World) -> None:
     world.measure({"parse": levels((20, 20.0), (20, 25.0))})
-    told = explain_trace(world.store, world.trace("parse"), [QUICK])
-    assert [step.reason for step in told.alerts[0].steps] == ["the alert has not run since these results came in"]
+    explanation = explain_trace(world.store, world.trace("parse"), [QUICK])
+    assert [step.reason for step in explanation.alerts[0].steps] == [
+        "the alert has not run since these results came in"
+    ]
 
 
 def test_an_alert_that_cannot_run_says_so_beside_the_others(stepped: World) -> None:
-    told = explain_trace(stepped.store, stepped.trace("parse"), [Alert("a", query="x=~("), QUICK])
-    assert told.alerts[0].reason.startswith("the alert cannot run: the query cannot be read")
-    assert told.alerts[1].steps
+    explanation = explain_trace(stepped.store, stepped.trace("parse"), [Alert("a", query="x=~("), QUICK])
+    assert explanation.alerts[0].reason.startswith("the alert cannot run: the query cannot be read")
+    assert explanation.alerts[1].steps
 
 
 @pytest.mark.parametrize("trace", [10**6, ",benchmark=other,"])

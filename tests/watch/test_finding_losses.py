@@ -73,7 +73,7 @@ def test_a_changed_alert_loses_what_it_does_not_see_any_more(found: World, chang
 def test_an_alert_that_ran_and_was_never_applied_is_removed_like_any_other(world: World) -> None:
     world.measure({"parse": levels((10, 20.0), (10, 25.0))})
     world.run(ALL)
-    assert {one.name: one.change for one in compare_alerts(world.store, [PARSE])} == {
+    assert {difference.name: difference.change for difference in compare_alerts(world.store, [PARSE])} == {
         "all": AlertChange.REMOVED,
         "parse": AlertChange.ADDED,
     }

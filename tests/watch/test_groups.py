@@ -76,7 +76,7 @@ def test_groups_do_not_depend_on_the_order_of_the_points(
 
 @given(ranges)
 def test_unmerged_members_share_the_place_of_their_group(drawn: list[tuple[int, int, int, int]]) -> None:
-    members = [Member(one.id, one.previous, one.position) for one in as_members(drawn)]
+    members = [Member(member.id, member.previous, member.position) for member in as_members(drawn)]
     by_id = {member.id: member for member in members}
     for group in group_members(members):
         assert group.previous < group.position

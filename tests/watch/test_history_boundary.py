@@ -25,7 +25,7 @@ _WORK = Selection(history=False)
 def places(world: World, selection: Selection) -> list[int]:
     """Return the slots of the regressions of ``selection``, ascending."""
     found = world.store.findings.regressions(world.repository, selection=selection, processed=False)
-    return sorted(one.suspect_range.slot for one in found)
+    return sorted(regression.suspect_range.slot for regression in found)
 
 
 def import_years(world: World) -> None:
@@ -131,7 +131,9 @@ def test_a_decision_about_history_counts_and_can_be_taken_back(world: World) -> 
     (point, _) = world.points("parse")
     decide(world.store, Targets(points=(point.id,)), who="ada", status=Status.HIDDEN)
     assert places(world, _HISTORY) == [30]
-    assert [one.history for one in world.store.findings.regressions(world.repository, processed=True)] == [True]
+    assert [
+        regression.history for regression in world.store.findings.regressions(world.repository, processed=True)
+    ] == [True]
     undo(world.store, Targets(points=(point.id,)), who="ada")
     assert places(world, _HISTORY) == [10, 30]
 
@@ -149,7 +151,7 @@ def test_history_merged_with_work_is_work(world: World) -> None:
     world.run()
     world.measure({"parse": levels((5, 20.0), (5, 30.0))}, first=40)
     world.run()
-    ids = [str(one.id) for one in world.store.findings.regressions(world.repository)]
+    ids = [str(regression.id) for regression in world.store.findings.regressions(world.repository)]
     merge(world.store, read_targets(ids), who="ada")
     assert (places(world, _HISTORY), places(world, _WORK)) == ([], [45])
 

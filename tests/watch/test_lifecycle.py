@@ -53,8 +53,11 @@ def live(world: World) -> Live:
 def groups(world: World) -> list[tuple[tuple[int, int], list[str]]]:
     """Return place and members of every regression, ids left out."""
     return sorted(
-        ((one.suspect_range.previous, one.suspect_range.slot), sorted(member.key for member in one.members))
-        for one in world.store.findings.regressions(world.repository)
+        (
+            (regression.suspect_range.previous, regression.suspect_range.slot),
+            sorted(member.key for member in regression.members),
+        )
+        for regression in world.store.findings.regressions(world.repository)
     )
 
 
@@ -131,12 +134,12 @@ class Lifecycle(RuleBasedStateMachine):
         if not hasattr(self, "world") or not self.settled:
             return
         listed = self.world.store.findings.regressions(self.world.repository)
-        members = [member.id for one in listed for member in one.members]
+        members = [member.id for regression in listed for member in regression.members]
         expected = [point.id for name in NAMES for point in self.points(name) if point.condition is not Condition.GONE]
         assert sorted(members) == sorted(expected)
-        for one in listed:
-            assert one.traces == len(one.members)
-            assert one.unprocessed == sum(member.status is Status.NEW for member in one.members)
+        for regression in listed:
+            assert regression.traces == len(regression.members)
+            assert regression.unprocessed == sum(member.status is Status.NEW for member in regression.members)
 
 
 def test_whatever_happens_the_findings_stay_consistent(empty_world: Path) -> None:

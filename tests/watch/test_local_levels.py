@@ -80,5 +80,5 @@ def test_a_series_turned_round_changes_by_as_much_the_other_way(values: list[int
 @given(st.lists(st.integers(-1000, 1000), min_size=4, max_size=60), st.integers(-1000, 1000), st.data())
 def test_a_shift_of_all_values_leaves_the_size(values: list[int], shift: int, data: st.DataObject) -> None:
     place = data.draw(st.integers(1, len(values) - 1))
-    one, other = change(values, place), change([value + shift for value in values], place)
-    assert (one.size, one.deviation) == (other.size, other.deviation)
+    measured, other = change(values, place), change([value + shift for value in values], place)
+    assert (measured.size, measured.deviation) == (other.size, other.deviation)

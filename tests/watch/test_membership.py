@@ -43,8 +43,8 @@ def take(world: World, what: str, name: str, number: int, value: int) -> None:
         return
     points = [
         point.id
-        for one in world.store.findings.regressions(world.repository)
-        for point in sorted(one.members, key=lambda member: member.id)
+        for regression in world.store.findings.regressions(world.repository)
+        for point in sorted(regression.members, key=lambda member: member.id)
     ]
     if not points:
         return

@@ -54,7 +54,7 @@ def test_commits_that_nobody_measured_count_for_nothing() -> None:
 def test_missing_traces_are_told_with_their_last_commit(world: World) -> None:
     world.measure({"parse": levels((40, 10.0)), "read": levels((20, 5.0)), "pack": levels((30, 5.0))})
     found = absences(world.store, world.repository).traces
-    assert [(one.trace.id, one.last_slot, one.silent, one.usual) for one in found] == [
+    assert [(missing.trace.id, missing.last_slot, missing.silent, missing.usual) for missing in found] == [
         (world.trace("read"), 19, 20, 1),
         (world.trace("pack"), 29, 10, 1),
     ]

@@ -28,8 +28,8 @@ spots = st.lists(
 )
 
 
-def _key(one: Spot) -> tuple[int, int, int]:
-    return one.position, one.previous, one.movement
+def _key(point: Spot) -> tuple[int, int, int]:
+    return point.position, point.previous, point.movement
 
 
 def brute_force(old: list[Spot], new: list[Spot]) -> tuple[int, int, int]:
@@ -74,7 +74,7 @@ def test_a_matching_does_not_depend_on_the_order_of_the_lists(old: list[Spot], n
     random.shuffle(old)  # type: ignore[attr-defined]
     random.shuffle(new)  # type: ignore[attr-defined]
     assert [(_key(old[i])[0], _key(new[j])[0]) for i, j in match_points(old, new)] == [
-        (one[0], other[0]) for one, other in expected
+        (before[0], after[0]) for before, after in expected
     ]
 
 

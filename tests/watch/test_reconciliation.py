@@ -62,7 +62,7 @@ class Memory:
     decided: dict[int, str] = field(default_factory=dict)
     carried: bool = False
 
-    def look(self, *sightings: Sighting) -> list[PointUpdate]:
+    def update(self, *sightings: Sighting) -> list[PointUpdate]:
         changes = reconcile(list(self.points.values()), sightings, RULER)
         for change in changes:
             key = change.id or len(self.points) + 1
@@ -103,80 +103,80 @@ def kinds(changes: list[PointUpdate]) -> list[tuple[Transition, int]]:
 
 
 def test_what_was_never_seen_is_new() -> None:
-    assert kinds(Memory().look(seen(10))) == [(Transition.NEW, 0)]
+    assert kinds(Memory().update(seen(10))) == [(Transition.NEW, 0)]
 
 
 def test_what_is_seen_again_is_unchanged() -> None:
     memory = Memory()
-    memory.look(seen(10), seen(20, -1))
-    assert kinds(memory.look(seen(10), seen(20, -1))) == [(Transition.UNCHANGED, 1), (Transition.UNCHANGED, 2)]
+    memory.update(seen(10), seen(20, -1))
+    assert kinds(memory.update(seen(10), seen(20, -1))) == [(Transition.UNCHANGED, 1), (Transition.UNCHANGED, 2)]
 
 
 def test_what_is_seen_nearby_has_moved() -> None:
     memory = Memory()
-    memory.look(seen(10))
-    assert kinds(memory.look(seen(13))) == [(Transition.MOVED, 1)]
+    memory.update(seen(10))
+    assert kinds(memory.update(seen(13))) == [(Transition.MOVED, 1)]
 
 
 def test_what_is_seen_no_more_is_gone_once() -> None:
     memory = Memory()
-    memory.look(seen(10))
-    assert kinds(memory.look()) == [(Transition.GONE, 1)]
-    assert kinds(memory.look()) == []
+    memory.update(seen(10))
+    assert kinds(memory.update()) == [(Transition.GONE, 1)]
+    assert kinds(memory.update()) == []
 
 
 def test_what_was_gone_comes_back() -> None:
     memory = Memory()
-    memory.look(seen(10))
-    memory.look()
-    assert kinds(memory.look(seen(11))) == [(Transition.BACK, 1)]
+    memory.update(seen(10))
+    memory.update()
+    assert kinds(memory.update(seen(11))) == [(Transition.BACK, 1)]
 
 
 def test_a_live_point_goes_before_one_that_was_gone() -> None:
     memory = Memory()
-    memory.look(seen(12), seen(17))
-    memory.look(seen(17))
-    assert kinds(memory.look(seen(14))) == [(Transition.MOVED, 2)]
+    memory.update(seen(12), seen(17))
+    memory.update(seen(17))
+    assert kinds(memory.update(seen(14))) == [(Transition.MOVED, 2)]
 
 
 def test_a_recovery_is_told_once() -> None:
     memory = Memory()
-    memory.look(seen(10))
-    assert [change.recovered for change in memory.look(seen(10, recovered=True))] == [True]
-    assert [change.recovered for change in memory.look(seen(10, recovered=True))] == [False]
+    memory.update(seen(10))
+    assert [change.recovered for change in memory.update(seen(10, recovered=True))] == [True]
+    assert [change.recovered for change in memory.update(seen(10, recovered=True))] == [False]
 
 
 def test_a_decision_holds_for_its_place_whatever_was_seen_in_between() -> None:
     memory = Memory()
-    memory.look(seen(10), seen(14))
+    memory.update(seen(10), seen(14))
     memory.decide([10])
-    memory.look(seen(13))
-    memory.look(seen(16))
-    memory.look(seen(10), seen(14))
+    memory.update(seen(13))
+    memory.update(seen(16))
+    memory.update(seen(10), seen(14))
     assert memory.live() == [(10, 1, "hidden"), (14, 1, "new")]
 
 
 def test_a_decision_goes_along_when_a_point_moves_further_than_its_reach_in_small_moves() -> None:
     memory = Memory()
-    memory.look(seen(10))
+    memory.update(seen(10))
     memory.decide([10])
-    memory.look(seen(14))
-    memory.look(seen(18))
+    memory.update(seen(14))
+    memory.update(seen(18))
     assert memory.live() == [(18, 1, "hidden")]
     assert memory.carried
 
 
 def test_a_neighbour_that_nobody_decided_about_does_not_inherit() -> None:
     memory = Memory()
-    memory.look(seen(10), seen(13))
+    memory.update(seen(10), seen(13))
     memory.decide([10])
-    memory.look(seen(13))
+    memory.update(seen(13))
     assert memory.live() == [(13, 1, "new")]
 
 
 def test_alerts_that_see_one_step_at_neighbouring_commits_share_a_point() -> None:
     points = merge_sightings([seen(11, alert="b"), seen(10, alert="a"), seen(30, alert="b")], RULER)
-    assert [[(one.alert, one.suspect_range.slot) for one in point] for point in points] == [
+    assert [[(sighting.alert, sighting.suspect_range.slot) for sighting in point] for point in points] == [
         [("a", 10), ("b", 11)],
         [("b", 30)],
     ]
@@ -219,41 +219,43 @@ def test_a_sighting_off_the_line_is_left_out() -> None:
     assert merge_sightings([seen(99)], RULER) == []
 
 
-looks = st.lists(st.tuples(st.integers(1, 40), st.sampled_from([-1, 1])), max_size=4, unique_by=lambda one: one[0])
+detections = st.lists(
+    st.tuples(st.integers(1, 40), st.sampled_from([-1, 1])), max_size=4, unique_by=lambda step: step[0]
+)
 
 
-@given(st.lists(looks, min_size=1, max_size=5))
+@given(st.lists(detections, min_size=1, max_size=5))
 def test_looking_twice_changes_nothing(history: list[list[tuple[int, int]]]) -> None:
     memory = Memory()
-    for look in history:
-        memory.look(*(seen(*one) for one in look))
+    for steps in history:
+        memory.update(*(seen(*step) for step in steps))
     before = dict(memory.points)
-    changes = memory.look(*(seen(*one) for one in history[-1]))
+    changes = memory.update(*(seen(*step) for step in history[-1]))
     assert {change.transition for change in changes} <= {Transition.UNCHANGED}
     assert memory.points == before
 
 
-@given(st.lists(looks, min_size=1, max_size=5))
+@given(st.lists(detections, min_size=1, max_size=5))
 def test_live_points_are_what_was_seen_last(history: list[list[tuple[int, int]]]) -> None:
     memory = Memory()
-    for look in history:
-        memory.look(*(seen(*one) for one in look))
+    for steps in history:
+        memory.update(*(seen(*step) for step in steps))
     assert [(slot, movement) for slot, movement, _ in memory.live()] == sorted(history[-1])
 
 
 @settings(max_examples=400)
-@given(looks, st.lists(looks, max_size=4), looks, st.data())
+@given(detections, st.lists(detections, max_size=4), detections, st.data())
 def test_statuses_do_not_depend_on_what_was_seen_after_the_decision(
     first: list[tuple[int, int]], between: list[list[tuple[int, int]]], last: list[tuple[int, int]], data: st.DataObject
 ) -> None:
     chosen = data.draw(st.sets(st.sampled_from([slot for slot, _ in first]))) if first else set()
     direct, busy = Memory(), Memory()
     for memory in (direct, busy):
-        memory.look(*(seen(*one) for one in first))
+        memory.update(*(seen(*step) for step in first))
         memory.decide(chosen)
-    for look in between:
-        busy.look(*(seen(*one) for one in look))
+    for steps in between:
+        busy.update(*(seen(*step) for step in steps))
     for memory in (direct, busy):
-        memory.look(*(seen(*one) for one in last))
+        memory.update(*(seen(*step) for step in last))
     if not busy.carried and not direct.carried:
         assert direct.live() == busy.live()

@@ -44,7 +44,7 @@ def short_hash(world: World, slot: int) -> str:
 def reasons(report: CheckReport) -> dict[str, tuple[str, str]]:
     """Return benchmark → verdict and reason."""
     return {
-        decode_key(one.key)["benchmark"]: (one.judgement.verdict.value, one.judgement.reason) for one in report.traces
+        decode_key(row.key)["benchmark"]: (row.judgement.verdict.value, row.judgement.reason) for row in report.traces
     }
 
 
@@ -107,11 +107,11 @@ def test_a_benchmark_measured_in_two_units_is_judged_in_both(world: World) -> No
         run = RunReport(table, identity=f"B{slot}")
         world.store.runs.put(world.repository, slot, run, identity=f"B{slot}", content_hash=f"B{slot}", source="test")
     report = check(world, new_run(20.0), new_run(900.0, unit="B"), base=8)
-    assert [(one.unit, one.judgement.verdict) for one in report.traces] == [
+    assert [(row.unit, row.judgement.verdict) for row in report.traces] == [
         ("B", Verdict.REGRESSED),
         ("ms", Verdict.UNCHANGED),
     ]
-    assert [(one.unit, one.judgement.reason.split(":")[0]) for one in check(world, new_run(20.0), base=8).traces] == [
+    assert [(row.unit, row.judgement.reason.split(":")[0]) for row in check(world, new_run(20.0), base=8).traces] == [
         ("B", "vanished"),
         ("ms", "the distance from the level is 0, not > 0"),
     ]

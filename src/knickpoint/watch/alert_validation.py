@@ -113,7 +113,7 @@ def _probe_series(method: str, parameters: Mapping[str, Any], window: int) -> tu
         return "", ""
     return (
         f"in a window of {window} measured commits the method {method} finds nothing, however large the step",
-        "Give a larger window, or none to look at everything.",
+        "Give a larger window, or none to detect in everything.",
     )
 
 

@@ -1,5 +1,5 @@
 """Run alerts: detect, compare with what is known, write the changes and update the regressions.
 
-``run`` is the entry and lists the stages; ``alert_job`` plans, ``comparison`` compares with the last run,
+``run`` is the entry and lists the stages; ``run_plan`` and ``alert_job`` plan, ``comparison`` compares with the last run,
 ``persistence`` writes change points, ``redetection`` resolves concurrent runs, and ``run_summary`` is the result.
 """

@@ -2,7 +2,7 @@
 
 A run goes through five stages, one module each:
 
-1. ``alert_job`` plans: which alert detects on which line, in which traces.
+1. ``run_plan`` and ``alert_job`` plan: which alert detects on which line, in which traces.
 2. :mod:`knickpoint.watch.detection` reads frames and finds sightings.
 3. ``comparison`` keeps the traces in which an alert finds something else than at its last run.
 4. ``persistence`` writes what became of the change points, by the rule of :mod:`knickpoint.watch.identity`.
@@ -12,7 +12,6 @@ A run goes through five stages, one module each:
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -22,15 +21,13 @@ from numpy.typing import NDArray
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Repository
-from knickpoint.model.errors import InputError
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, FindingsChanged
-from knickpoint.watch.alert_run.alert_job import AlertJob, plan_jobs, unable_job
 from knickpoint.watch.alert_run.comparison import AlertComparison, TraceComparison, compare_alert, compare_retired
 from knickpoint.watch.alert_run.persistence import PersistedChanges, persist_changes
 from knickpoint.watch.alert_run.redetection import detect_again
+from knickpoint.watch.alert_run.run_plan import RepositoryPlan, RunRequest, chosen_alerts, plan_run, unable_alerts
 from knickpoint.watch.alert_run.run_summary import JobResult, RunSummary
-from knickpoint.watch.alert_validation import reason_against
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.regressions.membership import RegressionChanges, regroup
 from knickpoint.watch.triage.tickets import match_tickets
@@ -43,6 +40,9 @@ _BATCH: Final = 10_000
 
 Progress = Callable[[int, int], None]
 """Called with the number of traces done so far, and of all."""
+
+Advance = Callable[[int], None]
+"""Called with the number of traces that are done now."""
 
 
 def default_alert() -> Alert:
@@ -79,9 +79,9 @@ def run_alerts(
         InputError: two alerts of one name, or no alert of a name.
         StoreError: the store cannot be read or written.
     """
-    chosen = _chosen(alerts, names)
+    chosen = chosen_alerts(alerts, names)
     whole = traces is None and not names
-    request = _Request(
+    request = RunRequest(
         alerts=chosen,
         in_force=frozenset(alert.name for alert in alerts) if whole else None,
         traces=None if traces is None else np.unique(np.asarray(traces, dtype=np.int64)),
@@ -89,100 +89,11 @@ def run_alerts(
         as_work=as_work,
     )
     known = [Lines(store, repository) for repository in store.commits.repositories()]
-    unable = _unable(chosen, known)
-    plans = _plan(store, request, known, unable)
+    unable = unable_alerts(chosen, known)
+    plans = plan_run(store, request, known, unable)
     advance = _counter(sum(len(job.trace_ids) for plan in plans for job in plan.jobs), progress)
     summaries = [_run_repository(store, plan, runner or Serial(), advance) for plan in plans]
     return sum(summaries, RunSummary(failures=unable))
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """What a run is asked for.
-
-    ``in_force`` are the names of all alerts that exist, None where the run is restricted and retires none. ``traces``
-    are those of an event, None for all.
-    """
-
-    alerts: Sequence[Alert]
-    in_force: frozenset[str] | None
-    traces: NDArray[np.int64] | None
-    afresh: bool
-    as_work: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _RepositoryPlan:
-    """What a run does in one repository.
-
-    ``first_boundary`` are the slots at which it sets the history boundary, None where there is one already, or nothing
-    was measured. ``in_force`` is that of the request.
-    """
-
-    lines: Lines
-    jobs: tuple[AlertJob, ...]
-    first_boundary: frozenset[int] | None
-    in_force: frozenset[str] | None
-
-    @property
-    def complete(self) -> bool:
-        """Whether the run is about all traces of an alert."""
-        return any(job.complete for job in self.jobs)
-
-
-Advance = Callable[[int], None]
-"""Called with the number of traces that are done now."""
-
-
-# Stage 1: plan.
-
-
-def _chosen(alerts: Sequence[Alert], names: Collection[str]) -> list[Alert]:
-    """Return the alerts called ``names``, all where there are none, by name."""
-    known = Counter(alert.name for alert in alerts)
-    if twice := sorted(name for name, count in known.items() if count > 1):
-        raise InputError(f"two alerts are called {twice[0]!r}", remedy="Give every alert a name of its own.")
-    if missing := sorted(set(names) - set(known)):
-        raise InputError(
-            f"there is no alert {missing[0]!r}", remedy=f"The alerts are: {', '.join(sorted(known)) or 'none'}."
-        )
-    return sorted((alert for alert in alerts if not names or alert.name in names), key=lambda alert: alert.name)
-
-
-def _unable(alerts: Sequence[Alert], known: Sequence[Lines]) -> dict[str, str]:
-    """Return the alerts that cannot run, by name, and why."""
-    repositories = [lines.repository.name for lines in known]
-    return {alert.name: reason for alert in alerts if (reason := reason_against(alert, repositories))}
-
-
-def _plan(store: Store, request: _Request, known: Sequence[Lines], unable: Mapping[str, str]) -> list[_RepositoryPlan]:
-    """Plan the run in every repository before the first is changed."""
-    # Results that arrive from here on are newer than what the first run over a repository finds.
-    boundaries = [_first_boundary(store, lines.repository, as_work=request.as_work) for lines in known]
-    able = [alert for alert in request.alerts if alert.name not in unable]
-    failed = [alert for alert in request.alerts if alert.name in unable]
-    return [
-        _RepositoryPlan(
-            lines,
-            (
-                *plan_jobs(store, able, lines, traces=request.traces, afresh=request.afresh),
-                *(unable_job(alert, unable[alert.name], lines) for alert in failed),
-            ),
-            boundary,
-            request.in_force,
-        )
-        for lines, boundary in zip(known, boundaries, strict=True)
-    ]
-
-
-def _first_boundary(store: Store, repository: Repository, *, as_work: bool) -> frozenset[int] | None:
-    """Return where the first run sets the boundary: at the newest commits with results, before all with ``as_work``."""
-    if store.boundaries.get(repository) is not None:
-        return None
-    newest = store.boundaries.newest_measured(repository)
-    if not newest:
-        return None
-    return frozenset() if as_work else newest
 
 
 def _counter(total: int, progress: Progress | None) -> Advance:
@@ -198,7 +109,7 @@ def _counter(total: int, progress: Progress | None) -> Advance:
     return advance
 
 
-def _run_repository(store: Store, plan: _RepositoryPlan, runner: Runner, advance: Advance) -> RunSummary:
+def _run_repository(store: Store, plan: RepositoryPlan, runner: Runner, advance: Advance) -> RunSummary:
     """Run the jobs of one repository and write what they find; the last writes are one transaction."""
     latest = store.findings.alerts.last()
     found = _detect(store, plan, runner, advance, latest)
@@ -247,7 +158,7 @@ class _Found:
         return {result.job.alert.name: result.failure for result in self.results if result.failure}
 
 
-def _detect(store: Store, plan: _RepositoryPlan, runner: Runner, advance: Advance, latest: int) -> _Found:
+def _detect(store: Store, plan: RepositoryPlan, runner: Runner, advance: Advance, latest: int) -> _Found:
     """Detect with one alert after the other; a run of one alert over many traces writes what it has in batches."""
     results: list[JobResult] = []
     pending: list[TraceComparison] = []
@@ -279,7 +190,7 @@ def _retired(store: Store, in_force: Collection[str]) -> tuple[str, ...]:
 # Stage 4: write the change points.
 
 
-def _begin_history(store: Store, plan: _RepositoryPlan) -> None:
+def _begin_history(store: Store, plan: RepositoryPlan) -> None:
     """Set the history boundary of a repository that has none, at the first run that is about it."""
     concerned = any(job.complete or job.trace_ids.size for job in plan.jobs)
     if concerned and plan.first_boundary is not None:
@@ -288,7 +199,7 @@ def _begin_history(store: Store, plan: _RepositoryPlan) -> None:
 
 def _write(
     store: Store,
-    plan: _RepositoryPlan,
+    plan: RepositoryPlan,
     comparisons: Sequence[TraceComparison],
     latest: int,
     *,
@@ -313,7 +224,7 @@ def _write(
 # Stage 5: group change points into regressions, and record the run.
 
 
-def _update_regressions(store: Store, plan: _RepositoryPlan, changes: PersistedChanges) -> RegressionChanges:
+def _update_regressions(store: Store, plan: RepositoryPlan, changes: PersistedChanges) -> RegressionChanges:
     """Match tickets with the change points that were written, and bring the regressions up to date."""
     repository = plan.lines.repository
     if not changes.point_ids and not store.findings.groups.has_loose_points(repository):
@@ -340,7 +251,7 @@ def _keep_digests(store: Store, results: Sequence[JobResult], overtaken: Collect
 
 
 def _record(
-    store: Store, plan: _RepositoryPlan, found: _Found, written: _Written, regressions: RegressionChanges
+    store: Store, plan: RepositoryPlan, found: _Found, written: _Written, regressions: RegressionChanges
 ) -> RunSummary:
     """Record the run, publish the event about what changed, and return both as a summary."""
     failures = {**found.failures, **written.failures}

@@ -1,0 +1,104 @@
+"""Plan a run before anything is changed: which alerts, which repositories, and what each alert has to do there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.model.alert import Alert
+from knickpoint.model.commit import Repository
+from knickpoint.model.errors import InputError
+from knickpoint.store import Store
+from knickpoint.watch.alert_run.alert_job import AlertJob, plan_jobs, unable_job
+from knickpoint.watch.alert_validation import reason_against
+from knickpoint.watch.lines import Lines
+
+__all__ = ["RepositoryPlan", "RunRequest", "chosen_alerts", "plan_run", "unable_alerts"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What a run is asked for.
+
+    ``in_force`` are the names of all alerts that exist, None where the run is restricted and retires none. ``traces``
+    are those of an event, None for all.
+    """
+
+    alerts: Sequence[Alert]
+    in_force: frozenset[str] | None
+    traces: NDArray[np.int64] | None
+    afresh: bool
+    as_work: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryPlan:
+    """What a run does in one repository.
+
+    ``first_boundary`` are the slots at which it sets the history boundary, None where there is one already, or nothing
+    was measured. ``in_force`` is that of the request.
+    """
+
+    lines: Lines
+    jobs: tuple[AlertJob, ...]
+    first_boundary: frozenset[int] | None
+    in_force: frozenset[str] | None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run is about all traces of an alert."""
+        return any(job.complete for job in self.jobs)
+
+
+def chosen_alerts(alerts: Sequence[Alert], names: Collection[str]) -> list[Alert]:
+    """Return the alerts called ``names``, all where there are none, by name."""
+    known = Counter(alert.name for alert in alerts)
+    if twice := sorted(name for name, count in known.items() if count > 1):
+        raise InputError(f"two alerts are called {twice[0]!r}", remedy="Give every alert a name of its own.")
+    if missing := sorted(set(names) - set(known)):
+        raise InputError(
+            f"there is no alert {missing[0]!r}", remedy=f"The alerts are: {', '.join(sorted(known)) or 'none'}."
+        )
+    return sorted((alert for alert in alerts if not names or alert.name in names), key=lambda alert: alert.name)
+
+
+def unable_alerts(alerts: Sequence[Alert], known: Sequence[Lines]) -> dict[str, str]:
+    """Return the alerts that cannot run, by name, and why."""
+    repositories = [lines.repository.name for lines in known]
+    return {alert.name: reason for alert in alerts if (reason := reason_against(alert, repositories))}
+
+
+def plan_run(
+    store: Store, request: RunRequest, known: Sequence[Lines], unable: Mapping[str, str]
+) -> list[RepositoryPlan]:
+    """Plan the run in every repository before the first is changed."""
+    # Results that arrive from here on are newer than what the first run over a repository finds.
+    boundaries = [_first_boundary(store, lines.repository, as_work=request.as_work) for lines in known]
+    able = [alert for alert in request.alerts if alert.name not in unable]
+    failed = [alert for alert in request.alerts if alert.name in unable]
+    return [
+        RepositoryPlan(
+            lines,
+            (
+                *plan_jobs(store, able, lines, traces=request.traces, afresh=request.afresh),
+                *(unable_job(alert, unable[alert.name], lines) for alert in failed),
+            ),
+            boundary,
+            request.in_force,
+        )
+        for lines, boundary in zip(known, boundaries, strict=True)
+    ]
+
+
+def _first_boundary(store: Store, repository: Repository, *, as_work: bool) -> frozenset[int] | None:
+    """Return where the first run sets the boundary: at the newest commits with results, before all with ``as_work``."""
+    if store.boundaries.get(repository) is not None:
+        return None
+    newest = store.boundaries.newest_measured(repository)
+    if not newest:
+        return None
+    return frozenset() if as_work else newest
