@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,8 @@ from knickpoint.native.binding import ffi, lib, pointer
 from knickpoint.native.windows.reference import Note, NoteKind
 
 __all__ = ["split_windows"]
+
+_KINDS: Final = tuple(NoteKind)
 
 
 def split_windows(
@@ -52,5 +56,5 @@ def split_windows(
             raise MemoryError
         if used <= most:
             kept = notes[0 if refused else used - found[0] : used].tolist()
-            return [Note(NoteKind(int(kind)), int(index), q, p, size) for kind, index, q, p, size in kept]
+            return [Note(_KINDS[int(kind)], int(index), q, p, size) for kind, index, q, p, size in kept]
         most = used  # there were more notes than room: split again with enough
