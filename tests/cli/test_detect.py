@@ -16,7 +16,7 @@ from knickpoint.detect import METHODS
 
 
 class Terminal(io.TextIOWrapper):
-    """Standard input that somebody types."""
+    """Standard input from a keyboard."""
 
     def isatty(self) -> bool:
         return True

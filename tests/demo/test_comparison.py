@@ -1,4 +1,4 @@
-"""The table of the demonstration tells the truth, misses and false findings included."""
+"""The table of the demonstration shows misses and false findings."""
 
 from __future__ import annotations
 

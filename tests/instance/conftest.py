@@ -44,13 +44,13 @@ class NatsServer:
         assert self.process.stderr is not None
         limit = threading.Timer(SECONDS, self.process.kill)
         limit.start()
-        said = []
+        lines = []
         for line in self.process.stderr:
-            said.append(line)
+            lines.append(line)
             if "Server is ready" in line:
                 break
         limit.cancel()
-        assert "Server is ready" in said[-1], "".join(said)
+        assert "Server is ready" in lines[-1], "".join(lines)
 
     def kill(self) -> None:
         """End at once, as in a power cut."""

@@ -65,8 +65,8 @@ def test_everything_that_can_be_said_is_read(tmp_path: Path) -> None:
 
 
 def test_an_unknown_key_is_named_with_its_neighbour_and_its_section(tmp_path: Path) -> None:
-    told = refusal(tmp_path, '[repositories.lib]\nlocatoin = "../lib"\n')
-    assert "knickpoint.toml, [repositories.lib]: unknown key 'locatoin'. Did you mean 'location'?" in told
+    message = refusal(tmp_path, '[repositories.lib]\nlocatoin = "../lib"\n')
+    assert "knickpoint.toml, [repositories.lib]: unknown key 'locatoin'. Did you mean 'location'?" in message
 
 
 def test_an_unknown_key_without_neighbour_lists_the_known_ones(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("[worker]\npoll_seconds = 0\n", r"\[worker\]: poll_seconds is 0. Give a number greater than 0"),
         ("[worker]\nlease_seconds = -1.5\n", "lease_seconds is -1.5"),
@@ -137,10 +137,10 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         ('[ingest.sources.a]\nlocation = "x"\nevery_seconds = 0\n', r"\[ingest.sources.a\]: every_seconds is 0"),
     ],
 )
-def test_numbers_with_which_nothing_would_go_on_are_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_numbers_with_which_nothing_would_go_on_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / CONFIG_FILE
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=message):
         read_config(path)
 
 

@@ -44,20 +44,20 @@ def measure(place: Path, number: int, **values: float) -> None:
 
 
 def work(place: Path) -> list[str]:
-    told: list[str] = []
+    announced: list[str] = []
     with open_instance(place) as opened:
-        Worker(opened, told.append, clock=lambda: 0.0).step()
-    return told
+        Worker(opened, announced.append, clock=lambda: 0.0).step()
+    return announced
 
 
 def test_a_canary_that_steps_is_noticed_with_what_it_puts_in_doubt(place: Path) -> None:
     for number in range(30):
         level = 1.0 if number < 15 else 1.5
         measure(place, number, canary=10 * level, sort=20 * level)
-    told = work(place)
+    announced = work(place)
     assert any(
         line.startswith("canary machine: ,benchmark=canary,unit=ms, stepped by +") and "R1 in doubt" in line
-        for line in told
+        for line in announced
     )
     with open_instance(place) as opened:
         (notice,) = find_notices(opened)
@@ -67,8 +67,10 @@ def test_a_canary_that_steps_is_noticed_with_what_it_puts_in_doubt(place: Path) 
 def test_a_benchmark_that_stopped_is_noticed(place: Path) -> None:
     for number in range(30):
         measure(place, number, sort=20.0, **({"find": 5.0} if number < 20 else {}))
-    told = work(place)
-    assert any("benchmark=find,unit=ms, has no results at the last 10 measured commits" in line for line in told), told
+    announced = work(place)
+    assert any(
+        "benchmark=find,unit=ms, has no results at the last 10 measured commits" in line for line in announced
+    ), announced
 
 
 def test_nobody_is_told_of_silence_where_the_configuration_says_so(place: Path) -> None:
@@ -84,15 +86,15 @@ def test_nobody_is_told_of_silence_where_the_configuration_says_so(place: Path) 
 def test_the_same_thing_is_told_once(place: Path) -> None:
     for number in range(30):
         measure(place, number, sort=20.0, **({"find": 5.0} if number < 20 else {}))
-    told: list[str] = []
+    announced: list[str] = []
     clock = count(0, 4000)
     with open_instance(place) as opened:
-        worker = Worker(opened, told.append, clock=lambda: float(next(clock)))
+        worker = Worker(opened, announced.append, clock=lambda: float(next(clock)))
         worker.step()
         measure(place, 30, sort=20.0)
         worker.step()
         worker.step()
-    assert len([line for line in told if "has no results" in line]) == 1
+    assert len([line for line in announced if "has no results" in line]) == 1
 
 
 @pytest.mark.parametrize("section", ["canaries.a", "missing"])
@@ -108,8 +110,8 @@ def test_the_worker_takes_over_the_tickets_of_a_file(place: Path) -> None:
     for number in range(30):
         measure(place, number, sort=20.0 if number < 15 else 30.0)
     (place / "tickets.csv").write_text("name,commit\nT-1,CP:15\n", encoding="utf-8")
-    told = work(place)
-    assert any(line.startswith("tickets: ") for line in told), told
+    announced = work(place)
+    assert any(line.startswith("tickets: ") for line in announced), announced
 
 
 def test_a_file_of_tickets_that_cannot_be_used_is_told_and_stops_nothing(place: Path) -> None:
@@ -117,6 +119,6 @@ def test_a_file_of_tickets_that_cannot_be_used_is_told_and_stops_nothing(place: 
     path.write_text(path.read_text(encoding="utf-8") + '[tickets]\nfile = "tickets.csv"\n', encoding="utf-8")
     for number in range(30):
         measure(place, number, sort=20.0 if number < 15 else 30.0)
-    told = work(place)
-    assert any(line.startswith("tickets: ") and "cannot be read" in line for line in told)
-    assert any("1 new regressions" in line for line in told)
+    announced = work(place)
+    assert any(line.startswith("tickets: ") and "cannot be read" in line for line in announced)
+    assert any("1 new regressions" in line for line in announced)

@@ -73,10 +73,10 @@ def subjects(instance: Instance) -> Subjects:
 
 
 def told_by(instance: Instance) -> list[str]:
-    """Let a relay do one round; return what it said."""
-    told: list[str] = []
-    Relay(instance, "one", told.append).once()
-    return told
+    """Let a relay do one round; return what it announced."""
+    announced: list[str] = []
+    Relay(instance, "one", announced.append).once()
+    return announced
 
 
 def publish(instance: Instance, *numbers: int) -> None:
@@ -114,7 +114,7 @@ def announce(server: NatsServer, instance: Instance, *bodies: bytes) -> None:
 
 
 def unanswered(server: NatsServer, instance: Instance) -> int:
-    """Count the announcements that nobody answered for good."""
+    """Count the announcements without a final reply."""
     names = subjects(instance)
 
     async def read(jetstream: Any) -> int:
@@ -245,11 +245,11 @@ def test_a_server_that_is_away_is_told_once_and_takes_no_attempt(
     told_by(instance)
     server.kill()
     publish(instance, 1)
-    told: list[str] = []
-    relay = Relay(instance, "one", told.append)
+    announced: list[str] = []
+    relay = Relay(instance, "one", announced.append)
     for _ in range(7):
         relay.once()
-    assert len(told) == 1
+    assert len(announced) == 1
     assert instance.store.outbox.dead() == []
     assert waiting(instance) == 1
 

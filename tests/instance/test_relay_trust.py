@@ -68,8 +68,8 @@ def token(signer: Any, issuer: str, subject: str, facts: dict[str, object]) -> s
     claims = {"iat": 1_700_000_000, "iss": issuer, "name": "test", "sub": subject, "nats": {**facts, "version": 2}}
     claims["jti"] = base64.b32encode(hashlib.sha256(json.dumps(claims).encode()).digest()).decode().rstrip("=")
     head = encoded(json.dumps({"typ": "JWT", "alg": "ed25519-nkey"}).encode())
-    said = f"{head}.{encoded(json.dumps(claims).encode())}"
-    return f"{said}.{encoded(signer.sign(said.encode()))}"
+    signed = f"{head}.{encoded(json.dumps(claims).encode())}"
+    return f"{signed}.{encoded(signer.sign(signed.encode()))}"
 
 
 def credentials(place: Path) -> tuple[Path, Path]:

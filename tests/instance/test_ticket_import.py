@@ -50,7 +50,7 @@ def test_csv_and_json_say_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         (b"name,commit,colour\nT-1,abc,red\n", "t, row 1: there is no column 'colour'"),
         (b"name,commit\nT-1,\n", "t, row 1: commit is missing"),
@@ -64,8 +64,8 @@ def test_csv_and_json_say_the_same() -> None:
         (b"\xff\xfe", "t: byte 0 is not UTF-8"),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_its_place(data: bytes, told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_what_cannot_be_used_is_refused_with_its_place(data: bytes, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         read_tickets(data, "t")
 
 

@@ -22,7 +22,7 @@ _OLD = (1_700_000_000, 1_700_000_000)
 
 
 class Clock:
-    """A clock that goes when it is told to."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -32,7 +32,7 @@ class Clock:
 
 
 class Hurried:
-    """A clock on which an hour passes each time somebody looks."""
+    """A clock that advances by an hour with each reading."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -80,11 +80,11 @@ def points(instance: Instance) -> int:
 
 def test_a_round_takes_in_what_arrived_and_finds_what_changed(instance: Instance) -> None:
     with_a_step(instance)
-    told: list[str] = []
-    worker = Worker(instance, told.append, clock=Clock())
+    announced: list[str] = []
+    worker = Worker(instance, announced.append, clock=Clock())
     assert worker.step()
     assert points(instance) == 30
-    assert any("1 new regressions" in line for line in told)
+    assert any("1 new regressions" in line for line in announced)
     assert EventKind.TRACES_CHANGED not in pending(instance)
 
 
@@ -107,10 +107,10 @@ def test_sources_are_looked_at_when_their_time_has_come(instance: Instance) -> N
 
 def test_a_source_that_fails_is_told_and_does_not_stop_the_rest(instance: Instance) -> None:
     (instance.directory / "results").rmdir()
-    told: list[str] = []
-    worker = Worker(instance, told.append, clock=Clock())
+    announced: list[str] = []
+    worker = Worker(instance, announced.append, clock=Clock())
     worker.step()
-    assert told[0].startswith("source here: ")
+    assert announced[0].startswith("source here: ")
 
 
 def with_alerts(instance: Instance, alerts: str) -> Instance:
@@ -121,15 +121,15 @@ def with_alerts(instance: Instance, alerts: str) -> Instance:
 
 def test_an_alert_that_cannot_run_is_told_once_and_the_others_run(instance: Instance) -> None:
     with_a_step(instance)
-    told: list[str] = []
+    announced: list[str] = []
     with with_alerts(instance, '[alerts.a]\nmethod = "magic"\n[alerts.b]\n') as opened:
-        worker = Worker(opened, told.append, clock=Clock())
+        worker = Worker(opened, announced.append, clock=Clock())
         worker.step()
         measure(instance, 30, 20.0)
         worker.step()
-    (line,) = [line for line in told if "magic" in line]
+    (line,) = [line for line in announced if "magic" in line]
     assert line.startswith("alert 'a' could not run: there is no method 'magic'. The methods are: catapult, cluster")
-    assert any("1 new regressions" in line for line in told)
+    assert any("1 new regressions" in line for line in announced)
 
 
 def test_a_mended_alert_catches_up_with_the_next_run_over_everything(instance: Instance) -> None:
@@ -138,10 +138,10 @@ def test_a_mended_alert_catches_up_with_the_next_run_over_everything(instance: I
         Worker(opened, clock=Clock()).step()
     path = instance.directory / CONFIG_FILE
     path.write_text(path.read_text(encoding="utf-8").replace("magic", "default"), encoding="utf-8")
-    told: list[str] = []
+    announced: list[str] = []
     with open_instance(instance.directory) as opened:
-        Worker(opened, told.append, clock=Clock()).step()
-    assert any("1 new regressions" in line for line in told)
+        Worker(opened, announced.append, clock=Clock()).step()
+    assert any("1 new regressions" in line for line in announced)
 
 
 class Broken:
@@ -164,10 +164,10 @@ def test_an_unexpected_error_is_logged_told_and_does_not_stop_the_rest(
 ) -> None:
     with_a_step(instance)
     monkeypatch.setattr(Worker, "_follow_history", lambda _worker: 1 / 0)
-    told: list[str] = []
-    Worker(instance, told.append, clock=Clock()).step()
-    assert any("1 new regressions" in line for line in told)
-    assert any(line.startswith("history: it failed unexpectedly") for line in told)
+    announced: list[str] = []
+    Worker(instance, announced.append, clock=Clock()).step()
+    assert any("1 new regressions" in line for line in announced)
+    assert any(line.startswith("history: it failed unexpectedly") for line in announced)
     assert "ZeroDivisionError" in caplog.text
     (state,) = instance.store.workers.all()
     assert (state.failures, "ZeroDivisionError" in state.reason) == (1, True)
@@ -178,16 +178,16 @@ def test_what_fails_is_tried_again_after_a_pause_that_grows_and_told_once(
 ) -> None:
     broken = Broken(OSError("the disk is gone"), 3)
     monkeypatch.setattr("knickpoint.instance.worker.worker.forget_events", lambda _instance: broken())
-    told: list[str] = []
+    announced: list[str] = []
     clock = Clock()
-    worker = Worker(instance, told.append, clock=clock)
+    worker = Worker(instance, announced.append, clock=clock)
     tried = []
     for _ in range(9):
         worker.step()
         tried.append(broken.calls)
         clock.now += 1
     assert tried == [1, 2, 2, 3, 3, 3, 3, 4, 4]
-    assert [line for line in told if line.startswith("forgetting")] == [
+    assert [line for line in announced if line.startswith("forgetting")] == [
         "forgetting: it failed unexpectedly, the log has the details: OSError('the disk is gone')",
         "forgetting: all is well again",
     ]
@@ -200,9 +200,9 @@ def test_events_that_cannot_be_read_do_not_hold_up_the_others(instance: Instance
     broken = cast(PackedIds, {"count": "many", "chunks": 5})
     instance.store.outbox.publish(TracesChanged("main", slots=(), runs=(), traces=broken))
     with_a_step(instance)
-    told: list[str] = []
-    Worker(instance, told.append, clock=Clock()).step()
-    assert any("1 new regressions" in line for line in told)
+    announced: list[str] = []
+    Worker(instance, announced.append, clock=Clock()).step()
+    assert any("1 new regressions" in line for line in announced)
     assert pending(instance) == {EventKind.REGRESSIONS_CHANGED: 1, EventKind.TRACES_CHANGED: 1}
 
 
@@ -220,9 +220,9 @@ def test_events_outlive_a_store_that_is_busy(instance: Instance, monkeypatch: py
             worker.step()
             clock.now += 600
     assert instance.store.outbox.dead() == []
-    told: list[str] = []
-    Worker(instance, told.append, clock=Clock()).step()
-    assert any("1 new regressions" in line for line in told)
+    announced: list[str] = []
+    Worker(instance, announced.append, clock=Clock()).step()
+    assert any("1 new regressions" in line for line in announced)
 
 
 def test_a_worker_is_seen_while_it_works_and_not_when_it_ended(instance: Instance) -> None:
@@ -253,10 +253,10 @@ def test_a_worker_that_cannot_even_begin_tries_again(instance: Instance, monkeyp
         raise RuntimeError("not now")
 
     monkeypatch.setattr("knickpoint.instance.relay.listen_to_outbox", refuse)
-    told: list[str] = []
-    Worker(instance, told.append, clock=Hurried()).run(stop)
+    announced: list[str] = []
+    Worker(instance, announced.append, clock=Hurried()).run(stop)
     assert len(attempts) == 2
-    assert told == ["connection: it failed unexpectedly, the log has the details: RuntimeError('not now')"]
+    assert announced == ["connection: it failed unexpectedly, the log has the details: RuntimeError('not now')"]
 
 
 def test_a_worker_that_is_told_to_stop_ends(instance: Instance) -> None:
@@ -283,17 +283,17 @@ def test_events_that_nobody_takes_do_not_pile_up(instance: Instance) -> None:
     path.write_text(path.read_text(encoding="utf-8") + "[worker]\nmost_events = 2\n", encoding="utf-8")
     for number in range(5):
         instance.store.outbox.publish(FindingsDecided("main", decided=number, regressions=()))
-    told: list[str] = []
+    announced: list[str] = []
     with open_instance(instance.directory) as opened:
-        Worker(opened, told.append, clock=Clock()).step()
+        Worker(opened, announced.append, clock=Clock()).step()
     assert pending(instance) == {EventKind.REGRESSIONS_CHANGED: 2}
-    assert any("3 of kind regressions-changed" in line for line in told)
+    assert any("3 of kind regressions-changed" in line for line in announced)
 
 
 def keep_values_on(instance: Instance, commits: int) -> None:
     path = instance.directory / CONFIG_FILE
-    told = path.read_text(encoding="utf-8") + f"\n[retention]\nvalues_commits = {commits}\n"
-    path.write_text(told, encoding="utf-8")
+    announced = path.read_text(encoding="utf-8") + f"\n[retention]\nvalues_commits = {commits}\n"
+    path.write_text(announced, encoding="utf-8")
 
 
 def test_old_values_are_forgotten_by_rule(instance: Instance) -> None:
@@ -301,10 +301,10 @@ def test_old_values_are_forgotten_by_rule(instance: Instance) -> None:
     Worker(instance, clock=Clock()).step()
     keep_values_on(instance, 10)
     with open_instance(instance.directory) as again:
-        told: list[str] = []
-        Worker(again, told.append, clock=Clock()).step()
+        announced: list[str] = []
+        Worker(again, announced.append, clock=Clock()).step()
         assert points(again) == 10
-    assert any("retention: 0 samples and 20 points of main are forgotten" in line for line in told)
+    assert any("retention: 0 samples and 20 points of main are forgotten" in line for line in announced)
 
 
 def test_the_evidence_of_what_somebody_decided_is_kept(instance: Instance) -> None:
@@ -343,10 +343,10 @@ def sides(instance: Instance) -> tuple[int, int]:
 
 def test_a_folder_of_years_is_history(usual: Instance) -> None:
     with_a_step(usual)
-    told: list[str] = []
-    Worker(usual, told.append, clock=Clock()).step()
+    announced: list[str] = []
+    Worker(usual, announced.append, clock=Clock()).step()
     assert sides(usual) == (1, 0)
-    assert any("0 new regressions, and 1 that are history" in line for line in told)
+    assert any("0 new regressions, and 1 that are history" in line for line in announced)
 
 
 def test_results_that_arrive_one_by_one_are_work(usual: Instance) -> None:

@@ -80,7 +80,7 @@ def test_a_pattern_made_to_take_for_ever_does_not(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "told"),
+    ("pattern", "message"),
     [
         (r"(a)\1", r"invalid escape sequence: \1"),
         ("(?=a)", "invalid perl operator"),
@@ -94,10 +94,10 @@ def test_a_pattern_made_to_take_for_ever_does_not(pattern: str) -> None:
         ("\ud800", "surrogate"),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_the_reason(pattern: str, told: str) -> None:
+def test_what_cannot_be_used_is_refused_with_the_reason(pattern: str, message: str) -> None:
     with pytest.raises(QueryError) as refused:
         compile_pattern(pattern)
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_capitals_count_unless_the_pattern_says_otherwise() -> None:

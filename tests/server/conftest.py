@@ -15,7 +15,7 @@ from knickpoint.server import create_app
 
 
 @pytest.fixture(scope="session")
-def told_instance(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished_instance(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the directory of an instance with findings; copy it to change it."""
     directory = tmp_path_factory.mktemp("story") / "instance"
     make_instance(directory)
@@ -23,17 +23,17 @@ def told_instance(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def reader(told_instance: Path) -> Iterator[Client]:
+def reader(finished_instance: Path) -> Iterator[Client]:
     """Return a client for tests that change nothing."""
-    with open_instance(told_instance) as opened:
+    with open_instance(finished_instance) as opened:
         yield Client(create_app(opened))
 
 
 @pytest.fixture
-def instance(told_instance: Path, tmp_path: Path) -> Iterator[Instance]:
+def instance(finished_instance: Path, tmp_path: Path) -> Iterator[Instance]:
     """Open an instance with findings of the test's own."""
     directory = tmp_path / "instance"
-    shutil.copytree(told_instance, directory)
+    shutil.copytree(finished_instance, directory)
     with open_instance(directory) as opened:
         yield opened
 

@@ -78,7 +78,7 @@ def add_machines(instance: Instance) -> None:
     """Measure `idle` again at the last commits, the very last on another machine, with links to what ran."""
     for position, processor in ((COMMITS - 3, "one"), (COMMITS - 1, "two")):
         links = {"task": f"https://ci.example.org/task/{position}", "log": f"https://ci.example.org/log/{position}"}
-        told = Sidecar(
+        sidecar = Sidecar(
             repository=REPOSITORY,
             commit=commit_hash(position),
             run=f"again {position}",
@@ -87,7 +87,7 @@ def add_machines(instance: Instance) -> None:
             links=links,
         )
         data = json.dumps([{"name": "idle", "value": 200.5, "unit": "ns/iter"}]).encode()
-        summary = import_data(instance, data, source=f"again {position}", stated=told)
+        summary = import_data(instance, data, source=f"again {position}", stated=sidecar)
         assert not summary.failed, summary.lines()
 
 
@@ -96,9 +96,9 @@ def add_failure(instance: Instance) -> None:
 
     `broken` fails as well, and was never measured.
     """
-    told = Sidecar(repository=REPOSITORY, commit=commit_hash(FAILED), run="failed", params={"suite": "speed"})
+    sidecar = Sidecar(repository=REPOSITORY, commit=commit_hash(FAILED), run="failed", params={"suite": "speed"})
     data = b"test idle ... bench: 200 ns/iter (+/- 1)\ntest load ... FAILED\ntest broken ... FAILED\n"
-    summary = import_data(instance, data, source="failed", stated=told)
+    summary = import_data(instance, data, source="failed", stated=sidecar)
     assert not summary.failed, summary.lines()
 
 
@@ -110,7 +110,7 @@ def make_instance(directory: Path, *, with_findings: bool = True, as_work: bool 
     if not with_findings:
         return
     with open_instance(directory) as instance:
-        told = Sidecar(repository=REPOSITORY)
-        summary = import_data(instance, history(), source="history", stated=told)
+        sidecar = Sidecar(repository=REPOSITORY)
+        summary = import_data(instance, history(), source="history", stated=sidecar)
         assert not summary.failed, summary.lines()
         run_alerts(instance.store, instance.alerts, as_work=as_work)

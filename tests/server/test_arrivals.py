@@ -22,10 +22,10 @@ EVENT = {"url": "memory://bench/nightly.json"}
 
 
 @pytest.fixture
-def watching(told_instance: Path, tmp_path: Path) -> Iterator[Client]:
+def watching(finished_instance: Path, tmp_path: Path) -> Iterator[Client]:
     """Return a client of an instance that has a bucket as a source."""
     directory = tmp_path / "instance"
-    shutil.copytree(told_instance, directory)
+    shutil.copytree(finished_instance, directory)
     settings = '\n[ingest.sources.bucket]\nlocation = "memory://bench"\nrepository = "ada/engine"\n'
     file = directory / CONFIG_FILE
     file.write_text(file.read_text() + settings)

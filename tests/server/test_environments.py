@@ -14,9 +14,9 @@ from knickpoint.instance import Instance
 
 
 def measure(instance: Instance, position: int, **environment: str) -> None:
-    told = Sidecar(repository=REPOSITORY, commit=commit_hash(position), run=f"r{position}", environment=environment)
+    sidecar = Sidecar(repository=REPOSITORY, commit=commit_hash(position), run=f"r{position}", environment=environment)
     data = json.dumps([{"name": "fresh", "value": 100 + position, "unit": "ns/iter"}]).encode()
-    assert not import_data(instance, data, source=f"fresh {position}", stated=told).failed
+    assert not import_data(instance, data, source=f"fresh {position}", stated=sidecar).failed
 
 
 def ask(client: Client, benchmark: str) -> Any:

@@ -30,16 +30,16 @@ def test_an_alert_that_cannot_run_troubles_the_instance(sick: Instance) -> None:
 
 
 def test_alerts_are_listed_with_why_one_cannot_run(sick: Instance) -> None:
-    alerts = {own["name"]: own for own in Client(create_app(sick)).get("/api/v1/alerts").json()}
+    alerts = {each["name"]: each for each in Client(create_app(sick)).get("/api/v1/alerts").json()}
     assert "magic" in alerts["sick"]["failure"]
     assert (alerts["well"]["failure"], alerts["well"]["last_run"]) == ("", None)
 
 
 def test_the_last_run_of_an_alert_is_told(reader: Client) -> None:
-    (own,) = reader.get("/api/v1/alerts").json()
-    assert own["name"] == "default"
-    assert datetime.fromisoformat(own["last_run"]).tzinfo is not None
-    assert own["traces"] > 0
+    (each,) = reader.get("/api/v1/alerts").json()
+    assert each["name"] == "default"
+    assert datetime.fromisoformat(each["last_run"]).tzinfo is not None
+    assert each["traces"] > 0
 
 
 def test_a_worker_that_fails_or_is_lost_is_told(instance: Instance) -> None:
@@ -47,7 +47,7 @@ def test_a_worker_that_fails_or_is_lost_is_told(instance: Instance) -> None:
     instance.store.workers.report("two", started=1e9)
     assert read_health(instance).troubles == ["worker one fails: the disk is full"]
     later = read_health(instance, datetime.now(UTC) + timedelta(hours=1))
-    assert [own.state for own in later.workers] == ["failing", "lost"]
+    assert [each.state for each in later.workers] == ["failing", "lost"]
     assert "worker two has not been seen since" in later.troubles[1]
 
 
@@ -73,5 +73,5 @@ def test_what_is_to_be_noticed_is_listed(instance: Instance) -> None:
     path.write_text(path.read_text(encoding="utf-8") + canaries, encoding="utf-8")
     with open_instance(instance.directory) as opened:
         notices = Client(create_app(opened)).get("/api/v1/notices").json()
-    assert {own["canary"] for own in notices if own["kind"] == "canary"} == {"all"}
-    assert all(own["text"] and own["trace"] for own in notices)
+    assert {each["canary"] for each in notices if each["kind"] == "canary"} == {"all"}
+    assert all(each["text"] and each["trace"] for each in notices)

@@ -30,4 +30,4 @@ _PATHS: dict[str, dict[str, Any]] = cast("dict[str, Any]", describe_api()["paths
 def test_every_operation_and_parameter_says_what_it_is(path: str) -> None:
     for operation in _PATHS[path].values():
         assert operation["description"]
-        assert all(own.get("description") for own in operation.get("parameters", ()) if own["in"] == "query")
+        assert all(each.get("description") for each in operation.get("parameters", ()) if each["in"] == "query")

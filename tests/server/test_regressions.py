@@ -91,7 +91,7 @@ def test_a_finding_that_a_ticket_covers_is_processed_by_it_everywhere(client: Cl
     (group,) = groups(client, processed=True)
     assert [(member["status"], member["matched_ticket"]) for member in group["members"]] == [("ticket", "PERF-1")]
     assert group["statuses"] == {"ticket": 1, "new": 1}
-    assert [own["id"] for own in groups(client, processed=True, status="ticket")] == [group["id"]]
+    assert [each["id"] for each in groups(client, processed=True, status="ticket")] == [group["id"]]
     changes = client.get(f"/api/v1/traces/{group['members'][0]['trace']['id']}/changes").json()["changes"]
     assert [change["status"] for change in changes] == ["ticket"]
 
@@ -180,10 +180,10 @@ def test_a_page_beyond_the_last_is_the_last(reader: Client) -> None:
 
 
 def test_an_acknowledged_group_is_on_the_processed_list(client: Client) -> None:
-    own = ids(groups(client)[0])
-    assert decide(client, own, "acknowledged")["changed"] == 2
+    each = ids(groups(client)[0])
+    assert decide(client, each, "acknowledged")["changed"] == 2
     assert [group["commit"]["hash"] for group in groups(client)] == [commit_hash(FASTER)]
-    assert [ids(group) for group in groups(client, processed=True)] == [own]
+    assert [ids(group) for group in groups(client, processed=True)] == [each]
 
 
 def test_one_member_is_acknowledged_and_another_hidden(client: Client) -> None:
@@ -202,23 +202,23 @@ def test_a_member_that_is_left_stays_on_the_unprocessed_list(client: Client) -> 
 
 
 def test_a_decision_is_taken_back(client: Client) -> None:
-    own = ids(groups(client)[0])
-    decide(client, own, "acknowledged")
-    decide(client, own, "hidden")
-    client.post("/api/v1/triage/undo", json={"ids": own})
-    assert {statuses(client)[key] for key in own} == {"acknowledged"}
+    each = ids(groups(client)[0])
+    decide(client, each, "acknowledged")
+    decide(client, each, "hidden")
+    client.post("/api/v1/triage/undo", json={"ids": each})
+    assert {statuses(client)[key] for key in each} == {"acknowledged"}
 
 
 def test_a_finding_is_put_back(client: Client) -> None:
-    own = ids(groups(client)[0])
-    decide(client, own, "hidden")
-    decide(client, own, "new")
+    each = ids(groups(client)[0])
+    decide(client, each, "hidden")
+    decide(client, each, "new")
     assert len(groups(client)) == 2
 
 
 def test_a_ticket_needs_its_key_and_changes_nothing_without(client: Client) -> None:
-    own = ids(groups(client)[0])
-    answer = client.post("/api/v1/triage", json={"ids": own, "status": "ticket"})
+    each = ids(groups(client)[0])
+    answer = client.post("/api/v1/triage", json={"ids": each, "status": "ticket"})
     assert answer.status_code == 400
     assert answer.json()["remedy"]
     assert len(groups(client)) == 2
@@ -287,7 +287,7 @@ def test_what_later_data_no_longer_show_is_history(client: Client, instance: Ins
     assert (ids(history), history["members"][0]["condition"]) == ([member["id"]], "gone")
     assert history["statuses"]
     assert client.get(URL).json()["gone"] == 1
-    assert member["id"] not in [own for group in groups(client) for own in ids(group)]
+    assert member["id"] not in [each for group in groups(client) for each in ids(group)]
 
 
 def test_what_is_gone_from_a_trace_is_told_apart_and_parts_no_levels(client: Client, instance: Instance) -> None:
@@ -296,7 +296,7 @@ def test_what_is_gone_from_a_trace_is_told_apart_and_parts_no_levels(client: Cli
     gone = PointUpdate(Transition.GONE, member["id"], key, ())
     instance.store.findings.apply(instance.store.commits.repositories()[0], [gone], {})
     answer = client.get(f"/api/v1/traces/{key}/changes").json()
-    assert [own["id"] for own in answer["gone"]] == [member["id"]]
+    assert [each["id"] for each in answer["gone"]] == [member["id"]]
     assert (answer["changes"], len(answer["regions"])) == ([], 1)
 
 
@@ -325,8 +325,8 @@ def test_a_note_keeps_the_status_of_each_finding(client: Client) -> None:
     assert (statuses(client)[first], statuses(client)[second]) == ("hidden", "new")
     noted = [
         member["note"]
-        for own in (False, True)
-        for group in groups(client, processed=own)
+        for each in (False, True)
+        for group in groups(client, processed=each)
         for member in group["members"]
     ]
     assert noted.count("seen before") == 2
@@ -341,12 +341,12 @@ def test_a_decision_on_a_filtered_list_is_about_the_members_that_it_shows(client
 
 
 def test_an_undo_of_a_decision_leaves_what_others_decided_since(client: Client) -> None:
-    own = ids(groups(client)[0])
-    first = decide(client, own, "acknowledged")
-    decide(client, own[:1], "hidden", who="grace")
+    each = ids(groups(client)[0])
+    first = decide(client, each, "acknowledged")
+    decide(client, each[:1], "hidden", who="grace")
     answer = client.post("/api/v1/triage/undo", json={"entries": first["entries"]}).json()
     assert answer["changed"] == 1
-    assert (statuses(client)[own[0]], statuses(client)[own[1]]) == ("hidden", "new")
+    assert (statuses(client)[each[0]], statuses(client)[each[1]]) == ("hidden", "new")
     again = client.post("/api/v1/triage/undo", json={"entries": first["entries"]})
     assert again.status_code == 400
     assert "left to undo" in again.json()["error"]
@@ -413,7 +413,7 @@ def test_history_that_was_decided_about_is_processed_until_it_is_undone(tmp_path
         client = Client(create_app(opened))
         group = groups(client, history=True)[0]
         decided = decide(client, ids(group), "hidden")
-        assert [own["id"] for own in groups(client, processed=True)] == [group["id"]]
+        assert [each["id"] for each in groups(client, processed=True)] == [group["id"]]
         assert groups(client, processed=True)[0]["history"]
         client.post("/api/v1/triage/undo", json={"entries": decided["entries"]})
         assert len(groups(client, history=True)) == 2

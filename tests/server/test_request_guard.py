@@ -26,7 +26,7 @@ def test_other_names_are_not(host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("headers", "own"),
+    ("headers", "each"),
     [
         ({}, True),
         ({"origin": "http://127.0.0.1:8765"}, True),
@@ -37,8 +37,8 @@ def test_other_names_are_not(host: str) -> None:
         ({"sec-fetch-site": "cross-site"}, False),
     ],
 )
-def test_a_change_must_come_from_our_own_page_or_from_no_page(headers: dict[str, str], *, own: bool) -> None:
-    assert is_own_origin(Headers({"host": "127.0.0.1:8765", **headers})) is own
+def test_a_change_must_come_from_our_own_page_or_from_no_page(headers: dict[str, str], *, each: bool) -> None:
+    assert is_own_origin(Headers({"host": "127.0.0.1:8765", **headers})) is each
 
 
 def test_a_name_that_is_not_ours_is_refused(reader: Client) -> None:

@@ -14,7 +14,7 @@ def test_the_levels_of_a_lone_change_reach_to_both_ends(instance: Instance) -> N
     repository = instance.store.commits.repositories()[0]
     line = instance.store.commits.line(repository)
     point = next(
-        own for own in instance.store.findings.change_points(0) if own.suspect_range.slot == line.slots[SLOWER]
+        each for each in instance.store.findings.change_points(0) if each.suspect_range.slot == line.slots[SLOWER]
     )
     drawn = sparklines(instance.store, line, [point])[point.id]
     assert (drawn.begin, drawn.split, drawn.end) == (0, 24, 48)
@@ -24,7 +24,7 @@ def test_a_level_ends_where_the_next_change_begins(instance: Instance) -> None:
     repository = instance.store.commits.repositories()[0]
     line = instance.store.commits.line(repository)
     point = next(
-        own for own in instance.store.findings.change_points(0) if own.suspect_range.slot == line.slots[SLOWER]
+        each for each in instance.store.findings.change_points(0) if each.suspect_range.slot == line.slots[SLOWER]
     )
     numbers = replace(
         point.numbers,

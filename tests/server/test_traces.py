@@ -161,13 +161,13 @@ def test_a_place_that_was_accepted_leads_to_its_finding(reader: Client) -> None:
     key = trace_id(reader, "parse")
     finding = ask(reader, f"traces/{key}/changes")["changes"][0]["id"]
     answer = ask(reader, f"traces/{key}/explanation", commit=commit_hash(SLOWER))
-    assert [own["finding"] for own in answer["candidates"] if own["accepted"]] == [finding]
+    assert [each["finding"] for each in answer["candidates"] if each["accepted"]] == [finding]
 
 
 def test_an_explanation_keeps_to_the_commit_that_is_asked_for(reader: Client) -> None:
     path = f"traces/{trace_id(reader, 'parse')}/explanation"
     whole, near = ask(reader, path), ask(reader, path, commit=commit_hash(3))
-    assert [own for own in near["candidates"] if own["accepted"]] == []
+    assert [each for each in near["candidates"] if each["accepted"]] == []
     assert len(near["candidates"]) + near["omitted"] == len(whole["candidates"]) + whole["omitted"]
 
 

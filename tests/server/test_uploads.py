@@ -17,17 +17,17 @@ def custom(value: float) -> bytes:
 
 
 def test_results_come_in_once(client: Client) -> None:
-    told = {"name": "ci-1", "commit": commit_hash(59), "run": "ci-1"}
-    first = client.post(URL, params=told, content=custom(1251.0), headers=RIGHT)
-    again = client.post(URL, params=told, content=custom(1251.0), headers=RIGHT)
+    parameters = {"name": "ci-1", "commit": commit_hash(59), "run": "ci-1"}
+    first = client.post(URL, params=parameters, content=custom(1251.0), headers=RIGHT)
+    again = client.post(URL, params=parameters, content=custom(1251.0), headers=RIGHT)
     assert (first.status_code, first.json()["outcome"], first.json()["points"]) == (200, "imported", 1)
     assert (again.status_code, again.json()["outcome"]) == (200, "unchanged")
 
 
 def test_a_trial_keeps_nothing(client: Client) -> None:
-    told = {"name": "ci-2", "commit": commit_hash(59), "run": "ci-2"}
+    parameters = {"name": "ci-2", "commit": commit_hash(59), "run": "ci-2"}
     for _ in range(2):
-        answer = client.post(URL, params={**told, "dry_run": True}, content=custom(1.0), headers=RIGHT)
+        answer = client.post(URL, params={**parameters, "dry_run": True}, content=custom(1.0), headers=RIGHT)
         assert answer.json()["outcome"] == "imported"
 
 
@@ -51,8 +51,8 @@ def test_a_file_that_no_format_reads_is_refused(client: Client) -> None:
 
 
 def test_a_commit_of_an_unknown_time_is_refused_and_comes_in_with_one(client: Client) -> None:
-    told = {"name": "ci-3", "commit": "fedcba9876543210"}
-    refused = client.post(URL, params=told, content=custom(1.0), headers=RIGHT)
-    taken = client.post(URL, params={**told, "time": "2026-01-31T12:00:00Z"}, content=custom(1.0), headers=RIGHT)
+    parameters = {"name": "ci-3", "commit": "fedcba9876543210"}
+    refused = client.post(URL, params=parameters, content=custom(1.0), headers=RIGHT)
+    taken = client.post(URL, params={**parameters, "time": "2026-01-31T12:00:00Z"}, content=custom(1.0), headers=RIGHT)
     assert (refused.status_code, taken.status_code) == (400, 200)
     assert "--order given" in refused.json()["remedy"]

@@ -19,8 +19,10 @@ def take(instance: Instance, position: int, *results: tuple[str, str, str]) -> N
         for name, value, message in results
     ]
     data = "\n".join(["benchmark,value,status,message", *rows, ""]).encode()
-    told = Sidecar(repository=REPOSITORY, commit=commit_hash(position), run=f"r{position}", links={"log": "https://l"})
-    assert not import_data(instance, data, source=f"told {position}", stated=told).failed
+    sidecar = Sidecar(
+        repository=REPOSITORY, commit=commit_hash(position), run=f"r{position}", links={"log": "https://l"}
+    )
+    assert not import_data(instance, data, source=f"fresh {position}", stated=sidecar).failed
 
 
 def ask(client: Client, path: str) -> Any:
@@ -38,12 +40,12 @@ def test_the_failures_of_a_trace_are_told_in_the_order_of_its_commits(instance: 
     take(instance, 10, ("fresh", "1", ""))
     take(instance, 14, ("fresh", "skipped", "not today"))
     take(instance, 12, ("fresh", "failed", "boom"))
-    told = ask(client, f"traces/{trace_of(client, 'fresh')}/without-value")
-    assert [(one["commit"]["position"], one["outcome"], one["message"]) for one in told] == [
+    answer = ask(client, f"traces/{trace_of(client, 'fresh')}/without-value")
+    assert [(one["commit"]["position"], one["outcome"], one["message"]) for one in answer] == [
         (12, "failed", "boom"),
         (14, "skipped", "not today"),
     ]
-    assert told[0]["links"] == {"log": "https://l"}
+    assert answer[0]["links"] == {"log": "https://l"}
 
 
 def test_a_trace_that_was_always_measured_has_no_failures(client: Client) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Column, OutputFormat, format_option, show
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
 
 if TYPE_CHECKING:
     from knickpoint.watch.alert_config.applied_alerts import Difference
@@ -58,7 +58,7 @@ def list_(instance: str | None, output: OutputFormat) -> None:
     with open_chosen_instance(instance) as opened:
         known = {each.name: each for each in compare_alerts(opened.store, opened.alerts)}
         states = {name: each.change.value for name, each in known.items()}
-        rows: list[dict[str, Any]] = [
+        rows: list[Row] = [
             {
                 "name": alert.name,
                 "query": alert.query,
@@ -97,10 +97,10 @@ def apply(*, dry_run: bool, instance: str | None, output: OutputFormat) -> None:
     show(_DIFFERENCE, _rows(differences, losses), output)
 
 
-def _rows(differences: Sequence[Difference], losses: Mapping[str, Losses]) -> list[dict[str, Any]]:
+def _rows(differences: Sequence[Difference], losses: Mapping[str, Losses]) -> list[Row]:
     from knickpoint.watch.alert_config.finding_losses import Losses
 
-    rows = []
+    rows: list[Row] = []
     for difference in differences:
         lost = losses.get(difference.name) or Losses()
         rows.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -42,7 +42,7 @@ _DETAILS = tuple(
 _BASE = tuple(Column(name) for name in ("base", "base_time", "base_subject", "base_reason", "base_commits"))
 
 
-def _base_fields(base: Base | None, report: CheckReport) -> dict[str, Any]:
+def _base_fields(base: Base | None, report: CheckReport) -> Row:
     """Return the columns about the base; ``base_commits`` is the number of measured commits up to it."""
     commit = base.commit.commit if base and base.commit else None
     return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +11,7 @@ import click
 from knickpoint.cli.commands.detect.frame import aligned
 from knickpoint.cli.commands.detect.series_csv import NamedSeries
 from knickpoint.cli.evidence import json_ready
-from knickpoint.cli.output import Column, OutputFormat, show
+from knickpoint.cli.output import Column, OutputFormat, Row, show
 
 if TYPE_CHECKING:
     from knickpoint.model.cluster import Cluster
@@ -43,13 +43,15 @@ def _evidence(cluster: Cluster) -> dict[str, Any]:
     return {name: json_ready(value) for name, value in fields.items()}
 
 
-def show_clusters(series: Sequence[NamedSeries], method: str, parameters: dict[str, Any], output: OutputFormat) -> None:
+def show_clusters(
+    series: Sequence[NamedSeries], method: str, parameters: Mapping[str, str], output: OutputFormat
+) -> None:
     """Print the clusters of ``series``, the strongest step first, one row each; JSON includes their evidence."""
     from knickpoint.detect import find_clusters
 
     positions, frame = aligned(series)
     found = find_clusters(frame, [_key(each.id) for each in series], method=method, **parameters)
-    rows: list[dict[str, Any]] = [
+    rows: list[Row] = [
         {
             "cluster": number,
             "index": None if cluster.step is None else cluster.step.index,
@@ -63,7 +65,7 @@ def show_clusters(series: Sequence[NamedSeries], method: str, parameters: dict[s
         for number, cluster in enumerate(found)
     ]
     if output is OutputFormat.JSON:
-        full = [row | _evidence(cluster) for row, cluster in zip(rows, found, strict=True)]
+        full = [{**row, **_evidence(cluster)} for row, cluster in zip(rows, found, strict=True)]
         click.echo(json.dumps(full, indent=2, ensure_ascii=False))
         return
     show(_COLUMNS, rows, output, empty="No clusters.")

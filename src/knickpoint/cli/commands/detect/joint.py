@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from knickpoint.cli.commands.detect.frame import aligned
 from knickpoint.cli.commands.detect.series_csv import NamedSeries
@@ -15,7 +15,7 @@ __all__ = ["detect_together"]
 
 
 def detect_together(
-    series: Sequence[NamedSeries], method: str, parameters: dict[str, Any]
+    series: Sequence[NamedSeries], method: str, parameters: Mapping[str, str]
 ) -> list[tuple[NamedSeries, Detection]]:
     """Return each series over the positions of all series, and the detection of ``method`` in it."""
     from knickpoint.detect import explain_jointly
