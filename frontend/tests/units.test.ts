@@ -29,7 +29,7 @@ test("a rate keeps its unit, however large", () => {
   expect(scaleFor(5e6, "s/s")).toEqual({ divisor: 1, unit: "s/s" });
 });
 
-test("near levels share a scale, levels far apart have their own", () => {
+test("near levels share a scale, levels far apart do not", () => {
   expect(plain(levelsText(900, 1200, "ns"))).toBe("0.9 µs → 1.2 µs");
   expect(plain(levelsText(34_350, 41_000_000, "ns"))).toBe("34.35 µs → 41 ms");
 });

@@ -1,4 +1,4 @@
-"""A real browser, and a real server to look at."""
+"""A real browser, and a real server with an instance."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 def _missing(what: str) -> None:
-    """Skip for want of a part; in CI, where every part is installed, fail."""
+    """Skip a test whose part is missing; in CI, which installs every part, fail it."""
     if os.environ.get("CI", "").lower() in {"1", "true", "yes"}:
         pytest.fail(what)
     pytest.skip(what)
@@ -36,7 +36,7 @@ def _missing(what: str) -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Start Chromium once a module: its driver keeps an event loop running, which tests of other rooms cannot have."""
+    """Start Chromium once a module: its driver keeps an event loop running, which breaks tests of other modules."""
     executable = next((found for name in _NAMES if (found := shutil.which(name))), None)
     if executable is None:
         _missing("no Chromium: install it, for example with apt-get install chromium")
@@ -64,14 +64,14 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Instance,
 
 
 @pytest.fixture(scope="session")
-def shown(served: tuple[Instance, str]) -> str:
+def shared_address(served: tuple[Instance, str]) -> str:
     """Return the address of the server, for tests that change nothing."""
     return served[1]
 
 
 @pytest.fixture
 def address(served: tuple[Instance, str]) -> Iterator[str]:
-    """Return the address of the server, and take back afterwards what the test decided."""
+    """Return the address of the server; afterwards, undo the decisions of the test."""
     instance, found = served
     yield found
     repository = instance.store.commits.repositories()[0]
@@ -90,40 +90,40 @@ def empty_address(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def window(browser: Browser) -> Iterator[Page]:
-    """Open one window a module: a new one each time costs more than what is tested in it."""
+    """Open one window a module: a new one for each test takes longer than the test."""
     with browser.new_context(timezone_id="UTC") as context:
         context.set_default_timeout(15_000)
         yield context.new_page()
 
 
 @pytest.fixture
-def complaints() -> list[str]:
-    """Collect what the page complains about."""
+def page_errors() -> list[str]:
+    """Collect the errors of the page."""
     return []
 
 
 @pytest.fixture
-def provoked() -> list[str]:
-    """Collect what a test makes the page complain about, whenever the complaint arrives: a part of its text."""
+def expected_errors() -> list[str]:
+    """Collect parts of the texts of errors that the test causes; they may arrive at any time."""
     return []
 
 
 @pytest.fixture
-def page(window: Page, complaints: list[str], provoked: list[str]) -> Iterator[Page]:
-    """Return a window that remembers nothing; the test fails if anything goes wrong in it or leaves this machine."""
+def page(window: Page, page_errors: list[str], expected_errors: list[str]) -> Iterator[Page]:
+    """Return a window without stored state; the test fails on an unexpected error or a request to another machine."""
     window.set_viewport_size({"width": 1400, "height": 900})
     window.emulate_media(color_scheme="light")
 
     def on_error(error: Error) -> None:
-        complaints.append(str(error))
+        page_errors.append(str(error))
 
     def on_console(message: ConsoleMessage) -> None:
         if message.type == "error":
-            complaints.append(message.text)
+            page_errors.append(message.text)
 
     def on_request(request: Request) -> None:
         if _is_remote(request.url):
-            complaints.append(request.url)
+            page_errors.append(request.url)
 
     window.on("pageerror", on_error)
     window.on("console", on_console)
@@ -135,17 +135,17 @@ def page(window: Page, complaints: list[str], provoked: list[str]) -> Iterator[P
     window.remove_listener("console", on_console)
     window.remove_listener("request", on_request)
     window.goto("about:blank")
-    assert [text for text in complaints if not any(part in text for part in provoked)] == []
+    assert [text for text in page_errors if not any(part in text for part in expected_errors)] == []
 
 
-def settle(page: Page) -> None:
-    """Wait until the view has what it asked the server for."""
+def wait_until_loaded(page: Page) -> None:
+    """Wait until the page shows the data that it requested."""
     page.wait_for_selector("main :is(table, .notice, kp-chart)")
     page.wait_for_function("() => !document.querySelector('main .waiting:not(details .waiting)')")
 
 
 def violations(page: Page) -> list[tuple[str, list[str]]]:
-    """Return the rules of axe that the page breaks, each with the elements that do."""
+    """Return the rules of axe that the page breaks, each with the elements that break it."""
     if not _AXE.is_file():
         _missing("no axe-core: run npm ci in frontend/")
     page.evaluate(_AXE.read_text(encoding="utf-8"))
@@ -158,12 +158,12 @@ def _is_remote(url: str) -> bool:
 
 
 @pytest.fixture
-def look(page: Page, shown: str) -> Callable[[str], Page]:
-    """Open a view in which nothing will be changed."""
+def browse(page: Page, shared_address: str) -> Callable[[str], Page]:
+    """Open a page of the shared instance, for tests that change nothing."""
 
     def go(path: str) -> Page:
-        page.goto(shown + path)
-        settle(page)
+        page.goto(shared_address + path)
+        wait_until_loaded(page)
         return page
 
     return go
@@ -171,11 +171,11 @@ def look(page: Page, shown: str) -> Callable[[str], Page]:
 
 @pytest.fixture
 def visit(page: Page, address: str) -> Callable[[str], Page]:
-    """Open a view and wait until it is there."""
+    """Open a page of the shared instance; afterwards, undo the decisions of the test."""
 
     def go(path: str) -> Page:
         page.goto(address + path)
-        settle(page)
+        wait_until_loaded(page)
         return page
 
     return go

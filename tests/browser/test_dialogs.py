@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import settle
+from tests.browser.conftest import wait_until_loaded
 
 pytestmark = pytest.mark.browser
 
@@ -20,8 +20,8 @@ _DIALOGS: Final = {
 
 _SEEN: Final = """(dialog) => {
     const box = dialog.getBoundingClientRect();
-    const inside = (own) => {
-        const part = own.getBoundingClientRect();
+    const inside = (element) => {
+        const part = element.getBoundingClientRect();
         return part.left >= box.left && part.right <= box.right;
     };
     return {
@@ -31,16 +31,16 @@ _SEEN: Final = """(dialog) => {
         hidden: dialog.scrollHeight > dialog.clientHeight && getComputedStyle(dialog).overflowY !== "auto",
     };
 }"""
-"""Whether a dialog lies whole in the window, and whether all it holds lies in it or can be scrolled to."""
+"""Whether the window shows the whole dialog, and the dialog all of its content or a scroll bar."""
 
 
 @pytest.mark.parametrize("width", [1440, 1024, 390])
 @pytest.mark.parametrize("name", _DIALOGS)
-def test_a_dialog_is_seen_whole(page: Page, shown: str, name: str, width: int) -> None:
+def test_a_dialog_is_seen_whole(page: Page, shared_address: str, name: str, width: int) -> None:
     path, key = _DIALOGS[name]
     page.set_viewport_size({"width": width, "height": 800})
-    page.goto(shown + path)
-    settle(page)
+    page.goto(shared_address + path)
+    wait_until_loaded(page)
     page.keyboard.press(key)
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_visible()
@@ -51,10 +51,12 @@ def test_a_dialog_is_seen_whole(page: Page, shown: str, name: str, width: int) -
 
 
 @pytest.mark.parametrize(("key", "field", "button"), [("n", "Note", "Save"), ("t", "Key or address", "Link")])
-def test_fields_and_buttons_of_a_dialog_can_be_used(page: Page, shown: str, key: str, field: str, button: str) -> None:
+def test_fields_and_buttons_of_a_dialog_can_be_used(
+    page: Page, shared_address: str, key: str, field: str, button: str
+) -> None:
     page.set_viewport_size({"width": 390, "height": 700})
-    page.goto(f"{shown}/triage")
-    settle(page)
+    page.goto(f"{shared_address}/triage")
+    wait_until_loaded(page)
     page.keyboard.press(key)
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_label(field)).to_be_in_viewport(ratio=1)
@@ -65,7 +67,7 @@ def test_fields_and_buttons_of_a_dialog_can_be_used(page: Page, shown: str, key:
 
 def test_a_note_is_announced_as_a_note(page: Page, address: str) -> None:
     page.goto(f"{address}/triage")
-    settle(page)
+    wait_until_loaded(page)
     page.keyboard.press("n")
     page.get_by_role("dialog").get_by_label("Note").fill("seen before")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()

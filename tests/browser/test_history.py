@@ -1,4 +1,4 @@
-"""History in the dashboard: a tab of its own, and calm marks on plots."""
+"""History in the dashboard: a separate tab, and faint marks on plots."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from knickpoint.server import serving
 
 @pytest.fixture(scope="module")
 def years(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Serve an instance of which everything that was found is history."""
+    """Serve an instance whose findings are all history."""
     directory: Path = tmp_path_factory.mktemp("years") / "instance"
     make_instance(directory, as_work=False)
     with open_instance(directory) as instance, serving(instance) as found:

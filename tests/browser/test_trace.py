@@ -21,11 +21,11 @@ Visit = Callable[[str], Page]
 
 
 @pytest.fixture
-def trace(shown: str) -> Callable[[str], int]:
+def trace(shared_address: str) -> Callable[[str], int]:
     """Find a trace by its benchmark."""
 
     def find(benchmark: str) -> int:
-        answer = httpx.get(f"{shown}/api/v1/traces", params={"query": f"benchmark={benchmark}"})
+        answer = httpx.get(f"{shared_address}/api/v1/traces", params={"query": f"benchmark={benchmark}"})
         return int(answer.json()["traces"][0]["id"])
 
     return find
@@ -51,8 +51,8 @@ def painted(page: Page) -> int:
     return int(page.evaluate(script))
 
 
-def test_a_trace_shows_its_values_levels_and_changes(look: Visit, trace: Callable[[str], int]) -> None:
-    page = look(f"/trace/{trace('parse')}")
+def test_a_trace_shows_its_values_levels_and_changes(browse: Visit, trace: Callable[[str], int]) -> None:
+    page = browse(f"/trace/{trace('parse')}")
     expect(page.get_by_role("heading", level=1)).to_have_text("parse")
     expect(page.get_by_text("60 of 60 commits measured")).to_be_visible()
     expect(page.locator("table.changes tbody tr")).to_have_count(1)
@@ -62,8 +62,8 @@ def test_a_trace_shows_its_values_levels_and_changes(look: Visit, trace: Callabl
     assert painted(page) > 20
 
 
-def test_hovering_tells_value_unit_commit_author_and_subject(look: Visit, trace: Callable[[str], int]) -> None:
-    page = look(f"/trace/{trace('parse')}")
+def test_hovering_shows_value_unit_commit_author_and_subject(browse: Visit, trace: Callable[[str], int]) -> None:
+    page = browse(f"/trace/{trace('parse')}")
     hover(page, 0.1)
     tip = page.locator(".chart-tip")
     expect(tip).to_contain_text("µs/iter")
@@ -72,8 +72,8 @@ def test_hovering_tells_value_unit_commit_author_and_subject(look: Visit, trace:
     expect(tip.get_by_text("Ada Lovelace").or_(tip.get_by_text("Grace Hopper"))).to_be_visible()
 
 
-def test_clicking_a_value_pins_its_commit_in_the_address(look: Visit, trace: Callable[[str], int]) -> None:
-    page = look(f"/trace/{trace('parse')}")
+def test_clicking_a_value_pins_its_commit_in_the_address(browse: Visit, trace: Callable[[str], int]) -> None:
+    page = browse(f"/trace/{trace('parse')}")
     hover(page, 0.9)
     page.mouse.down()
     page.mouse.up()
@@ -82,21 +82,21 @@ def test_clicking_a_value_pins_its_commit_in_the_address(look: Visit, trace: Cal
     expect(page.locator("dl.facts")).to_contain_text("1.2")
 
 
-def test_commits_that_were_not_measured_are_listed_as_suspects(look: Visit, trace: Callable[[str], int]) -> None:
-    page = look(f"/trace/{trace('load')}?commit={FASTER}")
+def test_commits_that_were_not_measured_are_listed_as_suspects(browse: Visit, trace: Callable[[str], int]) -> None:
+    page = browse(f"/trace/{trace('load')}?commit={FASTER}")
     expect(page.get_by_text("The change lies in one of 6 commits")).to_be_visible()
     expect(page.locator("ol.suspects li")).to_have_count(6)
     expect(page.get_by_text("suspect range, not measured")).to_be_visible()
 
 
-def test_a_suspect_that_failed_to_be_measured_says_so(look: Visit, trace: Callable[[str], int]) -> None:
-    page = look(f"/trace/{trace('load')}?commit={FASTER}")
+def test_a_suspect_that_failed_to_be_measured_says_so(browse: Visit, trace: Callable[[str], int]) -> None:
+    page = browse(f"/trace/{trace('load')}?commit={FASTER}")
     expect(page.locator("ol.suspects li", has_text=f"Change number {FAILED}")).to_contain_text("failed")
     expect(page.locator("ol.suspects .outcome")).to_have_count(1)
 
 
-def test_a_run_without_a_value_is_marked_and_can_be_gone_to(look: Visit, trace: Callable[[str], int]) -> None:
-    page = look(f"/trace/{trace('load')}?commit={min(UNMEASURED) - 1}")
+def test_a_run_without_a_value_is_marked_and_can_be_pinned(browse: Visit, trace: Callable[[str], int]) -> None:
+    page = browse(f"/trace/{trace('load')}?commit={min(UNMEASURED) - 1}")
     expect(page.locator(".legend").get_by_text("failed")).to_be_visible()
     expect(page.locator("dl.facts")).to_contain_text(f"commit {min(UNMEASURED)} of 60")
     page.keyboard.press("ArrowRight")
@@ -104,8 +104,8 @@ def test_a_run_without_a_value_is_marked_and_can_be_gone_to(look: Visit, trace: 
     expect(page.locator("dl.facts .outcome")).to_have_text("failed")
 
 
-def test_another_machine_is_marked_and_told(look: Visit, trace: Callable[[str], int]) -> None:
-    page = look(f"/trace/{trace('idle')}")
+def test_another_machine_is_marked_and_shown(browse: Visit, trace: Callable[[str], int]) -> None:
+    page = browse(f"/trace/{trace('idle')}")
     expect(page.get_by_text("environment changed")).to_be_visible()
     hover(page, 0.99)
     expect(page.locator(".chart-tip")).to_contain_text("one → two")
@@ -114,8 +114,8 @@ def test_another_machine_is_marked_and_told(look: Visit, trace: Callable[[str], 
     expect(page.locator("dl.facts")).to_contain_text("one → two")
 
 
-def test_a_point_leads_to_what_ran(look: Visit, trace: Callable[[str], int]) -> None:
-    page = look(f"/trace/{trace('idle')}?commit={COMMITS - 1}")
+def test_a_point_leads_to_what_ran(browse: Visit, trace: Callable[[str], int]) -> None:
+    page = browse(f"/trace/{trace('idle')}?commit={COMMITS - 1}")
     expect(page.get_by_role("link", name="task")).to_have_attribute(
         "href", f"https://ci.example.org/task/{COMMITS - 1}"
     )
@@ -133,7 +133,7 @@ def test_a_decision_on_the_trace_page_changes_the_mark(visit: Visit, trace: Call
     expect(page.locator("table.changes .status.new")).to_be_visible()
 
 
-def test_the_history_of_a_finding_tells_who_decided_and_takes_it_back(
+def test_the_history_of_a_finding_shows_who_decided_and_takes_it_back(
     visit: Visit, trace: Callable[[str], int]
 ) -> None:
     page = visit(f"/trace/{trace('parse')}?commit=30")
@@ -172,23 +172,23 @@ def test_what_later_data_no_longer_show_is_shown_when_asked(page: Page, gone_add
     expect(page.locator("table.changes tbody.gone")).to_have_count(0)
 
 
-def test_the_scale_of_the_values_is_in_the_address(look: Visit, trace: Callable[[str], int]) -> None:
-    page = look(f"/trace/{trace('parse')}")
+def test_the_scale_of_the_values_is_in_the_address(browse: Visit, trace: Callable[[str], int]) -> None:
+    page = browse(f"/trace/{trace('parse')}")
     page.keyboard.press("y")
     page.wait_for_url("**y=zero")
     expect(page.get_by_label("Scale of the values")).to_have_value("zero")
 
 
-def test_a_rejected_place_is_shown_on_the_plot(look: Visit, trace: Callable[[str], int]) -> None:
-    page = look(f"/trace/{trace('parse')}?why=1")
+def test_a_rejected_candidate_is_shown_on_the_plot(browse: Visit, trace: Callable[[str], int]) -> None:
+    page = browse(f"/trace/{trace('parse')}?why=1")
     expect(page.locator(".legend").get_by_text("candidate")).to_be_visible()
     page.locator("table.candidates").get_by_role("button", name="commit").first.click()
     page.wait_for_url("**commit=*")
     expect(page.locator('table.candidates tr[aria-current="true"]')).to_have_count(1)
 
 
-def test_dragging_zooms_and_back_zooms_out(look: Visit, trace: Callable[[str], int]) -> None:
-    page = look(f"/trace/{trace('parse')}")
+def test_dragging_zooms_and_back_zooms_out(browse: Visit, trace: Callable[[str], int]) -> None:
+    page = browse(f"/trace/{trace('parse')}")
     hover(page, 0.25)
     page.mouse.down()
     hover(page, 0.5)
@@ -199,8 +199,8 @@ def test_dragging_zooms_and_back_zooms_out(look: Visit, trace: Callable[[str], i
     expect(page.get_by_text("commits 1 to 60 of 60")).to_be_visible()
 
 
-def test_a_key_looks_at_the_pinned_commit_closely_and_back(look: Visit, trace: Callable[[str], int]) -> None:
-    page = look(f"/trace/{trace('load')}?commit={FASTER}")
+def test_a_key_zooms_in_on_the_pinned_commit_and_back(browse: Visit, trace: Callable[[str], int]) -> None:
+    page = browse(f"/trace/{trace('load')}?commit={FASTER}")
     expect(page.locator("dl.facts")).to_contain_text("commit 46 of 60")
     page.keyboard.press("z")
     page.wait_for_url("**first=10&last=59*")
@@ -208,20 +208,20 @@ def test_a_key_looks_at_the_pinned_commit_closely_and_back(look: Visit, trace: C
     page.wait_for_url(f"**/trace/*?commit={FASTER}")
 
 
-def test_the_why_panel_tells_what_was_looked_at(look: Visit, trace: Callable[[str], int]) -> None:
-    page = look(f"/trace/{trace('parse')}")
+def test_the_why_panel_lists_the_candidates(browse: Visit, trace: Callable[[str], int]) -> None:
+    page = browse(f"/trace/{trace('parse')}")
     page.keyboard.press("w")
     expect(page.locator("table.candidates").get_by_text("✓ a change")).to_be_visible()
 
 
-def test_a_trace_that_does_not_exist_says_so(look: Visit, provoked: list[str]) -> None:
-    provoked.append("status of 404")
-    page = look("/trace/4711")
+def test_a_trace_that_does_not_exist_says_so(browse: Visit, expected_errors: list[str]) -> None:
+    expected_errors.append("status of 404")
+    page = browse("/trace/4711")
     expect(page.get_by_role("alert")).to_contain_text("no trace 4711")
 
 
-def test_a_facet_narrows_the_list_and_writes_the_query(look: Visit) -> None:
-    page = look("/explore")
+def test_a_facet_narrows_the_list_and_writes_the_query(browse: Visit) -> None:
+    page = browse("/explore")
     expect(page.locator("tr[data-trace]")).to_have_count(4)
     page.get_by_role("group", name="benchmark").get_by_label("parse").click()
     expect(page.locator("tr[data-trace]")).to_have_count(1)
@@ -230,8 +230,8 @@ def test_a_facet_narrows_the_list_and_writes_the_query(look: Visit) -> None:
     expect(page.locator("tr[data-trace]")).to_have_count(4)
 
 
-def test_several_traces_are_plotted_together(look: Visit) -> None:
-    page = look("/explore")
+def test_several_traces_are_plotted_together(browse: Visit) -> None:
+    page = browse("/explore")
     expect(page.locator("tr[data-trace]")).to_have_count(4)
     for key in ("x", "j", "x"):
         page.keyboard.press(key)
@@ -240,28 +240,28 @@ def test_several_traces_are_plotted_together(look: Visit) -> None:
     expect(page.locator(".legend.series li")).to_have_count(2)
 
 
-def test_more_traces_are_listed_when_asked(look: Visit) -> None:
-    page = look("/explore?list=2")
+def test_more_traces_are_listed_when_asked(browse: Visit) -> None:
+    page = browse("/explore?list=2")
     expect(page.locator("tr[data-trace]")).to_have_count(2)
     page.get_by_role("button", name="Show 2 more").click()
     expect(page.locator("tr[data-trace]")).to_have_count(4)
 
 
-def test_benchmarks_that_were_never_measured_are_listed(look: Visit) -> None:
-    page = look("/explore")
+def test_benchmarks_that_were_never_measured_are_listed(browse: Visit) -> None:
+    page = browse("/explore")
     page.get_by_text("1 benchmark never measured").click()
     expect(page.locator("details.never li")).to_contain_text("broken")
     expect(page.locator("details.never .outcome")).to_have_text("failed")
 
 
-def test_each_unit_has_an_axis_of_its_own(look: Visit) -> None:
-    page = look("/explore?traces=0&f=norm(filter(%22benchmark%3Dload%22))")
+def test_each_unit_has_a_separate_axis(browse: Visit) -> None:
+    page = browse("/explore?traces=0&f=norm(filter(%22benchmark%3Dload%22))")
     expect(page.get_by_text("2 lines, an axis for each of 2 units")).to_be_visible()
     expect(page.locator(".legend.series")).to_contain_text("axis 2")
 
 
-def test_a_formula_is_plotted_and_is_in_the_address(look: Visit) -> None:
-    page = look("/explore")
+def test_a_formula_is_plotted_and_is_in_the_address(browse: Visit) -> None:
+    page = browse("/explore")
     page.keyboard.press("f")
     page.keyboard.type('ave(filter("benchmark=parse|print"))')
     page.keyboard.press("Enter")
@@ -271,9 +271,9 @@ def test_a_formula_is_plotted_and_is_in_the_address(look: Visit) -> None:
     expect(page.locator(".legend.series")).to_have_count(0)
 
 
-def test_an_error_in_a_formula_points_at_its_column(look: Visit, provoked: list[str]) -> None:
-    provoked.append("status of 400")
-    page = look("/explore")
+def test_an_error_in_a_formula_points_at_its_column(browse: Visit, expected_errors: list[str]) -> None:
+    expected_errors.append("status of 400")
+    page = browse("/explore")
     page.get_by_label("Formula").fill('ave(nothing("a=b"))')
     page.get_by_role("button", name="Plot the formula").click()
     expect(page.locator("#formula-error")).to_contain_text("column 5")
@@ -290,8 +290,8 @@ def test_a_plot_has_a_short_address_that_stays(visit: Visit) -> None:
     expect(page.locator(".legend.series li")).to_have_count(3)
 
 
-def test_a_query_that_cannot_be_read_is_told_beside_the_field(look: Visit, provoked: list[str]) -> None:
-    provoked.append("status of 400")
-    page = look("/explore?q=benchmark~%5B")
+def test_the_error_of_an_invalid_query_is_beside_its_field(browse: Visit, expected_errors: list[str]) -> None:
+    expected_errors.append("status of 400")
+    page = browse("/explore?q=benchmark~%5B")
     expect(page.locator("#query-error")).not_to_be_empty()
     expect(page.locator("#query")).to_have_attribute("aria-invalid", "true")

@@ -31,8 +31,8 @@ def tab(page: Page, name: str) -> Locator:
     return page.locator(".tab", has_text=re.compile(f"^{name}"))
 
 
-def test_a_group_shows_commit_author_date_change_hazard_and_traces(look: Visit) -> None:
-    first = groups(look("/triage")).first
+def test_a_group_shows_commit_author_date_change_hazard_and_traces(browse: Visit) -> None:
+    first = groups(browse("/triage")).first
     for text in (
         "25 % slower",
         "Check every bracket",
@@ -48,16 +48,16 @@ def test_a_group_shows_commit_author_date_change_hazard_and_traces(look: Visit) 
 
 
 @pytest.mark.parametrize("width", [1400, 1200, 1024, 390])
-def test_the_hazard_level_never_stands_below_the_word_of_the_change(look: Visit, width: int) -> None:
-    page = look("/triage")
+def test_the_hazard_level_never_stands_below_the_word_of_the_change(browse: Visit, width: int) -> None:
+    page = browse("/triage")
     page.set_viewport_size({"width": width, "height": 900})
     keys(page, "j", "ArrowRight")
     expect(page.locator("tr.finding-row").first).to_contain_text("hazard −")
     assert not [text for text in page.locator("td.c-change").all_inner_texts() if "hazard" in text]
 
 
-def test_on_a_phone_the_subject_stands_beside_what_opens_the_row(look: Visit) -> None:
-    page = look("/triage")
+def test_on_a_phone_the_subject_stands_beside_what_opens_the_row(browse: Visit) -> None:
+    page = browse("/triage")
     page.set_viewport_size({"width": 390, "height": 844})
     row = groups(page).first
     twist, subject = row.locator(".twist").bounding_box(), row.locator(".subject").bounding_box()
@@ -67,31 +67,31 @@ def test_on_a_phone_the_subject_stands_beside_what_opens_the_row(look: Visit) ->
 
 
 @pytest.mark.parametrize("width", [1440, 1024, 390])
-def test_the_words_of_a_button_have_room_in_it(look: Visit, width: int) -> None:
-    page = look("/triage")
+def test_the_words_of_a_button_have_room_in_it(browse: Visit, width: int) -> None:
+    page = browse("/triage")
     page.set_viewport_size({"width": width, "height": 900})
-    script = """(all) => all.map((own) => {
+    script = """(all) => all.map((element) => {
         const words = document.createRange();
-        words.selectNodeContents(own);
-        return own.getBoundingClientRect().width - words.getBoundingClientRect().width;
+        words.selectNodeContents(element);
+        return element.getBoundingClientRect().width - words.getBoundingClientRect().width;
     })"""
     assert min(page.locator(".actions .button").evaluate_all(script)) >= 12  # pixels
 
 
-def test_a_row_names_its_leading_trace_and_compares_the_levels(look: Visit) -> None:
-    lead = groups(look("/triage")).first.locator(".c-lead")
+def test_a_row_names_its_leading_trace_and_compares_the_levels(browse: Visit) -> None:
+    lead = groups(browse("/triage")).first.locator(".c-lead")
     expect(lead.get_by_role("link")).to_have_text("parse")
     expect(lead).to_have_text(re.compile(r"\d\sµs/iter → 1\.2\d*\sµs/iter, \+2\d\.\d\s%, \d+\sσ"))
 
 
-def test_an_improvement_says_so_and_names_its_suspects(look: Visit) -> None:
-    second = groups(look("/triage")).nth(1)
+def test_an_improvement_says_so_and_names_its_suspects(browse: Visit) -> None:
+    second = groups(browse("/triage")).nth(1)
     expect(second).to_contain_text("20 % faster")
     expect(second).to_contain_text("one of 6 commits")
 
 
-def test_opening_a_commit_shows_its_traces_with_units(look: Visit) -> None:
-    page = look("/triage")
+def test_opening_a_commit_shows_its_traces_with_units(browse: Visit) -> None:
+    page = browse("/triage")
     groups(page).first.click()
     expect(members(page)).to_have_count(2)
     expect(members(page).first).to_contain_text("parse")
@@ -146,8 +146,8 @@ def test_the_keyboard_does_it_all(visit: Visit) -> None:
     expect(page.get_by_role("heading", name="Nothing has been processed yet")).to_be_visible()
 
 
-def test_enter_on_a_trace_opens_it_and_back_returns_to_the_same_place(look: Visit) -> None:
-    page = look("/triage")
+def test_enter_on_a_trace_opens_it_and_back_returns_to_the_same_place(browse: Visit) -> None:
+    page = browse("/triage")
     keys(page, "j", "k", "Enter", "j", "Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("parse")
     page.go_back()
@@ -155,8 +155,8 @@ def test_enter_on_a_trace_opens_it_and_back_returns_to_the_same_place(look: Visi
     expect(page.locator('tr[aria-current="true"]')).to_contain_text("parse")
 
 
-def test_a_reload_keeps_what_the_address_says(look: Visit) -> None:
-    page = look("/triage?sort=date&q=bracket")
+def test_a_reload_keeps_what_the_address_says(browse: Visit) -> None:
+    page = browse("/triage?sort=date&q=bracket")
     groups(page).first.click()
     expect(members(page)).to_have_count(2)
     page.reload()
@@ -165,8 +165,8 @@ def test_a_reload_keeps_what_the_address_says(look: Visit) -> None:
     expect(page.locator("th.c-date")).to_have_attribute("aria-sort", "ascending")
 
 
-def test_filter_and_sort_write_the_address(look: Visit) -> None:
-    page = look("/triage")
+def test_filter_and_sort_write_the_address(browse: Visit) -> None:
+    page = browse("/triage")
     keys(page, "/")
     page.keyboard.type("load")
     expect(groups(page)).to_have_count(1)
@@ -175,8 +175,8 @@ def test_filter_and_sort_write_the_address(look: Visit) -> None:
     page.wait_for_url("**/triage?q=load&sort=-traces")
 
 
-def test_small_changes_are_left_out_when_asked(look: Visit) -> None:
-    page = look("/triage")
+def test_small_changes_are_left_out_when_asked(browse: Visit) -> None:
+    page = browse("/triage")
     page.get_by_label("Minimum change").select_option("From 100 %")
     page.wait_for_url("**/triage?least=100")
     expect(page.get_by_role("heading", name="No finding matches the filter")).to_be_visible()
@@ -184,8 +184,8 @@ def test_small_changes_are_left_out_when_asked(look: Visit) -> None:
     expect(groups(page)).to_have_count(2)
 
 
-def test_keys_turn_the_pages(look: Visit) -> None:
-    page = look("/triage?size=1")
+def test_keys_turn_the_pages(browse: Visit) -> None:
+    page = browse("/triage?size=1")
     expect(groups(page)).to_contain_text("Check every bracket")
     keys(page, "]")
     page.wait_for_url("**page=2*")
@@ -194,8 +194,8 @@ def test_keys_turn_the_pages(look: Visit) -> None:
     expect(groups(page)).to_contain_text("Check every bracket")
 
 
-def test_a_key_leads_to_why_a_trace_is_on_the_list(look: Visit) -> None:
-    page = look("/triage")
+def test_a_key_leads_to_why_a_trace_is_on_the_list(browse: Visit) -> None:
+    page = browse("/triage")
     keys(page, "j", "w")
     page.wait_for_url("**/trace/*why=1")
     expect(page.locator('table.candidates tr[aria-current="true"]').get_by_text("✓ a change")).to_be_visible()
@@ -266,15 +266,15 @@ def test_two_selected_commits_are_merged_into_one_finding(visit: Visit) -> None:
     expect(groups(page)).to_have_count(2)
 
 
-def test_the_list_of_what_is_gone_says_what_it_is(look: Visit) -> None:
-    page = look("/triage")
+def test_the_list_of_what_is_gone_says_what_it_is(browse: Visit) -> None:
+    page = browse("/triage")
     keys(page, "G")
     page.wait_for_url("**/triage?tab=gone")
     expect(page.get_by_role("heading", name="Nothing is gone")).to_be_visible()
 
 
-def test_the_help_lists_the_keys(look: Visit) -> None:
-    page = look("/triage")
+def test_the_help_lists_the_keys(browse: Visit) -> None:
+    page = browse("/triage")
     keys(page, "?")
     expect(page.get_by_role("dialog")).to_contain_text("hide as noise")
     keys(page, "Escape")
@@ -287,9 +287,9 @@ def test_an_empty_instance_says_what_to_do_next(page: Page, empty_address: str) 
     expect(page.get_by_text("knick import")).to_be_visible()
 
 
-def test_a_server_that_is_gone_is_an_error_with_a_way_back(look: Visit, provoked: list[str]) -> None:
-    provoked.append("ERR_FAILED")
-    page = look("/triage")
+def test_a_server_that_is_gone_is_an_error_with_a_way_back(browse: Visit, expected_errors: list[str]) -> None:
+    expected_errors.append("ERR_FAILED")
+    page = browse("/triage")
     page.route("**/api/v1/regressions*", lambda route: route.abort())
     page.get_by_role("button", name="Date").click()
     expect(page.get_by_role("alert")).to_contain_text("does not answer")
@@ -298,23 +298,23 @@ def test_a_server_that_is_gone_is_an_error_with_a_way_back(look: Visit, provoked
     expect(groups(page)).to_have_count(2)
 
 
-def test_it_is_told_when_the_alerts_ran(look: Visit) -> None:
-    page = look("/triage")
+def test_the_list_says_when_the_alerts_ran(browse: Visit) -> None:
+    page = browse("/triage")
     expect(page.locator(".foot")).to_contain_text(re.compile(r"The alert ran (just now|\d+ minutes? ago)"))
 
 
-def test_what_keeps_the_list_from_being_up_to_date_is_told_above_it(page: Page, shown: str) -> None:
+def test_what_keeps_the_list_from_being_up_to_date_is_shown_above_it(page: Page, shared_address: str) -> None:
     def troubled(route: Route) -> None:
         route.fulfill(json={**route.fetch().json(), "status": "troubled", "troubles": ["alert night cannot run"]})
 
     page.route("**/api/v1/health", troubled)
-    page.goto(f"{shown}/triage")
+    page.goto(f"{shared_address}/triage")
     expect(page.get_by_role("status", name="Troubles")).to_have_text("alert night cannot run")
     expect(groups(page)).to_have_count(2)
     page.unroute("**/api/v1/health")
 
 
-def test_what_no_finding_says_is_read_when_asked(look: Visit) -> None:
-    page = look("/triage")
+def test_notices_are_loaded_when_they_are_opened(browse: Visit) -> None:
+    page = browse("/triage")
     page.get_by_text("Canaries that moved, benchmarks that stopped").click()
     expect(page.get_by_text("No canary moved, and no benchmark stopped.")).to_be_visible()

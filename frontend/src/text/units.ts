@@ -85,14 +85,14 @@ export function valueText(value: number, unit: string, scale: Scale = scaleFor(v
 /**
  * The labels of the ticks of an axis; uPlot gives null for ticks without room for one.
  *
- * All ticks have the scale of the largest. On a logarithmic axis (`scaleEach`) each has its own.
+ * All ticks have the scale of the largest. On a logarithmic axis (`scaleEach`) each has the scale that suits it.
  */
 export function axisTexts(ticks: readonly (number | null)[], unit: string, scaleEach: boolean): string[] {
   const scale = scaleFor(Math.max(0, ...ticks.map((tick) => Math.abs(tick ?? 0))), unit);
   return ticks.map((tick) => (tick === null ? "" : valueText(tick, unit, scaleEach ? undefined : scale)));
 }
 
-/** Levels with a larger ratio are written in scales of their own. */
+/** Levels with a larger ratio are written in different scales. */
 const MAX_SHARED_RATIO = 100;
 
 /** "0.9 µs → 1.2 µs": two levels in one scale, unless they differ too much for it. */

@@ -36,11 +36,11 @@ import {
 import { firstError, Resource } from "../../state/resource";
 import { registerShortcuts } from "../../state/shortcuts";
 import { errorNotice } from "../../templates/notice";
-import { selectField } from "../../templates/select-field";
 import { countText } from "../../text/numbers";
 import { renderFacets } from "./facets";
 import { renderPlot } from "./plot";
 import { exploreShortcuts, type KeyboardActions } from "./shortcuts";
+import { renderToolbar } from "./toolbar";
 import { renderTraceList } from "./trace-list";
 
 /** Points of a small drawing, and traces of one request for them. */
@@ -351,7 +351,7 @@ export class ExploreView extends PageElement implements KeyboardActions {
     const { error, formulaFailure } = this;
     return html`
       <h1 class="sr-only">Explore</h1>
-      ${this.renderTools()}
+      ${renderToolbar(this)}
       <kp-formula-field
         .error=${formulaFailure?.error}
         .formula=${formulaFailure?.formula ?? ""}
@@ -363,46 +363,6 @@ export class ExploreView extends PageElement implements KeyboardActions {
         <section aria-label="Traces">${renderTraceList(this)}</section>
       </div>
     `;
-  }
-
-  private renderTools() {
-    const { queryError, traces } = this;
-    return html`<div class="tools">
-      ${this.renderRepositoryField()} ${this.renderQueryField()}
-      <span class="figure faint" role="status">${traces ? countText(traces.total, "trace") : ""}</span>
-      <span id="query-error" class="field-error" role="alert"
-        >${queryError ? `${queryError.message} ${queryError.remedy}` : ""}</span
-      >
-    </div>`;
-  }
-
-  private renderRepositoryField() {
-    if (this.repositories.length < 2) return nothing;
-    const options = this.repositories.map(({ name }) => [name, name] as const);
-    return selectField("Repository", this.repository?.name ?? "", options, (repository) =>
-      this.updateRoute({ repository, query: "", traces: [], formulas: [], keys: "" }),
-    );
-  }
-
-  private renderQueryField() {
-    const onKeydown = (event: KeyboardEvent): void => {
-      if (event.key === "Escape" || event.key === "Enter") (event.target as HTMLInputElement).blur();
-    };
-    return html`<label class="search wide"
-      ><span class="sr-only">Query</span>
-      <input
-        id="query"
-        type="search"
-        placeholder="benchmark=parse|print os!=windows name~^json_  …"
-        .value=${this.route.query}
-        autocomplete="off"
-        spellcheck="false"
-        aria-invalid=${this.queryError ? "true" : "false"}
-        aria-describedby="query-error"
-        @input=${(event: InputEvent) => this.queryAfterTyping((event.target as HTMLInputElement).value)}
-        @keydown=${onKeydown}
-      /><kbd aria-hidden="true">/</kbd></label
-    >`;
   }
 }
 

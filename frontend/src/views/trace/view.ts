@@ -101,7 +101,7 @@ export class TraceView extends PageElement implements TraceContext {
     args: () => (this.route.why ? ([this.route.id, this.route.line] as const) : undefined),
     load: ([id, line], signal) => api.explain(id, line, signal),
   });
-  /** All but the explanation, which shows its error in its own panel. */
+  /** All but the explanation, whose error is in its panel. */
   private readonly resources = [
     this.changesResource,
     this.seriesResource,

@@ -1,4 +1,4 @@
-"""Light and dark, narrow windows, and what assistive technology finds."""
+"""Light and dark, narrow windows, and accessibility."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import settle, violations
+from tests.browser.conftest import violations, wait_until_loaded
 
 pytestmark = pytest.mark.browser
 
@@ -25,17 +25,17 @@ def paper(page: Page) -> str:
 
 @pytest.mark.parametrize(("scheme", "colour"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(21, 24, 29)")])
 def test_the_page_is_as_light_as_the_system(
-    page: Page, shown: str, scheme: Literal["light", "dark"], colour: str
+    page: Page, shared_address: str, scheme: Literal["light", "dark"], colour: str
 ) -> None:
     page.emulate_media(color_scheme=scheme)
-    page.goto(f"{shown}/triage")
+    page.goto(f"{shared_address}/triage")
     expect(page.locator("tr.regression-row")).to_have_count(2)
     assert paper(page) == colour
 
 
-def test_a_chosen_theme_stays(page: Page, shown: str) -> None:
+def test_a_chosen_theme_stays(page: Page, shared_address: str) -> None:
     page.emulate_media(color_scheme="light")
-    page.goto(f"{shown}/triage")
+    page.goto(f"{shared_address}/triage")
     for _ in range(2):
         page.get_by_role("button", name="Theme").click()
     assert paper(page) == "rgb(21, 24, 29)"
@@ -47,22 +47,22 @@ _FITS = """(width) => {
     const root = document.documentElement;
     return innerWidth === width && root.scrollWidth <= root.clientWidth;
 }"""
-"""The plots follow the window at the next frame, so this becomes true, or the wait runs out."""
+"""Plots follow the window at the next frame, so a test waits for this."""
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_nothing_is_wider_than_the_window(page: Page, shown: str, view: str) -> None:
-    page.goto(shown + view)
-    settle(page)
+def test_nothing_is_wider_than_the_window(page: Page, shared_address: str, view: str) -> None:
+    page.goto(shared_address + view)
+    wait_until_loaded(page)
     for width in (1400, 800, 390):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function(_FITS, arg=width)
 
 
 @pytest.mark.parametrize("width", [1400, 800])
-def test_commits_and_their_traces_share_their_columns(page: Page, shown: str, width: int) -> None:
+def test_commits_and_their_traces_share_their_columns(page: Page, shared_address: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
-    page.goto(f"{shown}/triage")
+    page.goto(f"{shared_address}/triage")
     page.locator("tr.regression-row").first.click()
     expect(page.locator("tr.finding-row")).to_have_count(2)
     script = "(cells) => new Set(cells.map((cell) => Math.round(cell.getBoundingClientRect().left))).size"
@@ -71,10 +71,10 @@ def test_commits_and_their_traces_share_their_columns(page: Page, shown: str, wi
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_names_roles_and_contrast_are_as_they_should_be(
-    page: Page, shown: str, scheme: Literal["light", "dark"]
+    page: Page, shared_address: str, scheme: Literal["light", "dark"]
 ) -> None:
     page.emulate_media(color_scheme=scheme)
     for view in VIEWS:
-        page.goto(shown + view)
-        settle(page)
+        page.goto(shared_address + view)
+        wait_until_loaded(page)
         assert violations(page) == [], view

@@ -1,4 +1,4 @@
-"""Answers that come late, and a server that goes away: nothing false on the page, and nothing lost."""
+"""Late answers and a server that stops: the page shows nothing false and loses nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Route, expect
-from tests.browser.conftest import settle
+from tests.browser.conftest import wait_until_loaded
 from tests.server.story import REPOSITORY, make_instance
 
 from knickpoint.ingest.context.sidecar import Sidecar
@@ -23,7 +23,7 @@ Visit = Callable[[str], Page]
 
 
 class Server:
-    """Serve an instance at one address, now and again."""
+    """Start and stop a server of an instance at one address."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
@@ -51,7 +51,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 class Held:
-    """Hold the answers to some requests until they are let go."""
+    """Hold the answers to some requests until they are released."""
 
     def __init__(self, page: Page, pattern: str) -> None:
         self._page, self._pattern = page, pattern
@@ -67,45 +67,45 @@ class Held:
         self._page.unroute(re.compile(self._pattern))
 
 
-def opened(page: Page, path: str) -> None:
-    """Open another view as a click on a link does."""
+def navigate(page: Page, path: str) -> None:
+    """Open another page as a click on a link does."""
     page.evaluate("(path) => { history.pushState(null, '', path); window.dispatchEvent(new Event('kp-route')); }", path)
 
 
-def answered(page: Page) -> None:
-    """Wait for answers to questions that were asked after the held ones were let go."""
+def wait_for_answers(page: Page) -> None:
+    """Wait for answers to requests that follow the released ones."""
     for _ in range(3):
         page.evaluate("() => fetch('/api/v1/repositories').then((answer) => answer.text())")
 
 
 @pytest.mark.parametrize("late", [r"/traces/0/changes", r"/values\?traces=0&"])
-def test_a_late_answer_for_one_trace_does_not_overwrite_the_next(look: Visit, late: str) -> None:
-    page = look("/explore")
+def test_a_late_answer_for_one_trace_does_not_overwrite_the_next(browse: Visit, late: str) -> None:
+    page = browse("/explore")
     held = Held(page, late)
-    opened(page, "/trace/0")
+    navigate(page, "/trace/0")
     page.wait_for_function("() => document.querySelector('kp-trace')")
     while not held.routes:
         page.wait_for_timeout(20)
-    opened(page, "/trace/1")
+    navigate(page, "/trace/1")
     expect(page.get_by_role("heading", level=1)).to_have_text("print")
-    settle(page)
+    wait_until_loaded(page)
     newest = page.get_by_text("newest value").inner_text()
     held.release()
-    answered(page)
+    wait_for_answers(page)
     expect(page.get_by_role("heading", level=1)).to_have_text("print")
     assert page.get_by_text("newest value").inner_text() == newest
 
 
-def test_a_late_list_does_not_overwrite_the_one_asked_for_since(look: Visit) -> None:
-    page = look("/triage")
+def test_a_late_list_does_not_overwrite_the_one_asked_for_since(browse: Visit) -> None:
+    page = browse("/triage")
     held = Held(page, r"/regressions\?.*filter=load")
-    opened(page, "/triage?q=load")
+    navigate(page, "/triage?q=load")
     while not held.routes:
         page.wait_for_timeout(20)
-    opened(page, "/triage")
+    navigate(page, "/triage")
     expect(page.locator("tr.regression-row")).to_have_count(2)
     held.release()
-    answered(page)
+    wait_for_answers(page)
     expect(page.locator("tr.regression-row")).to_have_count(2)
 
 
@@ -115,16 +115,16 @@ def many(tmp_path: Path) -> Iterator[str]:
     make_instance(tmp_path / "many", with_findings=False)
     with open_instance(tmp_path / "many") as instance:
         for number in range(3):
-            told = Sidecar(repository=REPOSITORY, commit=str(number + 1), run=f"run {number}")
+            stated = Sidecar(repository=REPOSITORY, commit=str(number + 1), run=f"run {number}")
             rows = [{"name": f"b{name}", "value": 10 + name + number, "unit": "ms"} for name in range(20)]
-            assert not import_data(instance, json.dumps(rows).encode(), source=f"file {number}", stated=told).failed
+            assert not import_data(instance, json.dumps(rows).encode(), source=f"file {number}", stated=stated).failed
         with serving(instance) as found:
             yield found.rstrip("/")
 
 
 def ticked(page: Page) -> list[bool]:
     boxes = page.locator("table.traces input[type=checkbox]")
-    found: list[bool] = boxes.evaluate_all("(all) => all.map((own) => own.checked)")
+    found: list[bool] = boxes.evaluate_all("(all) => all.map((element) => element.checked)")
     return found
 
 
@@ -146,9 +146,9 @@ def test_lines_that_an_address_asks_for_beyond_sixteen_are_counted(page: Page, m
 
 
 def test_a_decision_that_cannot_be_sent_puts_its_row_back_and_says_so(
-    page: Page, server: Server, provoked: list[str]
+    page: Page, server: Server, expected_errors: list[str]
 ) -> None:
-    provoked += ["ERR_CONNECTION", "ERR_EMPTY"]
+    expected_errors += ["ERR_CONNECTION", "ERR_EMPTY"]
     page.goto(f"{server.address}/triage")
     expect(page.locator("tr.regression-row")).to_have_count(2)
     before = page.locator("tbody").inner_text()
@@ -174,13 +174,13 @@ def test_a_decision_that_cannot_be_sent_puts_its_row_back_and_says_so(
     [("/triage?q=load", "tr.regression-row"), ("/trace/1", "kp-chart"), ("/explore?traces=0,1", "kp-chart")],
 )
 def test_a_view_without_its_server_says_so_and_recovers_by_itself(
-    page: Page, server: Server, provoked: list[str], path: str, there: str
+    page: Page, server: Server, expected_errors: list[str], path: str, there: str
 ) -> None:
-    provoked += ["ERR_CONNECTION", "ERR_EMPTY"]
+    expected_errors += ["ERR_CONNECTION", "ERR_EMPTY"]
     page.goto(f"{server.address}{'/triage' if path.startswith('/explore') else '/explore'}")
-    settle(page)
+    wait_until_loaded(page)
     server.stop()
-    opened(page, path)
+    navigate(page, path)
     expect(page.get_by_role("alert").get_by_text("The server does not answer.")).to_be_visible()
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
     for never in ("No changes found", "No finding matches", "No trace matches", "No results yet", "All done"):
@@ -193,14 +193,14 @@ def test_a_view_without_its_server_says_so_and_recovers_by_itself(
 
 @pytest.mark.parametrize(("view", "rows"), [("/triage", "tr.regression-row"), ("/explore", "table.traces tbody tr")])
 def test_rows_of_another_filter_are_not_shown_below_an_error(
-    page: Page, server: Server, provoked: list[str], view: str, rows: str
+    page: Page, server: Server, expected_errors: list[str], view: str, rows: str
 ) -> None:
-    provoked += ["ERR_CONNECTION", "ERR_EMPTY"]
+    expected_errors += ["ERR_CONNECTION", "ERR_EMPTY"]
     page.goto(f"{server.address}{view}")
-    settle(page)
+    wait_until_loaded(page)
     before = page.locator(rows).count()
     server.stop()
-    opened(page, f"{view}?q=benchmark%3Dload")
+    navigate(page, f"{view}?q=benchmark%3Dload")
     expect(page.get_by_role("alert").get_by_text("The server does not answer.")).to_be_visible()
     expect(page.locator(rows)).to_have_count(0)
     server.start()
@@ -209,9 +209,9 @@ def test_rows_of_another_filter_are_not_shown_below_an_error(
 
 
 def test_rows_stay_below_an_error_when_the_same_list_is_read_again(
-    page: Page, server: Server, provoked: list[str]
+    page: Page, server: Server, expected_errors: list[str]
 ) -> None:
-    provoked += ["ERR_CONNECTION", "ERR_EMPTY"]
+    expected_errors += ["ERR_CONNECTION", "ERR_EMPTY"]
     page.goto(f"{server.address}/triage")
     expect(page.locator("tr.regression-row")).to_have_count(2)
     server.stop()
@@ -224,7 +224,7 @@ def test_a_decision_while_another_list_is_read_reaches_only_the_rows_that_were_s
     page = visit("/triage?q=print")
     expect(page.locator("tr.regression-row .c-traces")).to_have_text("1")
     held = Held(page, r"/regressions\?(?!.*filter=print)")
-    opened(page, "/triage")
+    navigate(page, "/triage")
     while not held.routes:
         page.wait_for_timeout(20)
     page.keyboard.press("a")
