@@ -1,4 +1,4 @@
-"""Take results in, each file and each run exactly once."""
+"""Import results, each file and each run exactly once."""
 
 from knickpoint.ingest.bucket_events import bucket_event_urls, import_bucket_event, quarantine_bucket_event
 from knickpoint.ingest.context.ci import CiFacts, read_ci

@@ -1,4 +1,4 @@
-"""Tell by their names which files may hold results."""
+"""Decide by its name whether a file may hold results."""
 
 from __future__ import annotations
 

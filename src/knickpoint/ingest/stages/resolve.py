@@ -96,30 +96,9 @@ def name_runs(read: ReadResults, source: CommitSource, settings: IngestSettings)
     Raises:
         InputError: nothing says the commit of a run, a param is refused, or one commit is stated for several.
     """
-    file = read.file
-    # What is known beside the file completes its runs; HEAD is the commit of those that still have none.
-    completed = file.context.complete(read.report)
-    nameless = [each.run for each in completed if not each.run.revision]
-    checkout = source.checkout if nameless and file.written else None
-    heads = [head_commit(run, checkout, file.source, file.written) for run in nameless]
-    head = heads[0] if heads else ""
-    notes = (f"results without a commit: HEAD {head[:12]} of {source.repository.name}",) if heads else ()
-    # The rules of the configuration rename params.
-    stated = file.context.stated.params
-    rules = NamingRules(stated, settings.drop_params, settings.refuse_params, settings.renames)
-    tables = [rules.apply(each.run.results, where=file.source) for each in completed]
-    warnings = dict.fromkeys(problem for _, problems in tables for problem in problems)
-    suspects = volatile_params(tables[0][0]) if tables else ()
-    warnings |= dict.fromkeys(_volatile_warning(name, file.source) for name in suspects)
-    runs = tuple(
-        replace(each, run=replace(each.run, results=table, revision=each.run.revision or head))
-        for each, (table, _) in zip(completed, tables, strict=True)
-    )
-    # The digest covers what takes the place of the commit, where neither the file nor a person names one.
-    digests = file_digests(file, settings)
-    lacks_commit = not file.context.stated.commit and any(not run.revision for run in read.report.runs)
-    content_hash = digests[-1] if lacks_commit else digests[0]
-    return NamedRuns(read, runs, content_hash, (*read.warnings, *warnings), notes)
+    runs, notes = _with_commits(read, source)
+    renamed, warnings = _with_stored_keys(read.file, runs, settings)
+    return NamedRuns(read, renamed, _content_hash(read, settings), (*read.warnings, *warnings), notes)
 
 
 def resolve_runs(named: NamedRuns, source: CommitSource, store: Store, order: CommitOrder) -> ResolvedRuns:
@@ -151,6 +130,46 @@ def resolve_runs(named: NamedRuns, source: CommitSource, store: Store, order: Co
         (*named.warnings, *commits.warnings),
         (*named.notes, *commits.notes),
     )
+
+
+def _with_commits(read: ReadResults, source: CommitSource) -> tuple[list[CompletedRun], tuple[str, ...]]:
+    """Return the runs, completed by what is known beside the file, or else by HEAD; and a note where HEAD is taken."""
+    file = read.file
+    runs = file.context.complete(read.report)
+    nameless = [completed.run for completed in runs if not completed.run.revision]
+    if not nameless:
+        return runs, ()
+    checkout = source.checkout if file.written else None
+    heads = [head_commit(run, checkout, file.source, file.written) for run in nameless]
+    note = f"results without a commit: HEAD {heads[0][:12]} of {source.repository.name}"
+    return [
+        replace(completed, run=replace(completed.run, revision=completed.run.revision or heads[0]))
+        for completed in runs
+    ], (note,)
+
+
+def _with_stored_keys(
+    file: ResultsFile, runs: Sequence[CompletedRun], settings: IngestSettings
+) -> tuple[tuple[CompletedRun, ...], tuple[Problem, ...]]:
+    """Return the runs under the keys that the naming rules give them; and warnings about volatile params."""
+    stated = file.context.stated.params
+    rules = NamingRules(stated, settings.drop_params, settings.refuse_params, settings.renames)
+    tables = [rules.apply(completed.run.results, where=file.source) for completed in runs]
+    suspects = volatile_params(tables[0][0]) if tables else ()
+    warnings = dict.fromkeys(problem for _, problems in tables for problem in problems)
+    warnings |= dict.fromkeys(_volatile_warning(name, file.source) for name in suspects)
+    renamed = tuple(
+        replace(completed, run=replace(completed.run, results=table))
+        for completed, (table, _) in zip(runs, tables, strict=True)
+    )
+    return renamed, tuple(warnings)
+
+
+def _content_hash(read: ReadResults, settings: IngestSettings) -> str:
+    """Return the digest of the file; it covers what takes the place of the commit, where nothing names one."""
+    digests = file_digests(read.file, settings)
+    lacks_commit = not read.file.context.stated.commit and any(not run.revision for run in read.report.runs)
+    return digests[-1] if lacks_commit else digests[0]
 
 
 def _volatile_warning(name: str, source: str) -> Problem:
