@@ -28,7 +28,7 @@ _NUMBERS = count()
 
 @dataclass(frozen=True)
 class Cluster:
-    """A PostgreSQL server of our own, on loopback."""
+    """A PostgreSQL server for these tests, on loopback."""
 
     programs: Path
     data: Path
@@ -152,7 +152,7 @@ def line(store: Store, repository: Repository) -> Line:
 
 @dataclass
 class Bench:
-    """Put runs and read points in few words."""
+    """Write runs and read points with little code."""
 
     store: Store
     repository: Repository

@@ -136,7 +136,7 @@ def test_a_connection_that_the_server_closed_is_not_used_again(bench: Bench, clu
 
 
 @only_sqlite
-def test_a_full_disk_is_told_and_breaks_nothing(bench: Bench) -> None:
+def test_a_full_disk_is_reported_and_breaks_nothing(bench: Bench) -> None:
     bench.put(0, Bench.report({"a": 1.0}), "before")
     with bench.store.database.engine.connect() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
@@ -156,7 +156,7 @@ def test_a_full_disk_stops_writers_until_there_is_room(tmp_path: Path) -> None:
     unshare = shutil.which("unshare")
     inside = [unshare or "unshare", "--map-root-user", "--mount", "sh", "-c", _SMALL_DISK, "sh", str(tmp_path)]
     if unshare is None or subprocess.run([*inside, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("a small disk of our own cannot be mounted here")
+        pytest.skip("a small disk cannot be mounted here")
     command = [*inside, sys.executable, str(WRITER), str(tmp_path / "store.db"), "crowded"]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
@@ -198,7 +198,7 @@ def test_a_transaction_that_the_database_gave_up_takes_nothing_more(store: Store
 
 
 @only_sqlite
-def test_a_store_that_cannot_be_written_says_so(location: str) -> None:
+def test_a_store_that_cannot_be_written_is_reported(location: str) -> None:
     with tempfile.TemporaryDirectory() as room:
         place = Path(room) / "store.db"
         shutil.copy(location, place)

@@ -26,7 +26,7 @@ def number_of(event: Event) -> int:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """A clock that moves when the test says so."""
+    """A clock that moves when the test sets it."""
     now = [1_000_000.0]
     monkeypatch.setattr(time, "time", lambda: now[0])
     return now

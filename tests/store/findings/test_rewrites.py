@@ -30,9 +30,7 @@ def test_a_finding_follows_its_commit_with_all_that_names_it(store: Store, repos
     assert places(store, repository) == [(29, 30)]
 
 
-def test_the_log_says_where_a_finding_was_when_somebody_decided(
-    store: Store, repository: Repository, line: Line
-) -> None:
+def test_the_log_keeps_where_a_finding_was_at_the_decision(store: Store, repository: Repository, line: Line) -> None:
     (key,) = put(store, repository, new(sighting(10)))
     store.findings.triage.decide([key], Status.HIDDEN, "ada")
     store.rewrites.record(repository, line.name, {10: 30}, joined=[30])
@@ -49,7 +47,7 @@ def test_findings_of_other_commits_and_lines_stay(store: Store, repository: Repo
     assert places(store, repository) == [(9, 10)]
 
 
-def test_a_successor_of_a_successor_is_told_in_the_end(store: Store, repository: Repository, line: Line) -> None:
+def test_the_last_of_several_successors_is_returned(store: Store, repository: Repository, line: Line) -> None:
     store.rewrites.record(repository, line.name, {10: 30}, joined=[30])
     store.rewrites.record(repository, line.name, {30: 50}, joined=[50])
     assert [store.rewrites.successor(repository, slot) for slot in (10, 30, 50)] == [50, 50, None]

@@ -1,4 +1,4 @@
-"""Queries and facets answer as the params themselves do, in any process and at any size."""
+"""Compare queries and facets with the params themselves, in any process and at any size."""
 
 from __future__ import annotations
 
