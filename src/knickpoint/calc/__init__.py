@@ -1,4 +1,4 @@
-"""Formulas over traces, as ``norm(filter("config=8888"))``, and pivot tables. No input or output.
+"""Evaluate formulas over traces, such as ``norm(filter("config=8888"))``, and pivot tables. No input or output.
 
 ::
 
@@ -6,7 +6,7 @@
 
     traces = evaluate('ave(filter("config=8888")) / ave(filter("config=gpu"))', select)
 
-``select`` gives the traces of a query; see :class:`Traces`.
+``select`` returns the traces of a query; see :class:`Traces`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Evaluate a formula: traces come from callbacks, numbers and texts from the formula itself."""
+"""Evaluate a formula: callbacks return the traces, numbers and texts are in the formula itself."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from knickpoint.calc.folds import FOLDS
 from knickpoint.calc.functions import PER_TRACE, divide, normalised
 from knickpoint.calc.grammar import Binary, Call, Negative, Node, Number, Text, parse
 from knickpoint.calc.pairing import pair
-from knickpoint.calc.tokens import refuse
+from knickpoint.calc.tokens import formula_error
 from knickpoint.calc.traces import Traces, formula_id, plain
 from knickpoint.model.errors import QueryError
 
 __all__ = ["FUNCTIONS", "Source", "evaluate", "queries_of"]
 
 Source = Callable[[str], Traces]
-"""Give the traces of a query, or of a shortcut. Raises ``QueryError`` for one that is none."""
+"""Returns the traces of a query, or of a shortcut. Raises ``QueryError`` when it cannot be read or does not exist."""
 
 Value = Traces | float | str
 
@@ -44,6 +44,8 @@ def _describe(value: Value) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Evaluation:
+    """Evaluate the nodes of one formula; a method for each kind of node and of function."""
+
     formula: str
     select: Source
     shortcut: Source
@@ -59,24 +61,24 @@ class _Evaluation:
             case Binary():
                 return self.binary(node)
 
-    def refuse(self, node: Node, message: str, remedy: str) -> QueryError:
-        return refuse(self.formula, node.start, message, remedy)
+    def error_at(self, node: Node, message: str, remedy: str) -> QueryError:
+        return formula_error(self.formula, node.start, message, remedy)
 
     def text(self, node: Node) -> str:
-        """Return the piece of the formula that ``node`` is."""
+        """Return the text of ``node`` in the formula."""
         return self.formula[node.start : node.stop]
 
     def traces(self, node: Node) -> Traces:
         value = self.value(node)
         if not isinstance(value, Traces):
-            raise self.refuse(node, f"{_describe(value)} where traces are expected", 'Give traces, as filter("a=b").')
+            raise self.error_at(node, f"{_describe(value)} where traces are expected", 'Give traces, as filter("a=b").')
         return value
 
     def arguments(self, call: Call, least: int, most: int) -> tuple[Node, ...]:
         given = len(call.arguments)
         if not least <= given <= most:
             wanted = f"{least}" if least == most else f"{least} to {most}"
-            raise self.refuse(call, f"{call.name} takes {wanted} arguments, not {given}", "See the guide to formulas.")
+            raise self.error_at(call, f"{call.name} takes {wanted} arguments, not {given}", "See the guide to formulas.")
         return call.arguments
 
     def call(self, call: Call) -> Traces:
@@ -92,31 +94,31 @@ class _Evaluation:
                 return self.joined("/", self.traces(left), self.traces(right), call.start, self.text(call))
         if call.name in PER_TRACE:
             (argument,) = self.arguments(call, 1, 1)
-            return self.traces(argument).each(*PER_TRACE[call.name])
+            return self.traces(argument).map_values(*PER_TRACE[call.name])
         if call.name in _FOLDED:
             (argument,) = self.arguments(call, 1, 1)
             return self.folded(call, self.traces(argument))
-        raise self.refuse(call, f"there is no function {call.name!r}", f"The functions are: {', '.join(FUNCTIONS)}.")
+        raise self.error_at(call, f"there is no function {call.name!r}", f"The functions are: {', '.join(FUNCTIONS)}.")
 
     def source(self, call: Call, source: Source) -> Traces:
         (argument,) = self.arguments(call, 1, 1)
         if not isinstance(argument, Text):
-            raise self.refuse(argument, f"{call.name} takes a text", f'Write {call.name}("…").')
+            raise self.error_at(argument, f"{call.name} takes a text", f'Write {call.name}("…").')
         try:
             return source(argument.value)
         except QueryError as error:
             inner = f"{error.where}: {error.message}" if error.where else error.message
-            raise refuse(self.formula, argument.start, inner, error.remedy) from error
+            raise formula_error(self.formula, argument.start, inner, error.remedy) from error
 
     def norm(self, call: Call) -> Traces:
         argument, *rest = self.arguments(call, 1, 2)
         traces = self.traces(argument)
         if not rest:
-            return traces.each("norm", normalised)
+            return traces.map_values("norm", normalised)
         least = self.value(rest[0])
         if not isinstance(least, float):
-            raise self.refuse(rest[0], f"{_describe(least)} where a number is expected", "Give the least deviation.")
-        return traces.each("norm", lambda values: normalised(values, least))
+            raise self.error_at(rest[0], f"{_describe(least)} where a number is expected", "Give the least deviation.")
+        return traces.map_values("norm", lambda values: normalised(values, least))
 
     def folded(self, call: Call, traces: Traces) -> Traces:
         if not len(traces):
@@ -127,46 +129,44 @@ class _Evaluation:
     def negative(self, node: Negative) -> Value:
         value = self.value(node.value)
         if isinstance(value, str):
-            raise self.refuse(node.value, "a text where a number or traces are expected", "Take out the minus sign.")
-        return -value if isinstance(value, float) else value.each("-", np.negative)
+            raise self.error_at(node.value, "a text where a number or traces are expected", "Take out the minus sign.")
+        return -value if isinstance(value, float) else value.map_values("-", np.negative)
 
     def binary(self, node: Binary) -> Value:
         left, right = self.value(node.left), self.value(node.right)
         for value, side in ((left, node.left), (right, node.right)):
             if isinstance(value, str):
-                raise self.refuse(side, "a text where a number or traces are expected", "Take out the quotes.")
+                raise self.error_at(side, "a text where a number or traces are expected", "Take out the quotes.")
         assert not isinstance(left, str)
         assert not isinstance(right, str)
         if isinstance(left, float) and isinstance(right, float):
             result = float(_OPERATORS[node.operator](np.float64(left), np.float64(right)))  # type: ignore[arg-type]
             if not np.isfinite(result):
-                raise refuse(self.formula, node.place, "the result is no number", "Do not divide by 0.")
+                raise formula_error(self.formula, node.operator_at, "the result is no number", "Do not divide by 0.")
             return result
-        return self.joined(node.operator, left, right, node.place, "")
+        return self.joined(node.operator, left, right, node.operator_at, "")
 
-    def joined(self, operator: str, left: Traces | float, right: Traces | float, place: int, name: str) -> Traces:
-        """Join two sides; a single trace of two single ones is named ``name``, if there is one."""
-        act = _OPERATORS[operator]
+    def joined(self, operator: str, left: Traces | float, right: Traces | float, operator_at: int, name: str) -> Traces:
+        """Join two sides with ``operator``; the trace of two single traces is named ``name``, if there is a name."""
+        operate = _OPERATORS[operator]
         if isinstance(left, float):
             assert isinstance(right, Traces)
-            ids = tuple(formula_id(f"({left:.12g} {operator} {plain(each)})") for each in right.ids)
-            return Traces(ids, act(np.float64(left), right.values), right.origins)  # type: ignore[arg-type]
+            ids = tuple(formula_id(f"({left:.12g} {operator} {plain(identity)})") for identity in right.ids)
+            return Traces(ids, operate(np.float64(left), right.values), right.origins)  # type: ignore[arg-type]
         if isinstance(right, float):
-            ids = tuple(formula_id(f"({plain(each)} {operator} {right:.12g})") for each in left.ids)
-            return Traces(ids, act(left.values, np.float64(right)), left.origins)  # type: ignore[arg-type]
+            ids = tuple(formula_id(f"({plain(identity)} {operator} {right:.12g})") for identity in left.ids)
+            return Traces(ids, operate(left.values, np.float64(right)), left.origins)  # type: ignore[arg-type]
         try:
             pairs = pair(left, right)
         except QueryError as error:
-            raise refuse(self.formula, place, error.message, error.remedy) from error
-        rows, partners = [one for one, _ in pairs], [other for _, other in pairs]
+            raise formula_error(self.formula, operator_at, error.message, error.remedy) from error
+        left_rows, right_rows = [row for row, _ in pairs], [row for _, row in pairs]
         if name and len(left) == len(right) == 1:
             ids = (formula_id(name),)
         else:
-            ids = tuple(
-                formula_id(f"({plain(left.ids[one])} {operator} {plain(right.ids[other])})") for one, other in pairs
-            )
-        origins = tuple(left.origins[one] or right.origins[other] for one, other in pairs)
-        return Traces(ids, act(left.values[rows], right.values[partners]), origins)
+            ids = tuple(formula_id(f"({plain(left.ids[i])} {operator} {plain(right.ids[j])})") for i, j in pairs)
+        origins = tuple(left.origins[i] or right.origins[j] for i, j in pairs)
+        return Traces(ids, operate(left.values[left_rows], right.values[right_rows]), origins)
 
 
 def _no_shortcuts(identity: str) -> Traces:
@@ -174,11 +174,11 @@ def _no_shortcuts(identity: str) -> Traces:
 
 
 def evaluate(formula: str, select: Source, *, shortcut: Source = _no_shortcuts) -> Traces:
-    """Return the traces that ``formula`` gives.
+    """Return the traces of ``formula``.
 
-    ``select`` gives the traces of the query in ``filter("…")``, ``shortcut`` those of ``shortcut("…")``; all have
-    the same commits. Ids of calculated traces begin with ``@``: ``@norm(,arch=x86,)`` for what is done to each
-    trace, and the text of the call for what folds many into one.
+    ``select`` returns the traces of the query in ``filter("…")``, ``shortcut`` those of ``shortcut("…")``; all have
+    the same commits. Ids of calculated traces begin with ``@``: ``@norm(,arch=x86,)`` for a function of each trace, and
+    the text of the call for a fold of many traces.
 
     Raises:
         QueryError: the formula cannot be read or evaluated; the message names the column and the remedy.
@@ -191,7 +191,7 @@ def evaluate(formula: str, select: Source, *, shortcut: Source = _no_shortcuts) 
 
 
 def queries_of(formula: str) -> tuple[str, ...]:
-    """Return the queries in ``filter("…")`` that ``formula`` needs, in their order, each once.
+    """Return the queries in ``filter("…")`` of ``formula``, in their order and without repetition.
 
     Raises:
         QueryError: the formula cannot be read.

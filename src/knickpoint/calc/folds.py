@@ -1,4 +1,4 @@
-"""Fold many values into one, missing ones left out: down the columns of traces, or along a trace."""
+"""Fold many values into one without the missing ones: the values of all traces at a commit, or those of one trace."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ FOLDS: Final[dict[str, Fold]] = {
     "std": _deviation,
     "sum": _sum,
 }
-"""Name to fold of a matrix along its first axis. Where nothing is measured the answer is ``nan``, and 0 for ``count``.
+"""Name to fold of a matrix along its first axis. Where no value is measured the result is ``nan``, and 0 for ``count``.
 
 ``std`` has the divisor count, ``geo`` leaves out negative values.
 """

@@ -32,20 +32,20 @@ def divide(left: Values, right: Values) -> Values:
 
 
 def _fill(values: Values) -> Values:
-    """Give each missing value the next one of its trace, at the end the last one, and 0 where there is none."""
+    """Replace each missing value by the next measured one of its trace, at the end by the last one, else by 0."""
     columns = values.shape[1]
     missing = np.isnan(values)
-    place = np.arange(columns)
-    following = np.minimum.accumulate(np.where(missing, columns, place)[:, ::-1], axis=1)[:, ::-1]
-    former = np.maximum.accumulate(np.where(missing, -1, place), axis=1)
-    source = np.where(following < columns, following, former)
+    column = np.arange(columns)
+    following = np.minimum.accumulate(np.where(missing, columns, column)[:, ::-1], axis=1)[:, ::-1]
+    previous = np.maximum.accumulate(np.where(missing, -1, column), axis=1)
+    source = np.where(following < columns, following, previous)
     return np.where(source < 0, 0.0, np.take_along_axis(values, np.maximum(source, 0), axis=1))
 
 
 def normalised(values: Values, least: float | None = None) -> Values:
-    """Take off the mean, and divide by the population standard deviation if it is larger than ``least``.
+    """Subtract the mean, and divide by the population standard deviation if it is larger than ``least``.
 
-    Without ``least`` every deviation divides that is more than rounding.
+    Without ``least`` it has to be larger than rounding.
     """
     level, deviation = _along(values, "avg"), _along(values, "std")
     bound = _ROUNDING * np.abs(level) if least is None else np.full_like(deviation, least)
@@ -62,29 +62,29 @@ def _spread_out(column: Values, values: Values) -> Values:
 
 
 def _trace_mean(values: Values) -> Values:
-    """Return each trace as its mean, everywhere."""
+    """Return the mean of each trace in every column."""
     return _spread_out(_along(values, "avg"), values)
 
 
 def _trace_deviation(values: Values) -> Values:
-    """Return each trace as its population standard deviation, everywhere."""
+    """Return the population standard deviation of each trace in every column."""
     return _spread_out(_along(values, "std"), values)
 
 
 def _trace_variation(values: Values) -> Values:
-    """Return each trace as its standard deviation / mean, everywhere; missing where the mean is 0."""
+    """Return standard deviation / mean of each trace in every column; missing where the mean is 0."""
     return divide(_trace_deviation(values), _trace_mean(values))
 
 
 def _trace_step(values: Values) -> Values:
-    """Return each trace as mean of its first half / mean of its second half, everywhere."""
+    """Return mean of the first half / mean of the second half of each trace in every column."""
     half = values.shape[1] // 2
     before, after = (_along(part, "avg") for part in (values[:, :half], values[:, half:]))
     return _spread_out(divide(before, after), values)
 
 
 def _scaled_by_mean(values: Values) -> Values:
-    """Divide each trace by its own mean."""
+    """Divide each trace by its mean."""
     return divide(values, _along(values, "avg"))
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from knickpoint.calc.tokens import Kind, Token, refuse, tokenise
+from knickpoint.calc.tokens import Kind, Token, formula_error, tokenise
 
 __all__ = ["DEEPEST", "Binary", "Call", "Negative", "Node", "Number", "Text", "parse"]
 
@@ -27,7 +27,7 @@ DEEPEST: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number; ``start`` and ``stop`` are places in the formula, in every node."""
+    """A number. In every node ``start`` and ``stop`` are offsets in the formula, and ``depth`` counts levels."""
 
     value: float
     start: int
@@ -68,12 +68,12 @@ class Negative:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """Two values with an operator between them; ``place`` is that of the operator."""
+    """Two values with an operator between them, which is at ``operator_at``."""
 
     operator: str
     left: Node
     right: Node
-    place: int
+    operator_at: int
     start: int
     stop: int
     depth: int
@@ -86,16 +86,16 @@ Node = Number | Text | Call | Negative | Binary
 class _Parser:
     formula: str
     tokens: list[Token]
-    place: int = 0
+    position: int = 0
     nesting: int = 0
 
     @property
     def next(self) -> Token:
-        return self.tokens[self.place]
+        return self.tokens[self.position]
 
     def advance(self) -> Token:
         token = self.next
-        self.place += 1
+        self.position += 1
         return token
 
     def sign(self, signs: str) -> Token | None:
@@ -111,11 +111,13 @@ class _Parser:
     def unexpected(self, expected: str, remedy: str) -> Exception:
         token = self.next
         found = "the end of the formula" if token.kind is Kind.END else repr(self.formula[token.start : token.stop])
-        return refuse(self.formula, token.start, f"{found} where {expected} is expected", remedy)
+        return formula_error(self.formula, token.start, f"{found} where {expected} is expected", remedy)
 
-    def deeper(self, depth: int, place: int) -> int:
+    def deeper(self, depth: int, offset: int) -> int:
         if depth > DEEPEST:
-            raise refuse(self.formula, place, f"the formula is deeper than {DEEPEST} levels", "Write a flatter one.")
+            raise formula_error(
+                self.formula, offset, f"the formula is deeper than {DEEPEST} levels", "Write a flatter one."
+            )
         return depth
 
     def row(self, signs: str, part: Callable[[], Node]) -> Node:
@@ -156,7 +158,7 @@ class _Parser:
             self.advance()
             number = float(token.text)
             if math.isinf(number):
-                raise refuse(self.formula, token.start, "the number is too large", "Give one below 1e308.")
+                raise formula_error(self.formula, token.start, "the number is too large", "Give one below 1e308.")
             return Number(number, token.start, token.stop)
         if token.kind is Kind.TEXT:
             self.advance()

@@ -1,4 +1,4 @@
-"""Pivot: fold the traces that agree in some params into one each, and these into columns of a table."""
+"""Pivot tables: fold the traces that agree in some params into one, and these into the columns of a table."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ __all__ = ["Pivot", "pivot"]
 
 @dataclass(frozen=True, eq=False)
 class Pivot:
-    """Hold one row a group: ``keys`` are trace keys of the group's params alone, sorted.
+    """A row for each group: ``keys`` are trace keys of the params that define the group, sorted.
 
-    ``values`` is groups x commits, or groups x ``columns`` where the folded traces were summed up, ``columns``
-    being the names of the folds that did it.
+    ``values`` is groups x commits, or groups x ``columns`` with a summary, ``columns`` being the names of its folds.
     """
 
     keys: tuple[str, ...]
@@ -46,17 +45,17 @@ def _check(names: set[str], group_by: Sequence[str], operation: str, summary: Se
 def pivot(traces: Traces, group_by: Sequence[str], operation: str, summary: Sequence[str] = ()) -> Pivot:
     """Fold the traces of equal ``group_by`` params commit by commit with ``operation``.
 
-    With ``summary``, fold each of the folded traces into one number for every operation named there.
+    With ``summary``, each folded trace is folded again, into one number for every operation named there.
     Calculated traces have the params of the one trace that they come from; traces that lack a param of
     ``group_by`` are left out.
 
     Raises:
         QueryError: no param to group by, one that no trace has, or an operation that does not exist.
     """
-    every = origin_params(traces)
-    _check({name for params in every for name in params}, group_by, operation, summary)
+    params_of_rows = origin_params(traces)
+    _check({name for params in params_of_rows for name in params}, group_by, operation, summary)
     groups: dict[str, list[int]] = {}
-    for row, params in enumerate(every):
+    for row, params in enumerate(params_of_rows):
         if all(name in params for name in group_by):
             groups.setdefault(encode_key({name: params[name] for name in group_by}), []).append(row)
     keys = tuple(sorted(groups))

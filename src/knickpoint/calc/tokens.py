@@ -9,7 +9,7 @@ from typing import Final
 
 from knickpoint.model.errors import QueryError
 
-__all__ = ["LONGEST", "Kind", "Token", "refuse", "tokenise"]
+__all__ = ["LONGEST", "Kind", "Token", "formula_error", "tokenise"]
 
 LONGEST: Final = 10_000
 """A formula longer than this is refused."""
@@ -39,7 +39,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of a formula; ``start`` and ``stop`` are its places in the text, ``text`` its meaning."""
+    """A piece of a formula; ``start`` and ``stop`` are its offsets in the formula, ``text`` is its text without quotes."""
 
     kind: Kind
     text: str
@@ -47,10 +47,10 @@ class Token:
     stop: int
 
 
-def refuse(formula: str, place: int, message: str, remedy: str) -> QueryError:
-    """Return the error that points at the column of ``place``, counted from 1."""
+def formula_error(formula: str, offset: int, message: str, remedy: str) -> QueryError:
+    """Return an error that names the column of ``offset``, counted from 1."""
     shown = formula if len(formula) <= 120 else f"{formula[:117]}..."
-    return QueryError(message, where=f"formula {shown!r}, column {place + 1}", remedy=remedy)
+    return QueryError(message, where=f"formula {shown!r}, column {offset + 1}", remedy=remedy)
 
 
 def tokenise(formula: str) -> list[Token]:
@@ -60,20 +60,20 @@ def tokenise(formula: str) -> list[Token]:
         QueryError: a character that begins no token, a text that is not closed, or a formula that is too long.
     """
     if len(formula) > LONGEST:
-        raise refuse(formula, LONGEST, f"the formula has {len(formula)} characters", f"Stay within {LONGEST}.")
+        raise formula_error(formula, LONGEST, f"the formula has {len(formula)} characters", f"Stay within {LONGEST}.")
     tokens: list[Token] = []
-    place = 0
+    offset = 0
     while True:
-        space = _SPACE.match(formula, place)
+        space = _SPACE.match(formula, offset)
         assert space is not None
-        place = space.end()
-        if place == len(formula):
-            return [*tokens, Token(Kind.END, "", place, place)]
-        match = _PATTERN.match(formula, place)
+        offset = space.end()
+        if offset == len(formula):
+            return [*tokens, Token(Kind.END, "", offset, offset)]
+        match = _PATTERN.match(formula, offset)
         if match is None or match.lastgroup is None:
-            if formula[place] == '"':
-                raise refuse(formula, place, "the text that begins here is not closed", 'Close it with ".')
-            raise refuse(formula, place, f"{formula[place]!r} has no meaning here", "Take it out.")
+            if formula[offset] == '"':
+                raise formula_error(formula, offset, "the text that begins here is not closed", 'Close it with ".')
+            raise formula_error(formula, offset, f"{formula[offset]!r} has no meaning here", "Take it out.")
         kind, text = Kind[match.lastgroup], match[match.lastgroup]
-        tokens.append(Token(kind, _ESCAPE.sub(r"\1", text) if kind is Kind.TEXT else text, place, match.end()))
-        place = match.end()
+        tokens.append(Token(kind, _ESCAPE.sub(r"\1", text) if kind is Kind.TEXT else text, offset, match.end()))
+        offset = match.end()

@@ -1,4 +1,4 @@
-"""What formulas work on: traces with their ids, one row each."""
+"""The traces that formulas work on: a row of values for each, with its id."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Traces:
     """Hold ``values`` (traces x commits, float64, ``nan`` for missing) and the id of each row.
 
     An id is a trace key, or the text of a formula behind ``@``. ``origins`` are the trace keys that the rows
-    were calculated from, "" where that is not one trace; by default they are the ids that are trace keys.
+    were calculated from, "" where that is not a single trace; by default they are the ids that are trace keys.
     """
 
     ids: tuple[str, ...]
@@ -36,17 +36,17 @@ class Traces:
         """Count the traces."""
         return len(self.ids)
 
-    def each(self, name: str, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> Traces:
-        """Return the traces with changed values, each named ``name(old id)``."""
-        ids = tuple(formula_id(f"{name}({plain(each)})") for each in self.ids)
-        return Traces(ids, change(self.values), self.origins)
+    def map_values(self, name: str, function: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> Traces:
+        """Return the traces with ``function`` of their values; ids become ``name(id)``."""
+        ids = tuple(formula_id(f"{name}({plain(identity)})") for identity in self.ids)
+        return Traces(ids, function(self.values), self.origins)
 
 
 def plain(identity: str) -> str:
-    """Return an id without the sign of formulas, as it stands inside the text of another formula."""
+    """Return an id without the sign of formulas, for use inside the text of another formula."""
     return identity.removeprefix(FORMULA_SIGN)
 
 
 def formula_id(text: str) -> str:
-    """Return the id of the trace that the formula ``text`` gives."""
+    """Return the id of the trace that the formula ``text`` calculates."""
     return FORMULA_SIGN + text
