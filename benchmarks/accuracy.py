@@ -53,7 +53,7 @@ SERIES: Final = 1000
 """Generated series of each family."""
 
 PEER_SERIES: Final = 200
-"""How many of them a peer sees, which takes a hundred times as long."""
+"""How many of them a peer gets, which takes a hundred times as long."""
 
 SCRIPT: Final = Path(__file__).resolve().parent / "accuracy_peers.py"
 
@@ -93,13 +93,16 @@ def start_peer(environment: str, name: str, title: str) -> Peer | None:
 
 def _found_share(detect: Detector, known: Iterable[Known]) -> float:
     """Return the share, in percent, of series with any report."""
-    return 100 * float(np.mean([bool(found) for found in detect([one.values for one in known], "generated")]))
+    return 100 * float(np.mean([bool(found) for found in detect([series.values for series in known], "generated")]))
 
 
 def _located_share(detect: Detector, known: Sequence[Known], margin: int) -> float:
     """Return the share, in percent, of series in which every true place was found."""
-    runs = detect([one.values for one in known], "generated")
-    hits = [len(match(found, one.places, margin)) == len(one.places) for found, one in zip(runs, known, strict=True)]
+    runs = detect([series.values for series in known], "generated")
+    hits = [
+        len(match(found, series.places, margin)) == len(series.places)
+        for found, series in zip(runs, known, strict=True)
+    ]
     return 100 * float(np.mean(hits))
 
 
@@ -115,29 +118,29 @@ def generated(detect: Detector, peer: Peer | None) -> list[Row]:
     rows = []
     for family in (*INDEPENDENT, "AR(1) 0.5"):
         quiet = [noise(family, seed) for seed in seeds]
-        own, other = both(_found_share, quiet)
+        measured, other = both(_found_share, quiet)
         bound = 1.5 if family in INDEPENDENT else 10.0
-        rows.append(Row(f"{family}: series reported without change", "%", own, other, name, Reach.AT_MOST, bound))
+        rows.append(Row(f"{family}: series reported without change", "%", measured, other, name, Reach.AT_MOST, bound))
     short = [bump("normal", 3, 5, seed) for seed in seeds]
-    own, other = both(_located_share, short, 2)
-    rows.append(Row("3 sigma reverted after 5: both ends found", "%", own, other, name, Reach.AT_LEAST, 60.0))
+    measured, other = both(_located_share, short, 2)
+    rows.append(Row("3 sigma reverted after 5: both ends found", "%", measured, other, name, Reach.AT_LEAST, 60.0))
     spikes = []
     for seed in seeds:
         values = noise("normal", seed + SERIES).values.copy()
         values[-1] += 20.0
         spikes.append(Known(values, ()))
-    own, other = both(_found_share, spikes)
-    rows.append(Row("10 sigma spike on the newest point: reported", "%", own, other, name, Reach.AT_MOST, 1.5))
+    measured, other = both(_found_share, spikes)
+    rows.append(Row("10 sigma spike on the newest point: reported", "%", measured, other, name, Reach.AT_MOST, 1.5))
     for size in (1.0, 2.0, 3.0):
         steps = [step("normal", size, seed) for seed in seeds]
-        own, other = both(_located_share, steps, 5)
-        rows.append(Row(f"normal: step of {size:g} sigma found", "%", own, other, name))
+        measured, other = both(_located_share, steps, 5)
+        rows.append(Row(f"normal: step of {size:g} sigma found", "%", measured, other, name))
     return rows
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Hold the outcome of one detector on the labelled series."""
+    """The scores of one detector on the labelled series."""
 
     every: list[Counts]
     clear: list[Counts]
@@ -149,15 +152,15 @@ class Labels:
 
 
 def _false(counts: Sequence[Counts]) -> float:
-    return 1000 * sum(one.false for one in counts) / max(1, sum(one.points for one in counts))
+    return 1000 * sum(count.false for count in counts) / max(1, sum(count.points for count in counts))
 
 
 def _alarmed(counts: Sequence[Counts]) -> float:
-    return 100 * float(np.mean([one.false > 0 for one in counts]))
+    return 100 * float(np.mean([count.false > 0 for count in counts]))
 
 
 def _recall(counts: Sequence[Counts]) -> float:
-    return sum(one.hits for one in counts) / max(1, sum(one.hits + one.missed for one in counts))
+    return sum(count.hits for count in counts) / max(1, sum(count.hits + count.missed for count in counts))
 
 
 def score(detect: Detector, injected: Sequence[Labelled], resampled: Sequence[Labelled]) -> Labels:
@@ -180,7 +183,7 @@ def _range(series: Sequence[Any], figure: Any) -> str:
     return f" (95 %: {low:.3g} to {high:.3g})"
 
 
-def _online_rows(own: Labels | None, peer: Labels | None, name: str) -> list[Row]:
+def _online_rows(measured: Labels | None, peer: Labels | None, name: str) -> list[Row]:
     """Return the rows of runs at every commit; what must come again before it counts is shown without a reach."""
     table: list[tuple[str, str, str, Any, Reach, float]] = [
         ("median delay", "commits", "delays", median_delay, Reach.AT_MOST, 4),
@@ -189,9 +192,9 @@ def _online_rows(own: Labels | None, peer: Labels | None, name: str) -> list[Row
     ]
     rows = []
     for repeats in REPEATS:
-        when = "run at every commit" if repeats == 1 else f"once {repeats} runs in a row say so"
+        when = "run at every commit" if repeats == 1 else f"once {repeats} runs in a row report it"
         for measure, unit, part, figure, reach, bound in table:
-            mine = getattr(own.online[repeats], part) if own else None
+            mine = getattr(measured.online[repeats], part) if measured else None
             other = getattr(peer.online[repeats], part) if peer else None
             rows.append(
                 Row(
@@ -206,7 +209,7 @@ def _online_rows(own: Labels | None, peer: Labels | None, name: str) -> list[Row
     return rows
 
 
-def labelled_rows(own: Labels | None, peer: Labels | None, name: str) -> list[Row]:
+def labelled_rows(measured: Labels | None, peer: Labels | None, name: str) -> list[Row]:
     """Return the rows of the labelled series, with bootstrap intervals of ours beside the measure."""
     table: list[tuple[str, str, Any, Any, Reach, float]] = [
         ("F1, all changes", "", f1, "every", Reach.AT_LEAST, 0.68),
@@ -219,9 +222,9 @@ def labelled_rows(own: Labels | None, peer: Labels | None, name: str) -> list[Ro
     ]
     rows = [
         Row(
-            measure + (_range(getattr(own, part), figure) if own else ""),
+            measure + (_range(getattr(measured, part), figure) if measured else ""),
             unit,
-            figure(getattr(own, part)) if own else None,
+            figure(getattr(measured, part)) if measured else None,
             figure(getattr(peer, part)) if peer else None,
             name,
             reach,
@@ -229,7 +232,7 @@ def labelled_rows(own: Labels | None, peer: Labels | None, name: str) -> list[Ro
         )
         for measure, unit, figure, part, reach, bound in table
     ]
-    return rows + _online_rows(own, peer, name)
+    return rows + _online_rows(measured, peer, name)
 
 
 def _read_forests(path: Path) -> dict[str, Forest]:
@@ -276,12 +279,12 @@ def main() -> None:
         rows += generated(ours, peer)
     if "labelled" in parts:
         place = place_of_series()
-        own = other = None
+        measured = other = None
         if place:
             injected, resampled = read_labelled(place, "injected"), read_labelled(place, "null")
-            own = score(ours, injected, resampled)
+            measured = score(ours, injected, resampled)
             other = score(peer.detect, injected, resampled) if peer else None
-        rows += labelled_rows(own, other, peer.name if peer else "")
+        rows += labelled_rows(measured, other, peer.name if peer else "")
     finish("accuracy", rows, only=chosen.parts)
 
 

@@ -41,7 +41,7 @@ WATCHED: Final = 24
 """Commits after a change in which it may be found when the detector runs at every commit."""
 
 MEMORY: Final = 150
-"""Values that a run at a commit sees."""
+"""Values that a run at a commit gets."""
 
 REPEATS: Final = (1, 3, 5)
 """Runs in a row that must make a report before it counts: at once, or when it stays."""
@@ -49,7 +49,7 @@ REPEATS: Final = (1, 3, 5)
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Hold the outcome of one series: hits, false reports, misses, and its length."""
+    """The score of one series: hits, false reports, misses, and its length."""
 
     hits: int
     false: int
@@ -63,11 +63,11 @@ def match(found: Sequence[int], places: Sequence[int], margin: int = MARGIN) -> 
     taken_found: set[int] = set()
     taken_places: set[int] = set()
     matched = []
-    for _, one, other in pairs:
-        if one not in taken_found and other not in taken_places:
-            taken_found.add(one)
-            taken_places.add(other)
-            matched.append((one, other))
+    for _, index, place in pairs:
+        if index not in taken_found and place not in taken_places:
+            taken_found.add(index)
+            taken_places.add(place)
+            matched.append((index, place))
     return matched
 
 
@@ -75,15 +75,15 @@ def count(item: Labelled, found: Sequence[int], weakest: float = 0.0) -> Counts:
     """Count one series; changes weaker than ``weakest`` deviations are neither missed nor false."""
     wanted = [p for p, strength in zip(item.places, item.strengths, strict=True) if strength >= weakest]
     pairs = match(found, wanted)
-    rest = [f for f in found if f not in {one for one, _ in pairs}]
+    rest = [index for index in found if index not in {matched for matched, _ in pairs}]
     forgiven = len(match(rest, [p for p in item.places if p not in wanted]))
     return Counts(len(pairs), len(rest) - forgiven, len(wanted) - len(pairs), item.values.size)
 
 
 def f1(counts: Sequence[Counts]) -> float:
     """Return the harmonic mean of precision and recall over all series."""
-    hits = sum(one.hits for one in counts)
-    wrong = sum(one.false + one.missed for one in counts)
+    hits = sum(count.hits for count in counts)
+    wrong = sum(count.false + count.missed for count in counts)
     return 2 * hits / (2 * hits + wrong) if hits + wrong else 1.0
 
 
@@ -109,7 +109,7 @@ class Online:
 
 def false_per_1000(series: Sequence[tuple[int, int]]) -> float:
     """Return distinct false places per 1,000 new commits, from pairs of both."""
-    return 1000 * sum(one for one, _ in series) / max(1, sum(commits for _, commits in series))
+    return 1000 * sum(alarms for alarms, _ in series) / max(1, sum(commits for _, commits in series))
 
 
 def median_delay(delays: Sequence[float]) -> float:
@@ -123,7 +123,7 @@ def within(commits: int) -> Callable[[Sequence[float]], float]:
 
 
 def _watched(series: Sequence[Labelled]) -> tuple[list[Labelled], list[Labelled]]:
-    """Choose what the runs at every commit see: up to 120 clear changes and 50 series without one."""
+    """Choose the series for runs at every commit: up to 120 clear changes and 50 series without a change."""
     rng = np.random.default_rng(7)
     changed = [
         item
@@ -142,7 +142,7 @@ def _watched(series: Sequence[Labelled]) -> tuple[list[Labelled], list[Labelled]
 def _delay(runs: Sequence[Sequence[int]], firsts: Sequence[int], place: int, repeats: int) -> float:
     streak = 0
     for commits, (found, first) in enumerate(zip(runs, firsts, strict=True), start=1):
-        streak = streak + 1 if any(abs(one + first - place) <= MARGIN for one in found) else 0
+        streak = streak + 1 if any(abs(index + first - place) <= MARGIN for index in found) else 0
         if streak >= repeats:
             return float(commits)
     return float(np.inf)
@@ -154,24 +154,24 @@ def _distinct(runs: Sequence[Sequence[int]], repeats: int) -> int:
     before: dict[int, int] = {}
     for found in runs:
         now = {}
-        for one in found:
-            near = [other for other in before if abs(other - one) <= MARGIN]
-            now[one] = 1 + (before[min(near, key=lambda other: abs(other - one))] if near else 0)
-            if now[one] >= repeats and all(abs(one - other) > MARGIN for other in counted):
-                counted.append(one)
+        for index in found:
+            near = [other for other in before if abs(other - index) <= MARGIN]
+            now[index] = 1 + (before[min(near, key=lambda other: abs(other - index))] if near else 0)
+            if now[index] >= repeats and all(abs(index - other) > MARGIN for other in counted):
+                counted.append(index)
         before = now
     return len(counted)
 
 
 def online(series: Sequence[Labelled], detect: Detector) -> dict[int, Online]:
-    """Run a detector again at every commit, after each clear change and along series without one; by runs in a row."""
+    """Run a detector again at every commit, after each clear change and along series without a change; by runs in a row."""
     changed, quiet = _watched(series)
     after = []
     for item in changed:
         place = item.places[0]
         firsts = [max(0, place + k - MEMORY) for k in range(1, WATCHED + 1)]
-        seen = [item.values[first : place + k] for k, first in enumerate(firsts, start=1)]
-        after.append((detect(seen, item.source), firsts, place))
+        windows = [item.values[first : place + k] for k, first in enumerate(firsts, start=1)]
+        after.append((detect(windows, item.source), firsts, place))
     along = [
         detect([item.values[:n] for n in range(30, min(item.values.size, 120) + 1)], item.source) for item in quiet
     ]

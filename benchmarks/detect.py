@@ -1,7 +1,7 @@
 """Time detection against its peers, and print and write the table (``make bench-detect``).
 
-Every row compares figures of this one run on this one machine. The peers run in environments of their own,
-one core each; ours runs in this process with one thread unless the row says otherwise. Where a row compares with a
+Every row compares figures of a single run on one machine. Each peer runs in a separate environment on one core;
+Knickpoint runs in this process with one thread unless the row names another number. Where a row compares with a
 peer, both take turns, and the best time of each counts. ``python
 benchmarks/detect.py PART…`` runs some parts only, and leaves the file alone.
 """
@@ -110,7 +110,7 @@ def _history(count: int, steps: int = 3) -> NDArray[np.float64]:
 
 
 def _reference_series() -> NDArray[np.float64]:
-    """Return MongoDB's series of 173 points where the reference data are at hand, else one made up like it."""
+    """Return MongoDB's series of 173 points if the reference data are available, otherwise a similar generated one."""
     place = Path(os.environ.get("KNICKPOINT_REFERENCE") or Path(__file__).resolve().parents[2] / "shared")
     file = place / "vectors" / "edivisive_spa_robust_series_173.json"
     if file.exists():
@@ -183,18 +183,18 @@ def default() -> Iterator[Row]:
     frame = np.stack([np.random.default_rng([_SEED, row]).normal(100, 2, 500) for row in range(1000)])
     for row in range(0, 1000, 2):
         frame[row, 100 + row % 300 :] += 6
-    one, _ = fastest(lambda: find_steps_many(frame, threads=1), 3)
+    single, _ = fastest(lambda: find_steps_many(frame, threads=1), 3)
     two, _ = fastest(lambda: find_steps_many(frame, threads=2), 3)
     part = _once("otava", frame[:100])
     pelt = _once("pelt", frame[:100], room="sklearn")
     named = "default method, 1000 series x 500 points"
     yield Row(
-        f"{named}, one thread", "s", one, part and 10 * part, "apache-otava, 100 of them x 10", Reach.AT_MOST, 0.6
+        f"{named}, one thread", "s", single, part and 10 * part, "apache-otava, 100 of them x 10", Reach.AT_MOST, 0.6
     )
     yield Row(
-        f"{named}, one thread, stretch", "s", one, pelt and 10 * pelt, "ruptures PELT, 100 x 10", Reach.AT_MOST, 0.3
+        f"{named}, one thread, stretch", "s", single, pelt and 10 * pelt, "ruptures PELT, 100 x 10", Reach.AT_MOST, 0.3
     )
-    yield Row(f"{named}, two threads", "s", two, one, "ours, one thread")
+    yield Row(f"{named}, two threads", "s", two, single, "ours, one thread")
 
 
 def others() -> Iterator[Row]:
@@ -249,10 +249,12 @@ def k_means() -> Iterator[Row]:
 
     with _peer("sklearn", frame, 1, start) as ask:
         race = _race(lambda: whole(1), 1, ask, 3)
-    one, found, theirs = race.ours, race.found, race.theirs
+    single, found, theirs = race.ours, race.found, race.theirs
     two, _ = fastest(lambda: whole(2), 3)
     named = f"normalise + k-means (k=50, {found.iterations} iterations) + step fit, 40000 x 250"
-    yield Row(f"{named}, one thread", "s", one, theirs, "scikit-learn, same start, one thread", Reach.TIMES_LESS, 1.0)
+    yield Row(
+        f"{named}, one thread", "s", single, theirs, "scikit-learn, same start, one thread", Reach.TIMES_LESS, 1.0
+    )
     yield Row(f"{named}, two threads", "s", two, theirs, "scikit-learn, same start, one thread", Reach.TIMES_LESS, 1.7)
     with _busy():
         pairs = [(fastest(lambda: whole(1), 1)[0], fastest(lambda: whole(2), 1)[0]) for _ in range(5)]

@@ -4,15 +4,15 @@
 
     make train-default    # learns on all, cross-validates by repository, writes
 
-Needs scikit-learn, which nothing else here needs; the target installs it into ``build/train``. Reads the labelled series that
-``KNICKPOINT_REFERENCE`` has; without them it learns on generated noise, which sees less of real noise.
+Needs scikit-learn, which the target installs into ``build/train``. Reads the labelled series in ``KNICKPOINT_REFERENCE``;
+without them it learns on generated noise, which resembles real noise less.
 
 For each example the whole path of the search is described, from all candidates down to none; a candidate is a change
 when a true one lies within 5 points and no nearer candidate has it. The first forest learns on the path of a simple
-rule, the second on the path of the first. That is done for four draws of examples (``--seeds``), and their mean judges:
-what one of them learnt from the accidents of its examples counts a quarter. One tree more is set by hand: what has just
-begun needs a little more, because every new commit is another look at it. The rate of false alarms for each bound is
-measured on real noise without a change by forests that never saw its repository.
+rule, the second on the path of the first. That is done for four draws of examples (``--seeds``), and the forest is their mean,
+so that the accidents of one draw count a quarter. One more tree is set by hand: a change that has just begun needs a higher
+score, because it is judged again with every new commit. The rate of false alarms for each bound is measured on real noise
+without a change, by forests that were not trained on its repository.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads that wait for each other cost more than they give
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # small arrays: threads would cost more than they gain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,53 +44,54 @@ TARGET: Final = (
 )
 
 MARGIN: Final = 5
+"""How many points a candidate may lie off a true change."""
 
 MOST: Final = 9
-"""Candidates of a round that is learnt from; earlier rounds of a path are easy, and many."""
+"""The most candidates of a round of pruning from which to learn; earlier rounds are many and easy."""
 
 FOLDS: Final = (
     ("denoland/benchmark_data", "rune-rs/rune", "aws/jsii"),
     ("pydantic/pydantic-core", "risc0/ghpages", "sunpy/sunpy-benchmarks"),
     ("runfinch/finch", "IntersectMBO/cardano-ledger", "safetensors/safetensors"),
 )
-"""Repositories that are held back together."""
+"""Repositories that are held back together in cross-validation."""
 
 RECENT_WEIGHTS: Final = ((7, 4.0), (14, 6.0), (30, 2.0))
-"""How much a false change weighs that has at most so many values after it: every new commit is another chance for one.
+"""Weight of a false change with at most so many values after it: every new commit is another chance of a false alarm.
 
-What has just begun weighs a little less, for there a delay is the price.
+The first weight is smaller, since a false change there costs only a delay.
 """
 
 PRICES: Final = ((5, 0.4), (12, 0.7))
-"""Log-odds that a change costs which reaches the newest value and has at most so many values after it.
+"""Log-odds that a change loses which reaches the newest value and has at most so many values after it.
 
 The first price is the highest that leaves the median delay at four commits, the second the highest with which as many
 changes as before are found within ten.
 """
 
 BUMP_WEIGHT: Final = 1.6
-"""How much an end of a short bump weighs: there are few, and missing one end spoils the other."""
+"""Weight of an end of a short bump: there are few of them, and without one end the other makes no sense."""
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Hold described candidates, whether each is a change, and its weight."""
+    """Candidates: their features, whether each is a change, and their weights."""
 
     features: Array
     truth: NDArray[np.bool_]
     weight: Array
 
 
-def nothing_learnt() -> Forest:
-    """Return the forest without trees, for which a rule scores."""
+def empty_forest() -> Forest:
+    """Return the forest without trees; the search then scores candidates by a simple rule."""
     none = np.zeros(0, np.int32)
     return Forest(0.0, none, none, none, none, np.zeros(0), np.zeros(0))
 
 
 def matched(indices: Sequence[int], places: Sequence[int]) -> NDArray[np.bool_]:
-    """Say which of ``indices`` match a place one to one within the margin, the closest first."""
+    """Return which of ``indices`` match one of ``places`` within the margin, one to one, the closest first."""
     pairs = sorted((abs(i - p), row, p) for row, i in enumerate(indices) for p in places if abs(i - p) <= MARGIN)
     truth = np.zeros(len(indices), dtype=bool)
     taken: set[int] = set()
@@ -125,7 +126,7 @@ def describe(series: Sequence[Example], forest: Forest) -> Rows:
 
 
 def fit(rows: Rows, trees: int) -> Forest:
-    """Learn boosted trees of depth 4 on ``rows``; each split sees a third of the features, each leaf 200 candidates or more."""
+    """Learn boosted trees of depth 4 on ``rows``; a split uses a third of the features, a leaf has at least 200 candidates."""
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
@@ -149,16 +150,16 @@ def flatten(model: Any) -> Forest:
     """Return a fitted model as flat arrays; an inner node gets the mean of its leaves."""
     root: list[int] = []
     nodes: list[tuple[int, int, int, float, float]] = []
-    for (tree,) in model._predictors:  # noqa: SLF001 - the trees have no other door
+    for (tree,) in model._predictors:  # noqa: SLF001 - scikit-learn does not publish the trees
         first = len(nodes)
         root.append(first)
         means = [float(node["value"]) for node in tree.nodes]
-        for at in range(len(means) - 1, -1, -1):  # children have larger numbers than their parent
-            node = tree.nodes[at]
+        for number in range(len(means) - 1, -1, -1):  # children have larger numbers than their parent
+            node = tree.nodes[number]
             if not node["is_leaf"]:
                 low, high = int(node["left"]), int(node["right"])
                 counts = [float(tree.nodes[child]["count"]) for child in (low, high)]
-                means[at] = (means[low] * counts[0] + means[high] * counts[1]) / sum(counts)
+                means[number] = (means[low] * counts[0] + means[high] * counts[1]) / sum(counts)
         for node, mean in zip(tree.nodes, means, strict=True):
             if node["is_leaf"]:
                 nodes.append((-1, 0, 0, 0.0, float(f"{mean:.5g}")))
@@ -204,7 +205,7 @@ def merge(forests: Sequence[Forest]) -> Forest:
 
 
 def with_prices(forest: Forest) -> Forest:
-    """Return the forest with one tree more, which takes :data:`PRICES` from what has just begun."""
+    """Return the forest with one more tree, which subtracts :data:`PRICES` from changes that have just begun."""
     newest, after = FEATURE_NAMES.index("reaches the newest value"), FEATURE_NAMES.index("values after")
     nodes = [(newest, 0.5, 0.0), (-1, 0.0, 0.0)]
     for most, price in PRICES:
@@ -212,26 +213,26 @@ def with_prices(forest: Forest) -> Forest:
     nodes.append((-1, 0.0, 0.0))
     feature, bound, value = (np.array(column) for column in zip(*nodes, strict=True))
     first, inner = forest.feature.size, feature >= 0
-    at = first + np.arange(feature.size)
+    numbers = first + np.arange(feature.size)
     return Forest(
         base=forest.base,
         root=np.append(forest.root, first).astype(np.int32),
         feature=np.append(forest.feature, feature).astype(np.int32),
-        below=np.append(forest.below, np.where(inner, at + 1, 0)).astype(np.int32),
-        above=np.append(forest.above, np.where(inner, at + 2, 0)).astype(np.int32),
+        below=np.append(forest.below, np.where(inner, numbers + 1, 0)).astype(np.int32),
+        above=np.append(forest.above, np.where(inner, numbers + 2, 0)).astype(np.int32),
         bound=np.append(forest.bound, bound),
         value=np.append(forest.value, value),
     )
 
 
 def learn(series: Sequence[Example], trees: int) -> Forest:
-    """Learn on the path of the rule, and again on the path of what that gave."""
-    first = fit(describe(series, nothing_learnt()), trees // 2)
+    """Learn on the path of the simple rule, and again on the path of the forest from that."""
+    first = fit(describe(series, empty_forest()), trees // 2)
     return fit(describe(series, first), trees)
 
 
 def cross_validated(series: Sequence[Example], trees: int) -> dict[str, Forest]:
-    """Return for every repository a forest that did not see its fold."""
+    """Return for every repository a forest that was not trained on its fold."""
     found = {}
     for fold in FOLDS:
         forest = learn([example for example in series if example.source not in fold], trees)
@@ -240,7 +241,7 @@ def cross_validated(series: Sequence[Example], trees: int) -> dict[str, Forest]:
 
 
 def scores_without_change(series: Sequence[Labelled], forests: dict[str, Forest]) -> tuple[Array, int]:
-    """Return, for series without a change, the scores of all that would ever be reported, and the points."""
+    """Return the scores that candidates of series without a change reach along the whole path, and the number of points."""
     scores: list[float] = []
     points = 0
     for item in series:
@@ -277,7 +278,7 @@ def write(forest: Forest, calibration: list[tuple[float, float]], output: Path) 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Hold what one draw of examples taught: the forest of all, and for every repository the one that never saw it."""
+    """What is learnt from one draw of examples: a forest from all, and for every repository one without its fold."""
 
     forest: Forest
     held_back: dict[str, Forest]
@@ -290,7 +291,7 @@ def learn_draw(place: Path | None, seed: int, count: int, trees: int) -> Draw:
 
 
 def main() -> None:
-    """Cross-validate, learn and write, as the command line says."""
+    """Cross-validate, learn and write, with the options of the command line."""
     parser = argparse.ArgumentParser(description="Learn the forest of the default method.")
     parser.add_argument("--examples", type=int, default=24_000, help="of each draw")
     parser.add_argument("--trees", type=int, default=260, help="of each forest")
@@ -298,30 +299,30 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="draws at a time; they do not change the result")
     parser.add_argument("--output", type=Path, default=TARGET, help="where the trees go; the package unless named")
     parser.add_argument("--forests", type=Path, help="keep the cross-validated forests here, for accuracy.py --forests")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     place = place_of_series()
     noises = "with real noise" if place else "of generated noise"
-    print(f"{len(chosen.seeds)} x {chosen.examples} examples {noises}", flush=True)
-    teach = partial(learn_draw, place, count=chosen.examples, trees=chosen.trees)
-    with ProcessPoolExecutor(chosen.jobs) as pool:
-        draws = list(pool.map(teach, chosen.seeds))
+    print(f"{len(options.seeds)} x {options.examples} examples {noises}", flush=True)
+    learn_seed = partial(learn_draw, place, count=options.examples, trees=options.trees)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        draws = list(pool.map(learn_seed, options.seeds))
     forest = with_prices(merge([draw.forest for draw in draws]))
     if place:
         sources = draws[0].held_back
         forests = {source: with_prices(merge([draw.held_back[source] for draw in draws])) for source in sources}
         scores, points = scores_without_change(read_labelled(place, "injected"), forests)
-        if chosen.forests:
-            keep(forests, chosen.forests)
+        if options.forests:
+            keep(forests, options.forests)
     else:
         quiet = [noise(family, seed) for family in INDEPENDENT for seed in range(300)]
         unlabelled = [Labelled("zero", "generated", "", 0, known.values, (), (), ()) for known in quiet]
         scores, points = scores_without_change(unlabelled, {"generated": forest})
-    write(forest, calibrate(scores, points), chosen.output)
-    print(f"wrote {chosen.output}")
+    write(forest, calibrate(scores, points), options.output)
+    print(f"wrote {options.output}")
 
 
 def keep(forests: dict[str, Forest], path: Path) -> None:
-    """Save the cross-validated forests, one archive entry an array."""
+    """Save the cross-validated forests, an archive entry for each array."""
     names = ("root", "feature", "below", "above", "bound", "value")
     arrays: dict[str, Any] = {}
     for source, forest in forests.items():
