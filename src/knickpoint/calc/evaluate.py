@@ -78,7 +78,9 @@ class _Evaluation:
         given = len(call.arguments)
         if not least <= given <= most:
             wanted = f"{least}" if least == most else f"{least} to {most}"
-            raise self.error_at(call, f"{call.name} takes {wanted} arguments, not {given}", "See the guide to formulas.")
+            raise self.error_at(
+                call, f"{call.name} takes {wanted} arguments, not {given}", "See the guide to formulas."
+            )
         return call.arguments
 
     def call(self, call: Call) -> Traces:

@@ -73,6 +73,10 @@ class Rejection:
     checks: tuple[Check, ...] = ()
 
 
+_NO_STEP: Final = Rejection("the rule does not hold")
+_TOO_FEW: Final = Rejection("too few values to judge")
+
+
 @dataclass(frozen=True, slots=True)
 class WindowDecisions:
     """What was decided about windows: ``accepted`` maps those that are steps to the evidence that this adds.
@@ -169,7 +173,7 @@ def decide_windows(series: SeriesWindows, refiner: Refiner) -> WindowDecisions:
 def _rejection(series: SeriesWindows, decisions: WindowDecisions, window: int) -> Rejection:
     """Return why ``window``, which is not accepted, is no step."""
     if series.result.movement[window] == 0:
-        return Rejection("the rule does not hold" if series.result.decisive[window] >= 0 else "too few values to judge")
+        return _NO_STEP if series.result.decisive[window] >= 0 else _TOO_FEW
     if series.movement[window] == 0:
         wanted = Check("the wanted direction, 1 where it has it", 0.0, ">=", 1.0, passed=False)
         return Rejection("the change has the other direction", (wanted,))
