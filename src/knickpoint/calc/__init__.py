@@ -1,4 +1,4 @@
-"""Evaluate formulas over traces, such as ``norm(filter("config=8888"))``, and pivot tables. No input or output.
+"""Evaluate formulas over traces, and make pivot tables of traces; without input or output.
 
 ::
 
