@@ -292,8 +292,8 @@ def test_events_that_nobody_takes_do_not_pile_up(instance: Instance) -> None:
 
 def keep_values_on(instance: Instance, commits: int) -> None:
     path = instance.directory / CONFIG_FILE
-    announced = path.read_text(encoding="utf-8") + f"\n[retention]\nvalues_commits = {commits}\n"
-    path.write_text(announced, encoding="utf-8")
+    text = path.read_text(encoding="utf-8") + f"\n[retention]\nvalues_commits = {commits}\n"
+    path.write_text(text, encoding="utf-8")
 
 
 def test_old_values_are_forgotten_by_rule(instance: Instance) -> None:
@@ -304,7 +304,7 @@ def test_old_values_are_forgotten_by_rule(instance: Instance) -> None:
         announced: list[str] = []
         Worker(again, announced.append, clock=Clock()).step()
         assert points(again) == 10
-    assert any("retention: 0 samples and 20 points of main are forgotten" in line for line in announced)
+    assert any("retention: 0 samples and 20 points of main are deleted" in line for line in announced)
 
 
 def test_the_evidence_of_what_somebody_decided_is_kept(instance: Instance) -> None:

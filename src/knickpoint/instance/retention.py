@@ -42,7 +42,7 @@ def forget_events(instance: Instance) -> list[str]:
     rule = instance.config.worker
     gone = instance.store.outbox.forget(rule.event_days * _DAY_SECONDS, rule.most_events)
     return [
-        f"events: {counted.count:,} of kind {counted.kind.value} that {counted.consumer} did not take in {rule.event_days:g} days, or that were more"
-        f" than {rule.most_events:,}, are forgotten"
+        f"events: deleted {counted.count:,} of kind {counted.kind.value} for {counted.consumer},"
+        f" older than {rule.event_days:g} days or beyond {rule.most_events:,}"
         for counted in gone
     ]

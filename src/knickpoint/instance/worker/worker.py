@@ -213,7 +213,7 @@ class Worker:
                 self.announce(line)
         if self._tasks.is_due("retention", self.instance.config.retention.every_hours * _HOUR_SECONDS):
             for name, lost in forget_values(self.instance).items():
-                self.announce(f"retention: {lost.samples:,} samples and {lost.points:,} points of {name} are forgotten")
+                self.announce(f"retention: {lost.samples:,} samples and {lost.points:,} points of {name} are deleted")
         return False
 
     def _beat(self) -> bool:
