@@ -3,7 +3,7 @@
 import { html, nothing, render, type PropertyValues, type TemplateResult } from "lit";
 import { customElement, property, query } from "lit/decorators.js";
 import uPlot from "uplot";
-import { PageElement } from "../components/page-element";
+import { PageElement } from "../page-element";
 import type { Scale } from "../routes/url";
 import { numberText } from "../text/numbers";
 import { drawAboveValues, drawBelowValues } from "./annotations";

@@ -3,7 +3,7 @@
 import { html, nothing } from "lit";
 import { customElement, query, state } from "lit/decorators.js";
 import { countText } from "../text/numbers";
-import { PageElement } from "./page-element";
+import { PageElement } from "../page-element";
 
 export interface DecisionQuestion {
   kind: "note" | "ticket";

@@ -8,7 +8,7 @@ import { undoFinding } from "../state/triage/decisions";
 import { statusLabel, ticketLink } from "../templates/finding";
 import { errorNotice, loadingNotice } from "../templates/notice";
 import { timestampText } from "../text/dates";
-import { PageElement } from "./page-element";
+import { PageElement } from "../page-element";
 
 const ACTION_TEXTS: Record<Decision["action"], string> = {
   decide: "",

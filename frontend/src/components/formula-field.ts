@@ -3,7 +3,7 @@
 import { html, nothing, type PropertyValues } from "lit";
 import { customElement, property, query } from "lit/decorators.js";
 import type { ApiError } from "../api/client";
-import { PageElement } from "./page-element";
+import { PageElement } from "../page-element";
 
 /** The column that an error names, counted from 1; undefined if it names none. */
 function columnOf(error: ApiError): number | undefined {

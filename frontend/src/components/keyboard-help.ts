@@ -3,7 +3,7 @@
 import { html } from "lit";
 import { customElement, query } from "lit/decorators.js";
 import { activeShortcuts, keyLabel, type Shortcut } from "../state/shortcuts";
-import { PageElement } from "./page-element";
+import { PageElement } from "../page-element";
 
 @customElement("kp-keyboard-help")
 export class KeyboardHelp extends PageElement {

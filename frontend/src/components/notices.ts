@@ -10,7 +10,7 @@ import { HASH_DIGITS } from "../templates/commit";
 import { errorNotice, loadingNotice } from "../templates/notice";
 import { longName } from "../templates/trace-name";
 import { countText } from "../text/numbers";
-import { PageElement } from "./page-element";
+import { PageElement } from "../page-element";
 
 const KINDS: Record<Notice["kind"], string> = { canary: "canary", silence: "stopped" };
 

@@ -2,21 +2,10 @@
 
 import { html, nothing } from "lit";
 import { customElement, state } from "lit/decorators.js";
-import { PageElement } from "./page-element";
-
-export interface Toast {
-  text: string;
-  action?: { label: string; key?: string; run: () => void };
-  /** A failure stays until it is closed. */
-  failure?: boolean;
-}
+import { PageElement } from "../page-element";
+import type { Toast } from "../state/toasts";
 
 const SHOWN_MS = 8000;
-
-/** Show a message instead of the one before. */
-export function showToast(toast: Toast): void {
-  window.dispatchEvent(new CustomEvent("kp-toast", { detail: toast }));
-}
 
 @customElement("kp-toast")
 export class ToastElement extends PageElement {

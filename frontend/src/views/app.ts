@@ -5,7 +5,7 @@ import { customElement, query, state } from "lit/decorators.js";
 import { api, type Repository } from "../api/client";
 import "../components/keyboard-help";
 import type { KeyboardHelp } from "../components/keyboard-help";
-import { PageElement } from "../components/page-element";
+import { PageElement } from "../page-element";
 import "../components/toast";
 import { exploreRoute } from "../routes/explore";
 import { followLink, navigate } from "../routes/navigation";

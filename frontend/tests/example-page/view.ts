@@ -3,7 +3,7 @@
 import { html } from "lit";
 import { customElement, property } from "lit/decorators.js";
 import { api, type Alert } from "../../src/api/client";
-import { PageElement } from "../../src/components/page-element";
+import { PageElement } from "../../src/page-element";
 import type { AlertsRoute } from "./route";
 import { Resource } from "../../src/state/resource";
 import { date } from "../../src/templates/commit";

@@ -1,7 +1,7 @@
 /** Send decisions to the server, show what they did, and take them back. */
 
 import { api, toApiError, type ApiError, type ListFilter, type Status, type Triage } from "../../api/client";
-import { showToast } from "../../components/toast";
+import { showToast } from "../toasts";
 import { statusDone } from "../../text/findings";
 import { countText } from "../../text/numbers";
 import type { FindingPatch } from "./list-patch";

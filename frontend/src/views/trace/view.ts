@@ -19,7 +19,7 @@ import type { Series } from "../../api/series";
 import "../../charts/chart";
 import type { Chart } from "../../charts/chart";
 import type { ChartCandidate, ChartLine, ChartMark, ChartRange } from "../../charts/chart-data";
-import { PageElement } from "../../components/page-element";
+import { PageElement } from "../../page-element";
 import { navigate, type HistoryMode } from "../../routes/navigation";
 import { traceRoute, type TraceRoute } from "../../routes/trace";
 import { memoizeLast } from "../../state/memoize";
