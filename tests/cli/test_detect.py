@@ -151,10 +151,10 @@ def test_series_of_a_file_step_together(detect: Detect) -> None:
 
 def test_what_was_decided_about_series_together_is_said_for_each(detect: Detect) -> None:
     explained = detect.found("--method", "e_divisive_joint", "--explain", given=_METRICS)
-    assert [one["id"] for one in explained] == ["time", "memory"]
-    for one in explained:
-        assert one["facts"]["traces together"] == 2
-        assert [step["index"] for step in one["steps"]] == [20]
+    assert [item["id"] for item in explained] == ["time", "memory"]
+    for item in explained:
+        assert item["facts"]["traces together"] == 2
+        assert [step["index"] for step in item["steps"]] == [20]
     text = detect.run("--method", "e_divisive_joint", "--explain", given=_METRICS).output
     assert text.count("size in the noise of the trace") == 2
 

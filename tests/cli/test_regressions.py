@@ -72,9 +72,9 @@ def seldom(instance: Path, knick: Knick) -> Path:
 @pytest.mark.usefixtures("seldom")
 def test_suspects_are_all_commits_since_the_last_measured_one(knick: Knick) -> None:
     always, seldom = sorted(listed(knick), key=lambda row: str(row["trace"]))
-    assert [one["subject"] for one in always["suspects"]] == ["Change 59"]
-    assert [one["subject"] for one in seldom["suspects"]] == ["Change 58", "Change 59", "Change 60"]
-    assert [one["author"] for one in seldom["suspects"]] == ["author 0", "author 1", "author 0"]
+    assert [each["subject"] for each in always["suspects"]] == ["Change 59"]
+    assert [each["subject"] for each in seldom["suspects"]] == ["Change 58", "Change 59", "Change 60"]
+    assert [each["author"] for each in seldom["suspects"]] == ["author 0", "author 1", "author 0"]
 
 
 @pytest.mark.usefixtures("seldom")
@@ -98,7 +98,7 @@ def test_text_blames_no_single_commit_of_several_suspects(knick: Knick) -> None:
 
 @pytest.mark.usefixtures("seldom")
 def test_csv_has_the_hashes_of_the_suspects(knick: Knick) -> None:
-    hashes = [" ".join(one["commit"] for one in row["suspects"]) for row in listed(knick)]
+    hashes = [" ".join(each["commit"] for each in row["suspects"]) for row in listed(knick)]
     text = knick("regressions", "--format", "csv").output
     assert all(f",{three}," in text for three in hashes)
 
@@ -142,5 +142,5 @@ def test_a_finding_that_a_ticket_covers_is_listed_as_processed_by_it(knick: Knic
     row = listed(knick)[0]
     (judged / "tickets.csv").write_text(f"name,commit,query\nPERF-9,{row['commit']},\n")
     assert knick("tickets", "put", "tickets.csv").code == 0
-    covered = [one for one in listed(knick, "--status", "processed") if one["id"] == row["id"]]
-    assert [(one["status"], one["ticket"]) for one in covered] == [("ticket", "PERF-9")]
+    covered = [each for each in listed(knick, "--status", "processed") if each["id"] == row["id"]]
+    assert [(each["status"], each["ticket"]) for each in covered] == [("ticket", "PERF-9")]

@@ -136,7 +136,7 @@ def points(instance: Instance) -> list[float]:
     store = instance.store
     repository = store.commits.repository("main")
     line = store.commits.line(repository)
-    return [float(one) for one in store.frames.values(line, store.traces.select(repository, Query())).ravel()]
+    return [float(item) for item in store.frames.values(line, store.traces.select(repository, Query())).ravel()]
 
 
 def waiting(instance: Instance) -> int:
@@ -302,7 +302,7 @@ def test_a_message_that_nobody_can_read_ends_in_quarantine_and_does_not_block(
     announce(nats_server, instance, b"\xff{", results(instance, "a.json", 5.0))
     told_by(instance)
     assert points(instance) == [5.0]
-    assert [one.source for one in instance.store.ledger.quarantined()] == [f"nats:{subjects(instance).files_arrived}"]
+    assert [item.source for item in instance.store.ledger.quarantined()] == [f"nats:{subjects(instance).files_arrived}"]
     assert unanswered(nats_server, instance) == 0
 
 
@@ -402,7 +402,7 @@ def test_a_worker_passes_on_what_it_finds_and_ends_when_told(
     stop.set()
     thread.join(SECONDS)
     assert not thread.is_alive()
-    assert not [one.name for one in threading.enumerate() if one.name.startswith("knickpoint-nats")]
+    assert not [item.name for item in threading.enumerate() if item.name.startswith("knickpoint-nats")]
 
 
 @pytest.mark.nats

@@ -21,8 +21,8 @@ def test_a_key_decodes_into_the_params_it_was_made_of(params: dict[str, str]) ->
 
 
 @given(_PARAMS, _PARAMS)
-def test_two_keys_are_equal_only_when_the_params_are(one: dict[str, str], other: dict[str, str]) -> None:
-    assert (encode_key(one) == encode_key(other)) == (one == other)
+def test_two_keys_are_equal_only_when_the_params_are(first: dict[str, str], other: dict[str, str]) -> None:
+    assert (encode_key(first) == encode_key(other)) == (first == other)
 
 
 @given(_PARAMS)

@@ -59,7 +59,7 @@ TEXTS = st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF), min_size=1
 )
 LISTS = st.lists(TEXTS, max_size=2, unique=True).map(tuple)
 CONDITIONS = st.builds(QueryTerm, TEXTS, values=LISTS, refused=LISTS, present=st.booleans(), missing=st.booleans())
-WANTED = CONDITIONS.filter(lambda one: bool(one.values or one.refused or one.present or one.missing))
+WANTED = CONDITIONS.filter(lambda each: bool(each.values or each.refused or each.present or each.missing))
 QUERIES = st.lists(WANTED, min_size=1, max_size=3).map(lambda conditions: Query.of(*conditions))
 
 
@@ -68,7 +68,7 @@ def test_the_words_of_a_query_read_back(query: Query) -> None:
     assert parse_query(str(query)) == query
 
 
-@given(QUERIES.filter(lambda query: not any(_unsayable(one) for one in query.terms)))
+@given(QUERIES.filter(lambda query: not any(_unsayable(each) for each in query.terms)))
 def test_the_address_of_a_query_reads_back(query: Query) -> None:
     assert parse_url_query(query.url()) == query
 

@@ -41,7 +41,7 @@ def test_the_failures_of_a_trace_are_told_in_the_order_of_its_commits(instance: 
     take(instance, 14, ("fresh", "skipped", "not today"))
     take(instance, 12, ("fresh", "failed", "boom"))
     answer = ask(client, f"traces/{trace_of(client, 'fresh')}/without-value")
-    assert [(one["commit"]["position"], one["outcome"], one["message"]) for one in answer] == [
+    assert [(each["commit"]["position"], each["outcome"], each["message"]) for each in answer] == [
         (12, "failed", "boom"),
         (14, "skipped", "not today"),
     ]
@@ -55,14 +55,14 @@ def test_a_trace_that_was_always_measured_has_no_failures(client: Client) -> Non
 def test_benchmarks_without_a_trace_are_listed_with_their_newest_word(instance: Instance, client: Client) -> None:
     take(instance, 10, ("fresh", "1", ""), ("lost", "failed", "first"))
     take(instance, 11, ("fresh", "1", ""), ("lost", "failed", "second"))
-    (one,) = ask(client, "never-measured")
-    assert (one["params"], one["outcome"], one["message"], one["runs"]) == (
+    (each,) = ask(client, "never-measured")
+    assert (each["params"], each["outcome"], each["message"], each["runs"]) == (
         {"benchmark": "lost"},
         "failed",
         "second",
         2,
     )
-    assert one["commit"] == commit_hash(11)
+    assert each["commit"] == commit_hash(11)
 
 
 def test_a_benchmark_that_is_measured_at_last_is_no_longer_listed(instance: Instance, client: Client) -> None:
