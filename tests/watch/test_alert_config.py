@@ -12,7 +12,7 @@ from knickpoint.model.commit import Commit
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.regression import Condition, Status
 from knickpoint.watch.alert_config.alert_health import health_of_alerts
-from knickpoint.watch.alert_config.applied_alerts import AlertChange, apply_alerts, compare_alerts
+from knickpoint.watch.alert_config.applied_alerts import AlertChange, SettingChange, apply_alerts, compare_alerts
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.alert_validation import check_alert
 from knickpoint.watch.triage.decisions import Targets, decide
@@ -38,7 +38,10 @@ def test_applying_twice_changes_nothing(world: World) -> None:
 def test_a_changed_setting_is_told_with_both_values(world: World) -> None:
     apply_alerts(world.store, [SLOW])
     (difference,) = compare_alerts(world.store, [replace(SLOW, minimum_effect=0.2)])
-    assert (difference.change, difference.settings) == (AlertChange.CHANGED, {"minimum_effect": (0.1, 0.2)})
+    assert (difference.change, difference.settings) == (
+        AlertChange.CHANGED,
+        (SettingChange("minimum_effect", 0.1, 0.2),),
+    )
 
 
 def test_comparing_applies_nothing(world: World) -> None:

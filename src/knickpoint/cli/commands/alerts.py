@@ -11,7 +11,7 @@ from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
 
 if TYPE_CHECKING:
-    from knickpoint.watch.alert_config.applied_alerts import Difference
+    from knickpoint.watch.alert_config.applied_alerts import AlertDifference
     from knickpoint.watch.alert_config.finding_losses import Losses
 
 __all__ = ["command"]
@@ -97,7 +97,7 @@ def apply(*, dry_run: bool, instance: str | None, output: OutputFormat) -> None:
     show(_DIFFERENCE, _rows(differences, losses), output)
 
 
-def _rows(differences: Sequence[Difference], losses: Mapping[str, Losses]) -> list[Row]:
+def _rows(differences: Sequence[AlertDifference], losses: Mapping[str, Losses]) -> list[Row]:
     from knickpoint.watch.alert_config.finding_losses import Losses
 
     rows: list[Row] = []
@@ -107,7 +107,7 @@ def _rows(differences: Sequence[Difference], losses: Mapping[str, Losses]) -> li
             {
                 "name": difference.name,
                 "change": difference.change.value,
-                "settings": [f"{name}: {before} → {after}" for name, (before, after) in difference.settings.items()],
+                "settings": [f"{change.name}: {change.before} → {change.after}" for change in difference.settings],
                 "gone": lost.gone,
                 "decided": lost.decided,
                 "staying": lost.staying,

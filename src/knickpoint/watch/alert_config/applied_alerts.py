@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError
@@ -18,7 +17,11 @@ from knickpoint.watch.detection.digests import alert_settings
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.regressions.membership import regroup
 
-__all__ = ["AlertChange", "Difference", "apply_alerts", "compare_alerts"]
+__all__ = ["AlertChange", "AlertDifference", "SettingChange", "apply_alerts", "compare_alerts"]
+
+
+Settings = Mapping[str, object]
+"""Settings of an alert by name, as plain JSON."""
 
 
 class AlertChange(Enum):
@@ -31,23 +34,28 @@ class AlertChange(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """What happens to one alert: ``settings`` are those that differ, name to (before, after).
+class SettingChange:
+    """A setting of an alert, and its values before and after as plain JSON; None for an alert that is not there."""
+
+    name: str
+    before: object
+    after: object
+
+
+@dataclass(frozen=True, slots=True)
+class AlertDifference:
+    """What happens to one alert, and those of its settings that differ.
 
     ``failure`` says why the alert cannot run, "" where it can.
     """
 
     name: str
     change: AlertChange
-    settings: Mapping[str, tuple[Any, Any]]
+    settings: tuple[SettingChange, ...]
     failure: str = ""
 
 
-def _text(alert: Alert) -> str:
-    return json.dumps(alert_settings(alert), sort_keys=True, ensure_ascii=False)
-
-
-def compare_alerts(store: Store, alerts: Sequence[Alert]) -> list[Difference]:
+def compare_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertDifference]:
     """Compare ``alerts`` with those that were applied last, by name.
 
     An alert that has run without being applied and no longer exists counts as removed: so do its findings.
@@ -61,23 +69,36 @@ def compare_alerts(store: Store, alerts: Sequence[Alert]) -> list[Difference]:
         raise ConfigError(f"two alerts are called {twice[0]!r}", remedy="Give every alert a name of its own.")
     repositories = [repository.name for repository in store.commits.repositories()]
     failures = {alert.name: reason_against(alert, repositories) for alert in alerts}
-    stored = {name: json.loads(text) for name, text in store.findings.alerts.stored().items()}
-    wanted = {alert.name: json.loads(_text(alert)) for alert in alerts}
-    differences = []
-    for name in sorted({*stored, *wanted, *store.findings.sightings.alerts()}):
-        old, new = stored.get(name, {}), wanted.get(name, {})
-        settings = {key: (old.get(key), new.get(key)) for key in sorted({*old, *new}) if old.get(key) != new.get(key)}
-        if name not in wanted:
-            change = AlertChange.REMOVED
-        elif name not in stored:
-            change = AlertChange.ADDED
-        else:
-            change = AlertChange.CHANGED if settings else AlertChange.UNCHANGED
-        differences.append(Difference(name, change, settings, failures.get(name, "")))
-    return differences
+    stored: dict[str, Settings] = {name: json.loads(text) for name, text in store.findings.alerts.stored().items()}
+    wanted: dict[str, Settings] = {alert.name: json.loads(_text(alert)) for alert in alerts}
+    return [
+        _difference(name, stored.get(name), wanted.get(name), failures.get(name, ""))
+        for name in sorted({*stored, *wanted, *store.findings.sightings.alerts()})
+    ]
 
 
-def apply_alerts(store: Store, alerts: Sequence[Alert]) -> list[Difference]:
+def _difference(name: str, old: Settings | None, new: Settings | None, failure: str) -> AlertDifference:
+    """Compare the settings of one alert; None stands for an alert that is not there."""
+    before, after = old or {}, new or {}
+    changes = tuple(
+        SettingChange(key, before.get(key), after.get(key))
+        for key in sorted({*before, *after})
+        if before.get(key) != after.get(key)
+    )
+    if new is None:
+        change = AlertChange.REMOVED
+    elif old is None:
+        change = AlertChange.ADDED
+    else:
+        change = AlertChange.CHANGED if changes else AlertChange.UNCHANGED
+    return AlertDifference(name, change, changes, failure)
+
+
+def _text(alert: Alert) -> str:
+    return json.dumps(alert_settings(alert), sort_keys=True, ensure_ascii=False)
+
+
+def apply_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertDifference]:
     """Make ``alerts`` the applied ones and take back what others found, in one transaction.
 
     Findings of removed alerts alone are gone; decisions about them stay in the log. Changed

@@ -33,10 +33,10 @@ _BYTES: Final = 8
 _BLOCK_BYTES: Final = 64 * 2**20
 
 
-def alert_settings(alert: Alert) -> dict[str, Any]:
+def alert_settings(alert: Alert) -> dict[str, object]:
     """Return the settings of ``alert`` but for its name, as plain values."""
 
-    def plain(value: Any) -> Any:
+    def plain(value: object) -> object:
         if isinstance(value, Enum):
             return value.value
         return list(value) if isinstance(value, tuple) else value
