@@ -26,7 +26,7 @@ from knickpoint.model.regression import (
 )
 from knickpoint.model.report import ResultTable, RunReport
 from knickpoint.model.step import StableRegion
-from knickpoint.store import Store
+from knickpoint.store import RunWrite, Store
 from knickpoint.store.findings.groups import Membership
 
 __all__ = ["COMMITS", "LARGEST", "REGRESSIONS", "TRACES", "make_instance"]
@@ -143,7 +143,7 @@ def _write_values(store: Store, values: NDArray[np.float32]) -> None:
         table = ResultTable(keys, values[:, position].astype(np.float64), offsets, ("ms",), codes, small, small)
         name = f"file-{position}"
         with store.transaction():
-            store.runs.put(repository, slot, RunReport(table), identity=name, content_hash=name, source=name)
+            store.runs.write(repository, [RunWrite(slot, RunReport(table), name, name, name)])
     store.seal(everything=True)
 
 

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from knickpoint.model.commit import Commit, Line, Repository
 from knickpoint.model.query import parse_query
 from knickpoint.model.report import ResultTable, RunReport
-from knickpoint.store import FileState, Receipt, Store, create_store
+from knickpoint.store import FileState, Receipt, RunWrite, Store, create_store
 from peers import peer_python
 from stopwatch import fastest
 from table import Reach, Row, finish
@@ -82,7 +82,7 @@ def begin(store: Store, commits: int) -> tuple[Repository, Line]:
 def put(store: Store, repository: Repository, slot: int, run: RunReport, name: str) -> Receipt:
     """Write a file as an import does: the run, its event and its entry in the ledger in one transaction."""
     with store.transaction():
-        receipt = store.runs.put(repository, slot, run, identity=name, content_hash=name, source=name)
+        receipt = store.runs.write(repository, [RunWrite(slot, run, name, name, name)])[0]
         store.ledger.record(name, name, FileState.STORED, format="bench", runs=1)
     return receipt
 

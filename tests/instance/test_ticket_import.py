@@ -12,7 +12,7 @@ from knickpoint.instance.ticket_import import import_tickets, read_ticket_file, 
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.report import Result, ResultTable, RunReport
-from knickpoint.store import Store, create_store
+from knickpoint.store import RunWrite, Store, create_store
 from knickpoint.watch.alert_run.run import default_alert, run_alerts
 
 
@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         for slot in range(30):
             value = (10.0 if slot < 15 else 20.0) + 0.01 * (slot % 3)
             run = RunReport(ResultTable.of([Result({"benchmark": "sort"}, (value,), "ms")]))
-            made.runs.put(repository, slot, run, identity=str(slot), content_hash=str(slot), source="test")
+            made.runs.write(repository, [RunWrite(slot, run, str(slot), str(slot), "test")])
         run_alerts(made, [default_alert()])
         yield made
 

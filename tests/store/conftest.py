@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from knickpoint.model.commit import Commit, Line, Repository
 from knickpoint.model.report import Result, ResultTable, RunReport
-from knickpoint.store import Receipt, Store, create_store, open_store
+from knickpoint.store import Receipt, RunWrite, Store, create_store, open_store
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 _COMMITS = 400
@@ -168,9 +168,7 @@ class Bench:
         return RunReport(ResultTable.of(results))
 
     def put(self, slot: int, run: RunReport, identity: str, content: str = "") -> Receipt:
-        return self.store.runs.put(
-            self.repository, slot, run, identity=identity, content_hash=content or identity, source="file"
-        )
+        return self.store.runs.write(self.repository, [RunWrite(slot, run, identity, content or identity, "file")])[0]
 
     def id(self, name: str) -> int:
         if name not in self.names:

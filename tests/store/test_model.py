@@ -22,9 +22,10 @@ from hypothesis.stateful import (
 
 from knickpoint.model.commit import Commit
 from knickpoint.model.frame import Trace
-from knickpoint.store import Put, create_store, open_store
-from knickpoint.store.points import layouts as layouts_module
-from knickpoint.store.points import points as points_module
+from knickpoint.store import RunKind, create_store, open_store
+from knickpoint.store.points import layout_cache as cache_module
+from knickpoint.store.points import point_writer as writer_module
+from knickpoint.store.points import write_plan as plan_module
 
 from .conftest import MOMENT, Bench
 
@@ -69,11 +70,11 @@ class StoreMachine(RuleBasedStateMachine):
             joins = any(
                 other_slot == slot and other.keys() & content.keys() for other_slot, other, _ in self.runs.values()
             )
-            assert receipt.outcome is (Put.RERUN if joins else Put.NEW)
+            assert receipt.kind is (RunKind.RERUN if joins else RunKind.NEW)
         elif old == (slot, content, text):
-            assert receipt.outcome is Put.SAME
+            assert receipt.kind is RunKind.SAME
         else:
-            assert receipt.outcome is Put.CORRECTION
+            assert receipt.kind is RunKind.CORRECTION
         self.runs[identity] = (slot, content, text)
 
     @precondition(lambda self: self.runs)
@@ -134,11 +135,11 @@ def test_a_store_is_a_dictionary_of_medians(
     striped: bool,
 ) -> None:
     if scattered:
-        monkeypatch.setattr(points_module, "_SCATTERED_CHUNKS", 0)
-        monkeypatch.setattr(points_module, "_SCATTERED_VALUES", 4)  # runs of up to 3 traces are scattered
+        monkeypatch.setattr(plan_module, "_SCATTERED_CHUNKS", 0)
+        monkeypatch.setattr(plan_module, "_SCATTERED_VALUES", 4)  # runs of up to 3 traces are scattered
     if striped:
-        monkeypatch.setattr(points_module, "_STRIP_CHUNKS", 1)
-        monkeypatch.setattr(layouts_module, "_SMALLEST", 2)
+        monkeypatch.setattr(writer_module, "_SEGMENT_CHUNKS", 1)
+        monkeypatch.setattr(cache_module, "_SMALLEST", 2)
     create_store(tmp_path / "template.db").close()
     machine = type("Machine", (StoreMachine,), {"template": tmp_path / "template.db"})
     run_state_machine_as_test(

@@ -18,7 +18,7 @@ from knickpoint.model.commit import Commit
 from knickpoint.model.errors import StoreError
 from knickpoint.model.query import Query
 from knickpoint.model.report import ResultTable, RunReport
-from knickpoint.store import create_store, open_store
+from knickpoint.store import RunWrite, create_store, open_store
 
 TRACES = 4_500
 """More than 4 chunks: a strip a file, until the sealer makes tiles of them."""
@@ -41,9 +41,7 @@ def write(location: str, name: str, first: int, step: int) -> None:
             samples = np.full(TRACES, values_of(number))
             table = ResultTable(keys, samples, np.arange(TRACES + 1), ("ms",), codes, small, small)
             identity = f"{name}-{number}"
-            store.runs.put(
-                repository, number, RunReport(table), identity=identity, content_hash=identity, source="writer"
-            )
+            store.runs.write(repository, [RunWrite(number, RunReport(table), identity, identity, "writer")])
             report(number)
 
 
@@ -82,7 +80,7 @@ def crowded(location: str) -> None:
     def put(number: int) -> None:
         samples = np.full(TRACES, values_of(number) + 0.1)
         table = ResultTable(keys, samples, np.arange(TRACES + 1), ("ms",), codes, small, small)
-        store.runs.put(repository, number, RunReport(table), identity=f"{number}", content_hash="", source="writer")
+        store.runs.write(repository, [RunWrite(number, RunReport(table), f"{number}", "", "writer")])
 
     with create_store(location) as store:
         repository = store.commits.add_repository("main")

@@ -16,7 +16,7 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.regression import ChangePoint
 from knickpoint.model.report import Result, ResultTable, RunReport
-from knickpoint.store import Store, create_store, open_store
+from knickpoint.store import RunWrite, Store, create_store, open_store
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.alert_run.run_summary import RunSummary
 
@@ -59,7 +59,7 @@ class World:
         content = hashlib.sha256(repr(sorted(results.items())).encode()).hexdigest()
         run = RunReport(table, identity=identity)
         if results:
-            self.store.runs.put(self.repository, slot, run, identity=identity, content_hash=content, source="test")
+            self.store.runs.write(self.repository, [RunWrite(slot, run, identity, content, "test")])
 
     def trace(self, name: str) -> int:
         """Return the id of the trace of ``name``."""

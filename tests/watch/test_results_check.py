@@ -11,6 +11,7 @@ from knickpoint.model.query import Query
 from knickpoint.model.report import Outcome, Result, ResultTable, RunReport
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit import Better
+from knickpoint.store import RunWrite
 from knickpoint.watch.results_check import CheckReport, check_results
 
 from .conftest import World, levels
@@ -105,7 +106,7 @@ def test_a_benchmark_measured_in_two_units_is_judged_in_both(world: World) -> No
     table = ResultTable.of([Result({"benchmark": "parse", "kind": "p"}, (512.0,), "B")])
     for slot in range(9):
         run = RunReport(table, identity=f"B{slot}")
-        world.store.runs.put(world.repository, slot, run, identity=f"B{slot}", content_hash=f"B{slot}", source="test")
+        world.store.runs.write(world.repository, [RunWrite(slot, run, f"B{slot}", f"B{slot}", "test")])
     report = check(world, new_run(20.0), new_run(900.0, unit="B"), base=8)
     assert [(row.unit, row.judgement.verdict) for row in report.traces] == [
         ("B", Verdict.REGRESSED),
@@ -146,7 +147,7 @@ def test_what_failed_is_a_regression_where_there_is_no_history_at_all(world: Wor
 
 def test_what_failed_at_the_base_too_is_no_data(steady: World) -> None:
     broken = RunReport(failed_run().results, identity="broken")
-    steady.store.runs.put(steady.repository, 50, broken, identity="broken", content_hash="1", source="test")
+    steady.store.runs.write(steady.repository, [RunWrite(50, broken, "broken", "1", "test")])
     verdict, reason = reasons(check(steady, failed_run(), base=52))["parse"]
     assert (verdict, reason) == ("no data", f"failed: out of memory; it failed at {short_hash(steady, 50)}, too")
     assert reasons(check(steady, failed_run(), base=49))["parse"][0] == "regressed"
@@ -155,13 +156,13 @@ def test_what_failed_at_the_base_too_is_no_data(steady: World) -> None:
 def test_what_failed_at_the_base_without_ever_being_measured_is_no_data(steady: World) -> None:
     result = Result({"benchmark": "read", "kind": "r"}, outcome=Outcome.FAILED)
     broken = RunReport(ResultTable.of([]), identity="broken", unmeasured=(result,))
-    steady.store.runs.put(steady.repository, 45, broken, identity="broken", content_hash="1", source="test")
+    steady.store.runs.write(steady.repository, [RunWrite(45, broken, "broken", "1", "test")])
     assert reasons(check(steady, failed_run(name="read"), base=49, partial=True))["read"][0] == "no data"
 
 
 def test_a_benchmark_that_works_again_at_the_base_may_not_fail(steady: World) -> None:
     broken = RunReport(failed_run().results, identity="broken")
-    steady.store.runs.put(steady.repository, 46, broken, identity="broken", content_hash="1", source="test")
+    steady.store.runs.write(steady.repository, [RunWrite(46, broken, "broken", "1", "test")])
     assert reasons(check(steady, failed_run(), base=49))["parse"][0] == "regressed"
 
 

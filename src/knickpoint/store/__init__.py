@@ -6,14 +6,12 @@ from knickpoint.store.events.outbox import Event, EventCount, Outbox
 from knickpoint.store.events.packed_ids import pack_ids, unpack_ids
 from knickpoint.store.events.payloads import EventKind
 from knickpoint.store.points.file_ledger import FileEntry, FileState, Ledger, Quarantined, Waiting
-from knickpoint.store.points.many import RunItem
 from knickpoint.store.points.retention import Forgotten
-from knickpoint.store.points.run_records import Changes, Put, Receipt, Run, RunPoint
+from knickpoint.store.points.run_records import Receipt, Run, RunKind, RunPoint, RunWrite, ValueChanges
 from knickpoint.store.points.runs import Runs
 from knickpoint.store.store import Store, create_store, open_store, restore
 
 __all__ = [
-    "Changes",
     "Event",
     "EventCount",
     "EventKind",
@@ -22,14 +20,15 @@ __all__ = [
     "Forgotten",
     "Ledger",
     "Outbox",
-    "Put",
     "Quarantined",
     "Receipt",
     "Run",
-    "RunItem",
+    "RunKind",
     "RunPoint",
+    "RunWrite",
     "Runs",
     "Store",
+    "ValueChanges",
     "Waiting",
     "create_store",
     "open_store",

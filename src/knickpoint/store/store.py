@@ -26,7 +26,7 @@ from knickpoint.store.points.file_ledger import Ledger
 from knickpoint.store.points.frames import Frames
 from knickpoint.store.points.retention import Forgotten, retain
 from knickpoint.store.points.runs import Runs
-from knickpoint.store.points.seal import Sealed, Sealer
+from knickpoint.store.points.sealer import Sealed, Sealer
 from knickpoint.store.traces.shortcuts import Shortcuts
 from knickpoint.store.traces.traces import Traces
 

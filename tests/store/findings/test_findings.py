@@ -26,7 +26,7 @@ from knickpoint.model.regression import (
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.model.step import StableRegion
 from knickpoint.model.unit import Better
-from knickpoint.store import Store
+from knickpoint.store import RunWrite, Store
 from knickpoint.store.findings.alerts import AlertRun
 from knickpoint.store.findings.groups import Membership
 from knickpoint.store.findings.regression_list import Sort
@@ -315,7 +315,7 @@ def test_the_whole_way_from_results_to_decisions(store: Store, repository: Repos
             value = 10.0 if slot < 10 else 15.0
             results = [Result({"name": name}, (value + k,), "ms") for k, name in enumerate(("a", "b", "c"))]
             run = RunReport(ResultTable.of(results))
-            store.runs.put(repository, slot, run, identity=str(slot), content_hash=str(slot), source="test")
+            store.runs.write(repository, [RunWrite(slot, run, str(slot), str(slot), "test")])
     alerts = [Alert("all", method="threshold")]
     assert run_alerts(store, alerts).new == 3
     assert run_alerts(store, alerts).nothing_new

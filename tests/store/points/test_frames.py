@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from tests.store.conftest import Bench
 
-from knickpoint.store.points import points as points_module
+from knickpoint.store.points import point_writer as writer_module
 
 NAMES = [f"n{number}" for number in range(9)]
 
 
 @pytest.fixture(params=[1, 4], ids=["strips", "tiles"])
 def _written(request: pytest.FixtureRequest, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(points_module, "_STRIP_CHUNKS", request.param)
+    monkeypatch.setattr(writer_module, "_SEGMENT_CHUNKS", request.param)
     for slot in range(3):
         bench.put(slot, Bench.report({name: 10.0 * slot + n + 0.1 for n, name in enumerate(NAMES)}), f"r{slot}")
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from tests.store.conftest import Bench
 
-from knickpoint.store import Forgotten, Put
+from knickpoint.store import Forgotten, RunKind
 
 
 def fill(bench: Bench) -> None:
@@ -42,7 +42,7 @@ def test_a_forgotten_file_is_still_known(bench: Bench) -> None:
     fill(bench)
     bench.store.retain(bench.line, values=1)
     again = bench.put(0, Bench.report({"a": [1.0, 2.0, 9.0], "b": [3.0, 4.0, 5.0]}), "run 0")
-    assert again.outcome is Put.SAME
+    assert again.kind is RunKind.SAME
 
 
 def test_a_forgotten_run_can_be_corrected(bench: Bench) -> None:

@@ -6,18 +6,18 @@ from tests.store.conftest import Bench
 
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import Outcome, Result, ResultTable, RunReport
-from knickpoint.store import EventKind, Put
+from knickpoint.store import EventKind, RunKind
 
 report = Bench.report
 
 
 def test_a_new_run_is_new(bench: Bench) -> None:
-    assert bench.put(0, report({"a": 1.0}), "r").outcome is Put.NEW
+    assert bench.put(0, report({"a": 1.0}), "r").kind is RunKind.NEW
 
 
 def test_the_same_content_twice_is_one(bench: Bench) -> None:
     bench.put(0, report({"a": 1.0}), "r")
-    assert bench.put(0, report({"a": 1.0}), "r").outcome is Put.SAME
+    assert bench.put(0, report({"a": 1.0}), "r").kind is RunKind.SAME
 
 
 def test_a_correction_replaces_the_points_of_its_run(bench: Bench) -> None:
@@ -47,7 +47,7 @@ def test_a_correction_may_move_to_another_commit(bench: Bench) -> None:
 
 def test_a_rerun_joins_as_the_median_of_the_runs(bench: Bench) -> None:
     bench.put(0, report({"a": 1.0}), "r1")
-    assert bench.put(0, report({"a": [9.0, 2.0, 3.0]}), "r2").outcome is Put.RERUN
+    assert bench.put(0, report({"a": [9.0, 2.0, 3.0]}), "r2").kind is RunKind.RERUN
     bench.put(0, report({"a": 5.0}), "r3")
     assert bench.point("a", 0) == 3.0
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from tests.store.conftest import Bench
 
-from knickpoint.store.points import points as points_module
-from knickpoint.store.points import seal as seal_module
+from knickpoint.store.points import point_writer as writer_module
+from knickpoint.store.points import sealer as sealer_module
+from knickpoint.store.points import segment_groups as groups_module
 
 report = Bench.report
 
@@ -19,12 +20,12 @@ report = Bench.report
 @pytest.fixture(autouse=True)
 def _scatter(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a segment of every run."""
-    monkeypatch.setattr(points_module, "_STRIP_CHUNKS", 1)
+    monkeypatch.setattr(writer_module, "_SEGMENT_CHUNKS", 1)
 
 
 def _after_reading(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
     """Let something happen once in another thread, when a sealer has read its segments."""
-    read = seal_module._read
+    read = sealer_module._read
     left = [happens]
 
     def reading(*arguments: Any) -> Any:
@@ -35,7 +36,7 @@ def _after_reading(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object
             thread.join()
         return found
 
-    monkeypatch.setattr(seal_module, "_read", reading)
+    monkeypatch.setattr(sealer_module, "_read", reading)
 
 
 def test_a_slow_sealer_does_not_bring_old_values_back(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +45,7 @@ def test_a_slow_sealer_does_not_bring_old_values_back(bench: Bench, monkeypatch:
 
     def meanwhile() -> None:
         bench.store.seal(everything=True)
-        monkeypatch.setattr(points_module, "_STRIP_CHUNKS", 2)
+        monkeypatch.setattr(writer_module, "_SEGMENT_CHUNKS", 2)
         bench.put(1, report({"a": 9.0}), "r", "corrected")
 
     _after_reading(monkeypatch, meanwhile)
@@ -71,7 +72,7 @@ def test_newest_commits_are_sealed_only_when_their_segments_are_many(
     for slot in range(384, 390):
         bench.put(slot, report({"a": float(slot)}), f"r{slot}")
     assert not bench.store.seal()
-    monkeypatch.setattr(seal_module, "_MANY_SEGMENTS", 6)
+    monkeypatch.setattr(groups_module, "_MANY_SEGMENTS", 6)
     assert bench.store.seal().segments == 6
     assert bench.point("a", 387) == 387.0
 
@@ -96,7 +97,8 @@ def test_a_late_result_joins_a_sealed_block(bench: Bench) -> None:
 
 
 def test_points_that_do_not_fit_into_memory_are_sealed_in_turn(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seal_module, "_SEGMENT_POINTS", 700)
+    for module in (sealer_module, groups_module):
+        monkeypatch.setattr(module, "SEGMENT_POINTS", 700)
     names = [f"n{number}" for number in range(2_500)]
     bench.put(0, report(dict.fromkeys(names, 0.1)), "all")
     for slot in (1, 70, 200):

@@ -16,7 +16,7 @@ from knickpoint.model.errors import ParamsError
 from knickpoint.model.params import decode_key, encode_key
 from knickpoint.model.query import Query, parse_query
 from knickpoint.model.report import Result, ResultTable, RunReport
-from knickpoint.store import Store, open_store, pack_ids, unpack_ids
+from knickpoint.store import RunWrite, Store, open_store, pack_ids, unpack_ids
 from knickpoint.store.traces import catalogue
 
 QUERIES = [
@@ -36,9 +36,7 @@ def params_of(number: int) -> dict[str, str]:
 
 def fill(store: Store, repository: Repository, numbers: range, slot: int) -> None:
     results = ResultTable.of(Result(params_of(number), (1.0,), "ms") for number in numbers)
-    store.runs.put(
-        repository, slot, RunReport(results), identity=f"{numbers}", content_hash=f"{numbers}", source="file"
-    )
+    store.runs.write(repository, [RunWrite(slot, RunReport(results), f"{numbers}", f"{numbers}", "file")])
 
 
 @pytest.mark.parametrize("cached", [8_000_000, 0])
@@ -83,7 +81,7 @@ def test_a_key_that_is_not_canonical_stores_nothing(store: Store, repository: Re
     codes, small = np.zeros(1, dtype=np.uint16), np.zeros(1, dtype=np.uint8)
     table = ResultTable((",b=1,a=2,",), np.ones(1), np.arange(2), ("ms",), codes, small, small)
     with pytest.raises(ParamsError):
-        store.runs.put(repository, 0, RunReport(table), identity="r", content_hash="r", source="file")
+        store.runs.write(repository, [RunWrite(0, RunReport(table), "r", "r", "file")])
     assert store.traces.count(repository) == 0
 
 

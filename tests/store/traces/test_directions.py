@@ -14,7 +14,7 @@ from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.model.unit import Better
 from knickpoint.store import Store, open_store
 from knickpoint.store.array_codec import pack, unpack
-from knickpoint.store.traces.asked import BETTERS
+from knickpoint.store.traces.trace_requests import BETTERS
 
 
 def put(bench: Bench, slot: int, unit: str, better: Better = Better.UNKNOWN, **params: str) -> None:

@@ -13,7 +13,7 @@ from knickpoint.ingest.settings import Destination
 from knickpoint.ingest.stages.resolve import ResolvedRun, ResolvedRuns
 from knickpoint.ingest.unmeasured import count_empty, count_outcomes, failure_warning
 from knickpoint.model.params import decode_key
-from knickpoint.store import FileState, Put, Receipt, RunItem, Store
+from knickpoint.store import FileState, Receipt, RunKind, RunWrite, Store
 
 __all__ = ["write_runs"]
 
@@ -31,10 +31,10 @@ def write_runs(destination: Destination, resolved: ResolvedRuns) -> FileSummary:
         StoreError: the store cannot be written.
     """
     source = resolved.read.file.source
-    receipts = destination.store.runs.put_many(
+    receipts = destination.store.runs.write(
         resolved.repository,
         [
-            RunItem(run.slot, run.report, run.identity, run.content_hash, source, run.report.branch)
+            RunWrite(run.slot, run.report, run.identity, run.content_hash, source, run.report.branch)
             for run in resolved.runs
         ],
     )
@@ -70,8 +70,8 @@ def _record(destination: Destination, resolved: ResolvedRuns) -> None:
 def _summary(store: Store, resolved: ResolvedRuns, receipts: Sequence[Receipt]) -> FileSummary:
     """Return what the receipts of the runs add up to."""
     source = resolved.read.file.source
-    kinds = Counter(receipt.outcome for receipt in receipts)
-    written = [run for run, receipt in zip(resolved.runs, receipts, strict=True) if receipt.outcome is not Put.SAME]
+    kinds = Counter(receipt.kind for receipt in receipts)
+    written = [run for run, receipt in zip(resolved.runs, receipts, strict=True) if receipt.kind is not RunKind.SAME]
     new_traces = [trace for receipt in receipts for trace in receipt.new_traces.tolist()]
     failed, skipped = count_outcomes(resolved.reports)
     failures = (failure_warning(resolved.reports, failed, source),) if failed else ()
@@ -81,10 +81,10 @@ def _summary(store: Store, resolved: ResolvedRuns, receipts: Sequence[Receipt]) 
         ImportState.WAITING if resolved.unknown else state,
         repository=resolved.repository.name,
         format=resolved.read.report.format,
-        new=kinds[Put.NEW],
-        same=kinds[Put.SAME],
-        corrected=kinds[Put.CORRECTION],
-        rerun=kinds[Put.RERUN],
+        new=kinds[RunKind.NEW],
+        same=kinds[RunKind.SAME],
+        corrected=kinds[RunKind.CORRECTION],
+        rerun=kinds[RunKind.RERUN],
         waiting=len(resolved.reports) - len(resolved.runs),
         commits=len({run.slot for run in written}),
         new_traces=len(new_traces),

@@ -25,7 +25,7 @@ from knickpoint.store.tables import commits as commit_tables
 from knickpoint.store.tables import findings as finding_tables
 from knickpoint.store.tables import runs as run_tables
 from knickpoint.store.tables.commits import successor as table
-from knickpoint.store.traces.traces import CHUNK
+from knickpoint.store.traces.trace_chunks import CHUNK
 
 __all__ = ["Rewrites"]
 

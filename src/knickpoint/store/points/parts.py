@@ -1,22 +1,27 @@
-"""Hold what one run gave to one chunk: traces, samples, units, failures and skips."""
+"""Provenance in bytes: what one run gave to one chunk, or to all its chunks at once.
+
+The points say what a trace's value is; a *part* says where it came from: the samples of each trace as the run
+reported them, their unit, and what failed or was skipped. Medians, corrections and re-runs are computed from parts.
+
+Most runs report one sample a trace, in the trace's unit, and are alone at their commit. Then the stored point is the
+sample, and the part leaves the samples out: it is *implicit*. As soon as another run shares a point, the point is the
+median of several, and each part needs its own samples again.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.store.array_codec import pack, unpack
+from knickpoint.store.traces.trace_chunks import CHUNK
 
-__all__ = ["Part", "converted", "medians"]
-
-
-_COLUMNS: Final = ("places", "counts", "units", "factors", "failed", "skipped")
+__all__ = ["Part", "converted", "cut", "medians"]
 
 
 def medians(samples: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -40,14 +45,16 @@ def converted(values: NDArray[np.float64], factors: NDArray[np.float64]) -> NDAr
     """
     if bool((factors == 1).all()):
         return values
-    parts = np.maximum(np.rint(1 / factors), 1)
+    divisors = np.maximum(np.rint(1 / factors), 1)
     with np.errstate(over="ignore"):
-        return np.where((factors < 1) & (1 / parts == factors), values / parts, values * factors)
+        return np.where((factors < 1) & (1 / divisors == factors), values / divisors, values * factors)
 
 
 @dataclass(frozen=True)
 class Part:
     """The results of one run for one chunk, by place (trace id minus the chunk's first id), sorted.
+
+    In the part of a run for all its chunks, places are trace ids.
 
     Attributes:
         places: of measured traces, sorted, each once.
@@ -57,7 +64,7 @@ class Part:
         samples: all samples in a row; None where each trace has one, which is the stored point.
         failed: places of traces that failed.
         skipped: places of traces that were skipped.
-        messages: what failed and skipped ones said, by place.
+        messages: why there is no value, or what the source adds to one, by place.
     """
 
     places: NDArray[np.int64]
@@ -70,12 +77,12 @@ class Part:
     messages: Mapping[int, str] = field(default_factory=dict)
 
     @property
-    def single(self) -> bool:
+    def is_single(self) -> bool:
         """Whether each trace has one sample in its own unit, so that the point can stand for it."""
         return len(self.places) > 0 and bool((self.counts == 1).all()) and bool((self.factors == 1).all())
 
     @property
-    def implicit(self) -> bool:
+    def is_implicit(self) -> bool:
         """Whether the samples are to be read from the stored points."""
         return self.samples is None
 
@@ -85,28 +92,22 @@ class Part:
         assert self.samples is not None
         return converted(medians(self.samples, self.counts), self.factors)
 
-    def told(self, points: NDArray[np.float64]) -> Part:
+    def with_samples(self, points: NDArray[np.float64]) -> Part:
         """Return an implicit part with its samples, read from ``points``, one for each place."""
-        return replace(self, samples=points) if self.implicit else self
+        return replace(self, samples=points) if self.is_implicit else self
 
-    def says_the_same(self, other: Part) -> bool:
-        """Whether two implicit parts are equal."""
-        pairs = ((getattr(self, name), getattr(other, name)) for name in _COLUMNS)
-        alike = all(some is others or np.array_equal(some, others) for some, others in pairs)
-        return self.implicit and other.implicit and alike and self.messages == other.messages
-
-    def hidden(self) -> Part:
-        """Return the part without its samples, which the stored points will tell."""
-        return replace(self, samples=None) if self.single else self
+    def without_samples(self) -> Part:
+        """Return the part without its samples where the stored points can stand for them, else as it is."""
+        return replace(self, samples=None) if self.is_single else self
 
     def pack(self) -> bytes:
         """Return the part as bytes."""
-        said = (
+        messages = (
             json.dumps({str(place): text for place, text in self.messages.items()}).encode() if self.messages else b""
         )
         implicit = np.array([self.samples is None], dtype=np.int64)
         samples = self.samples if self.samples is not None else np.empty(0)
-        texts = np.frombuffer(said, dtype=np.uint8)
+        texts = np.frombuffer(messages, dtype=np.uint8)
         return pack(
             implicit, self.places, self.counts, self.units, self.factors, samples, self.failed, self.skipped, texts
         )
@@ -120,7 +121,27 @@ class Part:
     def unpack(cls, data: bytes) -> Part:
         """Read bytes that :meth:`pack` made."""
         implicit, places, counts, units, factors, samples, failed, skipped, texts = unpack(data, 9)
-        said = json.loads(texts.astype(np.uint8).tobytes()) if len(texts) else {}
-        messages = {int(place): text for place, text in said.items()}
+        by_place = json.loads(texts.astype(np.uint8).tobytes()) if len(texts) else {}
+        messages = {int(place): text for place, text in by_place.items()}
         held = None if implicit[0] else samples.astype(np.float64, copy=False)
         return cls(places, counts, units, factors.astype(np.float64), held, failed, skipped, messages)
+
+
+def cut(whole: Part, chunks: NDArray[np.int64]) -> Iterator[Part]:
+    """Cut the part of a run, whose places are trace ids, into one for each of ``chunks``."""
+    begins = np.searchsorted(whole.places, chunks * CHUNK)
+    stops = np.searchsorted(whole.places, (chunks + 1) * CHUNK)
+    assert whole.samples is not None
+    ends = np.concatenate([[0], np.cumsum(whole.counts)])
+    for chunk, begin, stop in zip(chunks.tolist(), begins.tolist(), stops.tolist(), strict=True):
+        base = chunk * CHUNK
+        yield Part(
+            whole.places[begin:stop] - base,
+            whole.counts[begin:stop],
+            whole.units[begin:stop],
+            whole.factors[begin:stop],
+            whole.samples[int(ends[begin]) : int(ends[stop])],
+            whole.failed[whole.failed // CHUNK == chunk] - base,
+            whole.skipped[whole.skipped // CHUNK == chunk] - base,
+            {trace - base: text for trace, text in whole.messages.items() if trace // CHUNK == chunk},
+        )

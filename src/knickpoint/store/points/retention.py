@@ -21,7 +21,7 @@ from knickpoint.store.points.parts import Part, medians
 from knickpoint.store.points.tiles import Tiles
 from knickpoint.store.tables.runs import part as table
 from knickpoint.store.tables.runs import run as run_table
-from knickpoint.store.traces.traces import CHUNK
+from knickpoint.store.traces.trace_chunks import CHUNK
 
 __all__ = ["Forgotten", "retain"]
 
@@ -98,7 +98,7 @@ def _forget(
                 if not dry_run:
                     # An implicit part takes its samples from the points, which go at the end of this transaction.
                     shorter = (
-                        _only(part.told(tiles.points(connection, repository_id, ids, slot)), stays)
+                        _only(part.with_samples(tiles.points(connection, repository_id, ids, slot)), stays)
                         if stays.any()
                         else None
                     )

@@ -1,4 +1,4 @@
-"""Records of runs: what the store says of a run, of its points, and of what writing it did."""
+"""Records of runs: what is to be written, what the write did, and what the store keeps of a run and of its points."""
 
 from __future__ import annotations
 
@@ -10,13 +10,39 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.report import Outcome, Result
+from knickpoint.model.report import Outcome, Result, RunReport
 
-__all__ = ["Changes", "Put", "Receipt", "Run", "RunPoint"]
+__all__ = ["Receipt", "Run", "RunKind", "RunPoint", "RunWrite", "ValueChanges"]
 
 
-class Put(Enum):
-    """Say what became of a run that was put into the store."""
+@dataclass(frozen=True, slots=True)
+class RunWrite:
+    """A run that the store is asked to write.
+
+    Attributes:
+        slot: the slot of its commit.
+        report: what the run measured.
+        identity: what makes it this run and no other: its CI run id, or a hash of its content.
+        content_hash: of what the run says; the same run with another hash is a correction.
+        source: where it came from, such as the path of a file.
+        branch: "" for what the report says.
+    """
+
+    slot: int
+    report: RunReport
+    identity: str
+    content_hash: str
+    source: str
+    branch: str = ""
+
+
+class RunKind(Enum):
+    """Say what a written run is, compared with what was stored before.
+
+    NEW is the first to measure its traces at its commit. SAME was stored with this content before; nothing changes.
+    A CORRECTION replaces a stored run of its identity. A RERUN is new too, but one of its traces had a value of
+    another run at its commit.
+    """
 
     NEW = "new"
     SAME = "same"
@@ -24,13 +50,21 @@ class Put(Enum):
     RERUN = "rerun"
 
 
+def _no_ids() -> NDArray[np.int64]:
+    return np.empty(0, dtype=np.int64)
+
+
+def _no_values() -> NDArray[np.float64]:
+    return np.empty(0)
+
+
 @dataclass(frozen=True)
-class Changes:
+class ValueChanges:
     """What a correction changed: each trace's value in this run before and after, NaN where it had or has none."""
 
-    trace_ids: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    before: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    after: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    trace_ids: NDArray[np.int64] = field(default_factory=_no_ids)
+    before: NDArray[np.float64] = field(default_factory=_no_values)
+    after: NDArray[np.float64] = field(default_factory=_no_values)
 
     def __len__(self) -> int:
         return len(self.trace_ids)
@@ -38,16 +72,17 @@ class Changes:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What :meth:`Runs.put` did.
+    """What a write did with one run.
 
-    ``trace_ids`` are the traces of the run, sorted; ``new_traces`` those that did not exist before.
+    ``trace_ids`` are the traces of the run, sorted, none for a run that is the SAME; ``new_traces`` those that did
+    not exist before.
     """
 
-    outcome: Put
+    kind: RunKind
     run_id: int
-    trace_ids: NDArray[np.int64]
-    new_traces: NDArray[np.int64]
-    changes: Changes
+    trace_ids: NDArray[np.int64] = field(default_factory=_no_ids)
+    new_traces: NDArray[np.int64] = field(default_factory=_no_ids)
+    changes: ValueChanges = field(default_factory=ValueChanges)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,10 +27,10 @@ from knickpoint.store.array_codec import unpack
 from knickpoint.store.database import Database
 from knickpoint.store.tables import traces as tables
 from knickpoint.store.tables.shortcuts import counter
+from knickpoint.store.traces.trace_chunks import CHUNK
 
 __all__ = ["Catalogue"]
 
-_CHUNK: Final = 1024
 
 _CACHED_TRACES: Final = 8_000_000
 """Traces up to which a process keeps the codes of a repository in memory: 400 MB with 12 params."""
@@ -79,7 +79,7 @@ class _Columns:
     """
 
     def __init__(self, chunks: int = 1) -> None:
-        self._capacity = chunks * _CHUNK
+        self._capacity = chunks * CHUNK
         self.version = -1
         self.count = 0
         self.chunks: list[int] = []
@@ -108,7 +108,7 @@ class _Columns:
         """Take in a new chunk, or a newer version of a known one."""
         if not self.chunks or self.chunks[-1] < key:
             self.chunks.append(key)
-        begin = self.chunks.index(key) * _CHUNK if key != self.chunks[-1] else (len(self.chunks) - 1) * _CHUNK
+        begin = self.chunks.index(key) * CHUNK if key != self.chunks[-1] else (len(self.chunks) - 1) * CHUNK
         self._room(begin + count)
         self._alike = {}
         (names,) = unpack(codes, 1)
@@ -130,7 +130,7 @@ class _Columns:
     def ids(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the trace ids at ``positions``."""
         chunks = np.asarray(self.chunks, dtype=np.int64)
-        return np.asarray(chunks[positions >> 10] * _CHUNK + (positions & (_CHUNK - 1)))
+        return np.asarray(chunks[positions >> 10] * CHUNK + (positions & (CHUNK - 1)))
 
 
 class Catalogue:

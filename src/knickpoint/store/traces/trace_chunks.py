@@ -1,18 +1,27 @@
-"""Chunks of the catalogue: 1,024 neighbouring traces in the blobs of one row."""
+"""Chunks of the catalogue: 1,024 neighbouring traces in the blobs of one row.
+
+The catalogue holds tens of millions of traces, so a trace is no row of its own. A chunk keeps columns: the keys as
+one compressed text, unit, dimension and direction as packed arrays, and for each name of a param an array of codes
+(see :mod:`knickpoint.store.traces.vocabulary`), which queries read without the keys. A trace id names its chunk and
+its place there, so a trace is found by id without an index.
+"""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.store.array_codec import pack, unpack
 
-__all__ = ["StoredChunk", "extended"]
+__all__ = ["CHUNK", "StoredChunk", "extended", "free_places"]
+
+CHUNK: Final = 1024
+"""Traces in a chunk. Trace ``id`` is number ``id % CHUNK`` of chunk ``id // CHUNK``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,22 @@ def extended(
         "codes": pack(np.array(ordered, dtype=np.int64), *(whole[name] for name in ordered)),
         "keys": zlib.compress(texts.encode(), 1),
     }
+
+
+def free_places(count: int, last: int, held: int, next_chunk: int) -> list[tuple[int, int, slice]]:
+    """Return where ``count`` new traces go: chunk, first place in it, and which of the new ones.
+
+    Chunk ``last`` has ``held`` traces and is filled up first; the others go to chunks from ``next_chunk`` on.
+    """
+    places: list[tuple[int, int, slice]] = []
+    done = min(count, CHUNK - held)
+    if done:
+        places.append((last, held, slice(0, done)))
+    while done < count:
+        end = min(count, done + CHUNK)
+        places.append((next_chunk, 0, slice(done, end)))
+        next_chunk, done = next_chunk + 1, end
+    return places
 
 
 def _unpack_codes(data: bytes) -> dict[int, NDArray[np.int64]]:

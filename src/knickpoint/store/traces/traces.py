@@ -1,13 +1,13 @@
-"""Give traces their ids, and find them again by key, by id and by query."""
+"""Find traces by key, by id and by query, with the direction that results, units or rules give them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Connection, func, select
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.direction import DirectionRule, configured_better
@@ -16,25 +16,17 @@ from knickpoint.model.frame import Trace
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import Query
 from knickpoint.model.unit import Better
-from knickpoint.store.array_codec import pack, unpack
 from knickpoint.store.database import Database
 from knickpoint.store.tables import traces as tables
 from knickpoint.store.tables.commits import repository as repository_table
-from knickpoint.store.tables.shortcuts import counter
-from knickpoint.store.traces.asked import BETTERS, UNKNOWN, Asked, Found, IdentityRows
 from knickpoint.store.traces.catalogue import Catalogue
+from knickpoint.store.traces.identities import Identities
 from knickpoint.store.traces.key_digests import digest_each
-from knickpoint.store.traces.trace_chunks import StoredChunk, extended
+from knickpoint.store.traces.trace_chunks import CHUNK, StoredChunk
+from knickpoint.store.traces.trace_requests import BETTERS
 from knickpoint.store.traces.units import Units
-from knickpoint.store.traces.vocabulary import Vocabulary
 
-__all__ = ["CHUNK", "Asked", "Found", "Traces"]
-
-CHUNK: Final = 1024
-"""Traces in a chunk."""
-
-_VERSION: Final = "catalogue"
-_NEXT_CHUNK: Final = "next chunk"
+__all__ = ["Traces"]
 
 
 class Traces:
@@ -42,9 +34,9 @@ class Traces:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._vocabulary = Vocabulary(database)
         self._units = Units(database)
         self._catalogue = Catalogue(database)
+        self._identities = Identities(database)
         self._rules: tuple[DirectionRule, ...] = ()
         self._configured: dict[int, Better | None] = {}
         database.on_rollback(self._forget_configured)
@@ -137,235 +129,12 @@ class Traces:
             return {}
         digests = digest_each(wanted)
         with self._database.reading() as connection:
-            rows = self._identities(connection, repository.id, digests)
+            rows = self._identities.read(connection, repository.id, digests)
         found: dict[tuple[int, int], list[int]] = {}
         for high, low, trace in zip(rows.high.tolist(), rows.low.tolist(), rows.trace.tolist(), strict=True):
             found.setdefault((high, low), []).append(trace)
         pairs = zip(wanted, digests.tolist(), strict=True)
         return {key: sorted(found[high, low]) for key, (high, low) in pairs if (high, low) in found}
-
-    def version(self, connection: Connection) -> int:
-        """Return the version of the catalogue; it grows with every new trace."""
-        return self._catalogue.version(connection)
-
-    def resolve(self, connection: Connection, repository_id: int, asked: Asked) -> Found:
-        """Return the trace of each result; make those that do not exist, in the order of the results.
-
-        A measured result belongs to the trace of its key and dimension, or to one of that key that was never
-        measured before. A failed or skipped one belongs to the oldest trace of its key.
-        """
-        digests = asked.digests
-        rows = self._identities(connection, repository_id, digests)
-        dimensions = np.array([unit.dimension for unit in asked.units], dtype=np.int64)
-        found = np.where(asked.measured, rows.match(digests, dimensions), rows.match(digests, None))
-        self._match_alike(connection, rows, asked, digests, dimensions, found)
-        known = found >= 0
-        ids = np.full(len(found), -1, dtype=np.int64)
-        units = np.array([unit.id for unit in asked.units], dtype=np.int64)
-        ids[known], units[known] = rows.trace[found[known]], rows.unit[found[known]]
-        self._learn_directions(connection, repository_id, rows, found, asked.stated)
-        if not known.all():
-            self._adopt(connection, repository_id, rows, asked, digests, Found(ids, units, ids))
-        new = np.empty(0, dtype=np.int64)
-        if (ids < 0).any():
-            new = self._create(connection, repository_id, asked, digests, Found(ids, units, ids))
-        return Found(ids, units, new)
-
-    def _identities(self, connection: Connection, repository_id: int, digests: NDArray[np.int64]) -> IdentityRows:
-        table = tables.identity
-        query = select(table.c.high, table.c.low, table.c.dimension, table.c.trace_id, table.c.unit_id, table.c.better)
-        query = query.where(table.c.repository_id == repository_id, self._database.among(table.c.high))
-        listed = self._database.listed(np.unique(digests[:, 0]))
-        rows = connection.execute(query, {"numbers": listed}).all()
-        columns = np.array([tuple(row) for row in rows], dtype=np.int64).reshape(-1, 6)
-        columns = columns[np.lexsort((columns[:, 3], columns[:, 0]))]
-        return IdentityRows(*(np.ascontiguousarray(columns[:, place]) for place in range(6)))
-
-    def _learn_directions(
-        self,
-        connection: Connection,
-        repository_id: int,
-        rows: IdentityRows,
-        found: NDArray[np.int64],
-        stated: NDArray[np.int64],
-    ) -> None:
-        """Take the direction from a later result where the first ones did not state it."""
-        teach = (found >= 0) & (stated != UNKNOWN)
-        teach[teach] = rows.better[found[teach]] == UNKNOWN
-        if teach.any():
-            self._change(connection, repository_id, rows, found[teach], {"better": stated[teach]})
-
-    def _match_alike(  # noqa: PLR0917  # one step of resolve, which has all of them at hand
-        self,
-        connection: Connection,
-        rows: IdentityRows,
-        asked: Asked,
-        digests: NDArray[np.int64],
-        dimensions: NDArray[np.int64],
-        found: NDArray[np.int64],
-    ) -> None:
-        """Fill in ``found`` for results whose unit was unknown, or whose trace's unit was, when that was stored."""
-        missing = (found < 0) & asked.measured
-        if not missing.any() or not len(rows.high):
-            return
-        for dimension in np.unique(dimensions[missing]).tolist():
-            places = np.flatnonzero(missing & (dimensions == dimension))
-            for other in self._units.alike(connection, dimension):
-                matched = rows.match(digests[places], np.full(len(places), other, dtype=np.int64))
-                found[places] = np.where(found[places] < 0, matched, found[places])
-
-    def _adopt(  # noqa: PLR0917  # one step of resolve, which has all of them at hand
-        self,
-        connection: Connection,
-        repository_id: int,
-        rows: IdentityRows,
-        asked: Asked,
-        digests: NDArray[np.int64],
-        found: Found,
-    ) -> None:
-        """Give a unit to traces that so far only failed, now that they are measured; fill in ``found``."""
-        pending = rows.match(digests, np.zeros(len(digests), dtype=np.int64))
-        adopted: dict[int, int] = {}
-        for place in np.flatnonzero((found.ids < 0) & asked.measured & (pending >= 0)).tolist():
-            first = adopted.setdefault(int(pending[place]), place)
-            if asked.units[first].dimension == asked.units[place].dimension:
-                found.ids[place] = rows.trace[pending[place]]
-                found.units[place] = asked.units[first].id
-        if adopted:
-            facts = asked.facts(list(adopted.values()))
-            changes = {"unit": facts[:, 0], "dimension": facts[:, 1], "better": facts[:, 2]}
-            self._change(connection, repository_id, rows, np.array(list(adopted), dtype=np.int64), changes)
-
-    def _change(
-        self,
-        connection: Connection,
-        repository_id: int,
-        rows: IdentityRows,
-        which: NDArray[np.int64],
-        changes: Mapping[str, NDArray[np.int64]],
-    ) -> None:
-        """Write new facts about traces into the identity table and into their chunks."""
-        table = tables.identity
-        names = {"dimension": "dimension", "unit": "unit_id", "better": "better"}
-        statement = update(table).where(
-            table.c.repository_id == repository_id,
-            table.c.high == bindparam("b_high"),
-            table.c.low == bindparam("b_low"),
-            table.c.trace_id == bindparam("b_trace"),
-        )
-        statement = statement.values({names[name]: bindparam(f"b_{name}") for name in changes})
-        records = [
-            {"b_high": int(rows.high[row]), "b_low": int(rows.low[row]), "b_trace": int(rows.trace[row])}
-            | {f"b_{name}": int(values[place]) for name, values in changes.items()}
-            for place, row in enumerate(which.tolist())
-        ]
-        connection.execute(statement, records)
-        traces = rows.trace[which]
-        for key, row in self._chunks(connection, np.unique(traces // CHUNK)):
-            facts = dict(zip(("unit", "dimension", "better"), unpack(row.facts, 3), strict=True))
-            here = traces // CHUNK == key
-            for name, values in changes.items():
-                facts[name][traces[here] % CHUNK] = values[here]
-            data = pack(facts["unit"], facts["dimension"], facts["better"])
-            connection.execute(update(tables.chunk).where(tables.chunk.c.id == key).values(facts=data))
-
-    def _create(
-        self, connection: Connection, repository_id: int, asked: Asked, digests: NDArray[np.int64], found: Found
-    ) -> NDArray[np.int64]:
-        """Make the traces of results that have none, and fill in ``found``; return the new ids."""
-        missing = np.flatnonzero(found.ids < 0)
-        names = [asked.keys[place] for place in missing.tolist()]
-        if asked.measured[missing].all() and len(set(names)) == len(names):
-            facts = asked.facts(missing)
-            new = self._append(connection, repository_id, names, facts)
-            self._identify(connection, repository_id, digests[missing], facts, new)
-            found.ids[missing], found.units[missing] = new, facts[:, 0]
-            return new
-        made: dict[tuple[str, int], int] = {}
-        oldest: dict[str, int] = {}
-        firsts: list[int] = []
-        was_measured = asked.measured.tolist()
-        for place in missing[np.argsort(~asked.measured[missing], kind="stable")].tolist():
-            key, measured = asked.keys[place], was_measured[place]
-            identity = (key, asked.units[place].dimension if measured else 0)
-            if not measured and key in oldest:
-                made[identity] = oldest[key]
-            if identity not in made:
-                made[identity] = len(firsts)
-                oldest.setdefault(key, len(firsts))
-                firsts.append(place)
-        facts = asked.facts(firsts)
-        names = [asked.keys[place] for place in firsts]
-        new = self._append(connection, repository_id, names, facts)
-        self._identify(connection, repository_id, digests[firsts], facts, new)
-        for place in missing.tolist():
-            number = made[asked.keys[place], asked.units[place].dimension if was_measured[place] else 0]
-            found.ids[place] = new[number]
-            found.units[place] = facts[number, 0]
-        return new
-
-    def _append(
-        self, connection: Connection, repository_id: int, names: Sequence[str], facts: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """Write new traces into chunks; return their ids."""
-        version = self._count(connection, _VERSION, 1)
-        coded = self._vocabulary.encode(connection, names, version)
-        new = np.empty(len(names), dtype=np.int64)
-        table = tables.chunk
-        for key, begin, places in self._places(connection, repository_id, len(names)):
-            new[places] = key * CHUNK + begin + np.arange(places.stop - places.start)
-            columns = {name: column[places] for name, column in coded.columns.items()}
-            if begin:
-                old = connection.execute(select(table).where(table.c.id == key)).one()
-                values = extended(old, names[places], facts[places], columns)
-                connection.execute(update(table).where(table.c.id == key).values(version=version, **values))
-            else:
-                values = extended(None, names[places], facts[places], columns)
-                row = {"id": key, "repository_id": repository_id, "version": version, **values}
-                connection.execute(table.insert().values(row))
-        return new
-
-    def _identify(
-        self,
-        connection: Connection,
-        repository_id: int,
-        digests: NDArray[np.int64],
-        facts: NDArray[np.int64],
-        new: NDArray[np.int64],
-    ) -> None:
-        """Write how new traces are found by key, in the order of the index."""
-        order = np.lexsort((digests[:, 1], digests[:, 0]))
-        columns = (digests[:, 0], digests[:, 1], facts[:, 1], new, facts[:, 0], facts[:, 2])
-        fields = ("high", "low", "dimension", "trace_id", "unit_id", "better", "repository_id")
-        lists = [column[order].tolist() for column in columns]
-        rows = list(zip(*lists, [repository_id] * len(new), strict=True))
-        self._database.insert_rows(connection, tables.identity, fields, rows)
-
-    def _places(self, connection: Connection, repository_id: int, count: int) -> list[tuple[int, int, slice]]:
-        """Return where ``count`` new traces go: chunk, first place in it, which of the new ones."""
-        table = tables.chunk
-        query = select(table.c.id, table.c.count.label("held")).where(table.c.repository_id == repository_id)
-        last = connection.execute(query.order_by(table.c.id.desc()).limit(1)).first()
-        places: list[tuple[int, int, slice]] = []
-        done = 0
-        if last is not None and last.held < CHUNK:
-            done = min(count, CHUNK - last.held)
-            places.append((last.id, last.held, slice(0, done)))
-        chunks = -(-(count - done) // CHUNK)
-        if chunks:
-            key = self._count(connection, _NEXT_CHUNK, chunks) - chunks
-            for number in range(chunks):
-                end = min(count, done + CHUNK)
-                places.append((key + number, 0, slice(done, end)))
-                done = end
-        return places
-
-    def _count(self, connection: Connection, name: str, by: int) -> int:
-        """Add ``by`` to a counter and return its new value."""
-        insert = self._database.insert(counter).values(name=name, value=by)
-        added = insert.on_conflict_do_update(index_elements=["name"], set_={"value": counter.c.value + by})
-        connection.execute(added)
-        return int(connection.execute(select(counter.c.value).where(counter.c.name == name)).scalar_one())
 
     def _chunks(self, connection: Connection, keys: NDArray[np.int64]) -> Iterator[tuple[int, Any]]:
         query = select(tables.chunk).where(self._database.among(tables.chunk.c.id))

@@ -1,4 +1,8 @@
-"""Number the units as written, and their dimensions."""
+"""Number the units as written, and their dimensions.
+
+Results of one key join one trace when their units measure the same thing: ``ms`` and ``s`` are one dimension, and
+values convert. The number of a dimension is that of the first unit that had it.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +36,12 @@ class Units:
         database.on_rollback(self.forget)
 
     def forget(self) -> None:
-        """Drop what is remembered in this process."""
+        """Drop what this process remembers."""
         self._by_text = {}
         self._by_id = {}
 
     def of_texts(self, connection: Connection, texts: Sequence[str]) -> list[StoredUnit]:
-        """Return the units written as ``texts``, new ones made now."""
+        """Return the units written as ``texts``; make those that do not exist."""
         if any(text not in self._by_text for text in texts):
             self._load(connection)
         for text in texts:
@@ -60,14 +64,14 @@ class Units:
             self._load(connection)
         return self._by_id[number]
 
-    def alike(self, connection: Connection, dimension: int) -> list[int]:
-        """Return the other dimensions that are the same by what is known of their units now, the oldest first.
+    def same_dimensions(self, dimension: int) -> list[int]:
+        """Return all numbers of one dimension, ``dimension`` among them, the oldest first.
 
-        They were made when one of the units was unknown, which was a dimension of its own then.
+        A unit that Knickpoint does not know is a dimension of its own. When a later version learns it, two numbers
+        stand for one dimension. ``dimension`` is that of a unit which :meth:`of_texts` returned.
         """
-        measured = self.of_id(connection, dimension).unit.dimension
-        same = {known.dimension for known in self._by_id.values() if known.unit.dimension == measured}
-        return sorted(same - {dimension})
+        physical = self._by_id[dimension].unit.dimension
+        return sorted({known.dimension for known in self._by_id.values() if known.unit.dimension == physical})
 
     def _load(self, connection: Connection) -> None:
         for row in connection.execute(select(table).order_by(table.c.id)):

@@ -1,4 +1,10 @@
-"""Merge what stands before a chunk's sealed tiles into them: hot tiles, and points of segments."""
+"""Merge the layers of a chunk into sealed tiles: older sealed tiles, then hot tiles, then points of segments.
+
+What lies in front wins: a point of a segment replaces that of a hot tile, and a hot tile replaces its whole commit of
+the sealed tiles. The result is cut into tiles again: 64 commits trace-major where a quarter of the values or more
+exist (reading copies them), else a list of points over as many commits as make a tile of reasonable size (reading
+scatters them). Small sparse tiles beside a merge are merged along, so that they do not grow in number.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +18,10 @@ from sqlalchemy import Connection, Row, bindparam, func, select
 
 from knickpoint.store.array_codec import narrow
 from knickpoint.store.database import Database
-from knickpoint.store.points.tiles import POINTS, dense_of, floats, sparse_of
+from knickpoint.store.points.tile_codec import SPARSE_POINTS, dense_values, floats, sparse_points
 from knickpoint.store.tables.tiles import hot, sealed
 
-__all__ = ["DENSE", "POINT", "SPAN", "Job", "seal_chunks"]
+__all__ = ["DENSE", "POINT", "SPAN", "TileMerge", "merge_tiles"]
 
 SPAN: Final = 64
 """Commits in a dense sealed tile."""
@@ -27,7 +33,10 @@ POINT: Final = np.dtype([("place", "<u2"), ("slot", "<i8"), ("value", "<f8")])
 """A point of a chunk: place, slot, value; NaN takes away what was there."""
 
 _SPARSE_POINTS: Final = 16_384
+"""Points from which on a sparse tile takes no more blocks of commits."""
 _SPARSE_SPAN: Final = 65_536
+"""Commits that a sparse tile spans at most: its slots are 16 bits wide."""
+
 _DROP_SEALED: Final = sealed.delete().where(sealed.c.chunk == bindparam("of"), sealed.c.first == bindparam("at"))
 _DROP_HOT: Final = hot.delete().where(
     hot.c.chunk == bindparam("of"), hot.c.slot >= bindparam("low"), hot.c.slot < bindparam("high")
@@ -35,47 +44,52 @@ _DROP_HOT: Final = hot.delete().where(
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """Seal the hot tiles of a chunk from slot ``first`` up to ``last``, both multiples of 64, and ``more`` points.
+class TileMerge:
+    """Merge the hot tiles of a chunk from slot ``first`` up to ``last``, both multiples of 64, and ``points``.
 
-    ``more`` stand before the hot tiles.
+    ``points`` are arrays of :data:`POINT`; they stand before the hot tiles.
     """
 
     chunk: int
     first: int
     last: int
-    more: Sequence[NDArray[Any]] = ()
+    points: Sequence[NDArray[Any]] = ()
 
 
-def seal_chunks(connection: Connection, database: Database, jobs: Sequence[Job]) -> int:
-    """Do some jobs, one a chunk; return the number of hot tiles."""
-    if not jobs:
+def merge_tiles(connection: Connection, database: Database, merges: Sequence[TileMerge]) -> int:
+    """Do some merges, one a chunk, in the transaction of the caller; return the number of hot tiles that went."""
+    if not merges:
         return 0
-    hots = _hot_of(connection, database, jobs)
-    jobs = [job for job in jobs if job.more or hots[job.chunk]]
-    olds = _olds_of(connection, database, jobs, hots)
+    # Read the layers.
+    hots = _read_hot(connection, database, merges)
+    merges = [merge for merge in merges if merge.points or hots[merge.chunk]]
+    olds = _read_sealed(connection, database, _to_replace(merges, hots, _read_heads(connection, database, merges)))
+
+    # Merge each chunk. Most often there are only the hot tiles of 64 commits: their values turn into a tile at once.
     tiles: list[dict[str, Any]] = []
-    for job in jobs:
-        own, old = hots[job.chunk], olds[job.chunk]
-        if not old and not job.more and job.last - job.first == SPAN and _is_dense(own, job):
-            tiles.append(_dense_tile(job.chunk, job.first, own))
+    for merge in merges:
+        own, old = hots[merge.chunk], olds.get(merge.chunk, [])
+        if not old and not merge.points and merge.last - merge.first == SPAN and _is_dense(own, merge):
+            tiles.append(_turned(merge.chunk, merge.first, own))
         else:
-            tiles += _cut(job.chunk, _overlaid(old, own, job.more))
+            tiles += _cut(merge.chunk, _overlaid(old, own, merge.points))
+
+    # Replace the rows.
     gone = [{"of": chunk, "at": row.first} for chunk, rows in olds.items() for row in rows]
     if gone:
         connection.execute(_DROP_SEALED, gone)
     if tiles:
         connection.execute(sealed.insert(), tiles)
-    done = [{"of": job.chunk, "low": job.first, "high": job.last} for job in jobs if hots[job.chunk]]
+    done = [{"of": merge.chunk, "low": merge.first, "high": merge.last} for merge in merges if hots[merge.chunk]]
     if done:
         connection.execute(_DROP_HOT, done)
-    return sum(len(hots[job.chunk]) for job in jobs)
+    return sum(len(hots[merge.chunk]) for merge in merges)
 
 
-def _hot_of(connection: Connection, database: Database, jobs: Sequence[Job]) -> dict[int, list[Row[Any]]]:
-    """Return the hot tiles of each job's chunk, by slot."""
-    by_chunk = {job.chunk: job for job in jobs}
-    low, high = min(job.first for job in jobs), max(job.last for job in jobs)
+def _read_hot(connection: Connection, database: Database, merges: Sequence[TileMerge]) -> dict[int, list[Row[Any]]]:
+    """Return the hot tiles of each merge's chunk, by slot."""
+    by_chunk = {merge.chunk: merge for merge in merges}
+    low, high = min(merge.first for merge in merges), max(merge.last for merge in merges)
     query = select(hot).where(database.among(hot.c.chunk), hot.c.slot >= low, hot.c.slot < high)
     found: dict[int, list[Any]] = {chunk: [] for chunk in by_chunk}
     listed = {"numbers": database.listed(list(by_chunk))}
@@ -85,49 +99,64 @@ def _hot_of(connection: Connection, database: Database, jobs: Sequence[Job]) -> 
     return found
 
 
-def _olds_of(
-    connection: Connection, database: Database, jobs: Sequence[Job], hots: Mapping[int, Sequence[Row[Any]]]
-) -> dict[int, list[Row[Any]]]:
-    """Return the sealed tiles that are to be made anew: those in a job's way, and small sparse ones beside it."""
+def _read_heads(connection: Connection, database: Database, merges: Sequence[TileMerge]) -> dict[int, list[Row[Any]]]:
+    """Return where the sealed tiles of each merge's chunk lie and how large they are, by first slot."""
     columns = (sealed.c.chunk, sealed.c.first, sealed.c.span, sealed.c.sparse, sealed.c.width)
     query = select(*columns, func.length(sealed.c.data).label("size")).where(database.among(sealed.c.chunk))
-    listed = {"numbers": database.listed([job.chunk for job in jobs])}
-    heads: dict[int, list[Any]] = {job.chunk: [] for job in jobs}
+    listed = {"numbers": database.listed([merge.chunk for merge in merges])}
+    heads: dict[int, list[Any]] = {merge.chunk: [] for merge in merges}
     for row in connection.execute(query.order_by(sealed.c.chunk, sealed.c.first), listed):
         heads[row.chunk].append(row)
+    return heads
+
+
+def _to_replace(
+    merges: Sequence[TileMerge], hots: Mapping[int, Sequence[Row[Any]]], heads: Mapping[int, Sequence[Row[Any]]]
+) -> set[tuple[int, int]]:
+    """Return chunk and first slot of the sealed tiles to be made anew: those in a merge's way, and small ones beside it."""
     wanted: set[tuple[int, int]] = set()
-    for job in jobs:
-        own = heads[job.chunk]
-        wanted.update(
-            (row.chunk, row.first) for row in own if row.first < job.last and row.first + row.span > job.first
-        )
-        if not _is_dense(hots[job.chunk], job):
-            beside = [*[row for row in own if row.first < job.first][-1:], *[r for r in own if r.first >= job.last][:1]]
-            wanted.update(
-                (row.chunk, row.first)
-                for row in beside
-                if row.sparse and row.size // POINTS[row.width].itemsize <= _SPARSE_POINTS // 2
-            )
-    found: dict[int, list[Any]] = {job.chunk: [] for job in jobs}
-    if wanted:
-        query = select(sealed).where(database.among(sealed.c.chunk), database.among(sealed.c.first, "firsts"))
-        listed = {
-            "numbers": database.listed(sorted({chunk for chunk, _ in wanted})),
-            "firsts": database.listed(sorted({first for _, first in wanted})),
-        }
-        for row in connection.execute(query.order_by(sealed.c.chunk, sealed.c.first), listed):
-            if (row.chunk, row.first) in wanted:
-                found[row.chunk].append(row)
+    for merge in merges:
+        own = heads[merge.chunk]
+        replaced = [row for row in own if row.first < merge.last and row.first + row.span > merge.first]
+        if not _is_dense(hots[merge.chunk], merge):
+            before = [row for row in own if row.first < merge.first][-1:]
+            after = [row for row in own if row.first >= merge.last][:1]
+            replaced += [row for row in (*before, *after) if _is_small(row)]
+        wanted.update((merge.chunk, row.first) for row in replaced)
+    return wanted
+
+
+def _read_sealed(connection: Connection, database: Database, wanted: set[tuple[int, int]]) -> dict[int, list[Row[Any]]]:
+    """Return sealed tiles, named by chunk and first slot, by chunk."""
+    found: dict[int, list[Any]] = {}
+    if not wanted:
+        return found
+    query = select(sealed).where(database.among(sealed.c.chunk), database.among(sealed.c.first, "firsts"))
+    listed = {
+        "numbers": database.listed(sorted({chunk for chunk, _ in wanted})),
+        "firsts": database.listed(sorted({first for _, first in wanted})),
+    }
+    for row in connection.execute(query.order_by(sealed.c.chunk, sealed.c.first), listed):
+        if (row.chunk, row.first) in wanted:
+            found.setdefault(row.chunk, []).append(row)
     return found
 
 
-def _is_dense(hots: Sequence[Row[Any]], job: Job) -> bool:
-    held = sum(len(row.data) // row.width for row in hots) + sum(len(points) for points in job.more)
-    height = max([len(row.data) // row.width for row in hots] + [int(p["place"].max()) + 1 for p in job.more])
-    return bool(held >= DENSE * max(1, height) * (job.last - job.first))
+def _is_small(row: Row[Any]) -> bool:
+    """Whether a sealed tile is sparse, and has room for as many points again."""
+    return bool(row.sparse) and row.size // SPARSE_POINTS[row.width].itemsize <= _SPARSE_POINTS // 2
 
 
-def _dense_tile(chunk: int, first: int, hots: Sequence[Row[Any]]) -> dict[str, Any]:
+def _is_dense(hots: Sequence[Row[Any]], merge: TileMerge) -> bool:
+    """Whether the values of a merge fill at least a quarter of its commits × the places that they reach."""
+    held = sum(len(row.data) // row.width for row in hots) + sum(len(points) for points in merge.points)
+    height = max(
+        [len(row.data) // row.width for row in hots] + [int(points["place"].max()) + 1 for points in merge.points]
+    )
+    return bool(held >= DENSE * max(1, height) * (merge.last - merge.first))
+
+
+def _turned(chunk: int, first: int, hots: Sequence[Row[Any]]) -> dict[str, Any]:
     """Return 64 commits of a chunk as one row, from hot tiles alone."""
     width = max(row.width for row in hots)
     height = max(len(row.data) // row.width for row in hots)
@@ -142,11 +171,11 @@ def _dense_tile(chunk: int, first: int, hots: Sequence[Row[Any]]) -> dict[str, A
 def _listed(row: Row[Any]) -> NDArray[Any]:
     """Return the points of a sealed tile with their own slots."""
     if row.sparse:
-        stored = sparse_of(row)
+        stored = sparse_points(row)
         points = np.empty(len(stored), dtype=POINT)
         points["place"], points["slot"], points["value"] = stored["place"], stored["slot"], stored["value"]
     else:
-        tile = dense_of(row)
+        tile = dense_values(row)
         places, columns = np.nonzero(~np.isnan(tile))
         points = np.empty(len(places), dtype=POINT)
         points["place"], points["slot"], points["value"] = places, columns, tile[places, columns]
@@ -156,6 +185,7 @@ def _listed(row: Row[Any]) -> NDArray[Any]:
 
 def _overlaid(olds: Sequence[Row[Any]], hots: Sequence[Row[Any]], more: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return the points of a chunk by place and slot: sealed ones, then whole hot commits, then ``more``."""
+    # Layers, from the back to the front; a hot tile hides its whole commit, with the points that it does not have.
     layers = [_listed(row) for row in olds]
     if hots:
         replaced = np.array([row.slot for row in hots])
@@ -169,6 +199,8 @@ def _overlaid(olds: Sequence[Row[Any]], hots: Sequence[Row[Any]], more: Sequence
     whole = np.concatenate([*layers, *more])
     if not len(whole):
         return whole
+
+    # The sort is stable: of points at one place and slot, the last is that of the frontmost layer.
     order = np.lexsort((whole["slot"], whole["place"]))
     whole = whole[order]
     newest = np.ones(len(whole), dtype=np.bool_)
@@ -186,13 +218,14 @@ def _cut(chunk: int, points: NDArray[Any]) -> Iterator[dict[str, Any]]:
     group: list[int] = []
     held = 0
     for block, count in zip(blocks.tolist(), counts.tolist(), strict=True):
+        # A dense block, or one that does not fit any more, ends the sparse tile before it.
         dense = count >= DENSE * height * SPAN
         full = bool(group) and (held + count > _SPARSE_POINTS or (block + 1 - group[0]) * SPAN > _SPARSE_SPAN)
         if group and (dense or full):
             yield _sparse_tile(chunk, group[0] * SPAN, (group[-1] + 1) * SPAN, points)
             group, held = [], 0
         if dense:
-            yield _dense_of_points(chunk, block * SPAN, points)
+            yield _dense_tile(chunk, block * SPAN, points)
         else:
             group.append(block)
             held += count
@@ -200,7 +233,8 @@ def _cut(chunk: int, points: NDArray[Any]) -> Iterator[dict[str, Any]]:
         yield _sparse_tile(chunk, group[0] * SPAN, (group[-1] + 1) * SPAN, points)
 
 
-def _dense_of_points(chunk: int, first: int, points: NDArray[Any]) -> dict[str, Any]:
+def _dense_tile(chunk: int, first: int, points: NDArray[Any]) -> dict[str, Any]:
+    """Return the row of a dense tile with those of ``points`` that lie in the 64 commits from ``first`` on."""
     own = points[(points["slot"] >= first) & (points["slot"] < first + SPAN)]
     values = narrow(own["value"])
     tile = np.full((int(own["place"].max()) + 1, SPAN), np.nan, dtype=values.dtype)
@@ -210,9 +244,10 @@ def _dense_of_points(chunk: int, first: int, points: NDArray[Any]) -> dict[str, 
 
 
 def _sparse_tile(chunk: int, first: int, last: int, points: NDArray[Any]) -> dict[str, Any]:
+    """Return the row of a sparse tile with those of ``points`` that lie in the commits ``first … last - 1``."""
     own = points[(points["slot"] >= first) & (points["slot"] < last)]
     values = narrow(own["value"])
-    stored = np.empty(len(own), dtype=POINTS[values.itemsize])
+    stored = np.empty(len(own), dtype=SPARSE_POINTS[values.itemsize])
     stored["place"], stored["slot"], stored["value"] = own["place"], own["slot"] - first, values
     row = {"chunk": chunk, "first": first, "span": last - first, "sparse": 1}
     return row | {"width": values.itemsize, "data": stored.tobytes()}

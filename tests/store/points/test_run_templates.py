@@ -10,11 +10,11 @@ import pytest
 from tests.store.conftest import Bench
 
 from knickpoint.model.errors import InputError
-from knickpoint.store import EventKind, Put, open_store, unpack_ids
-from knickpoint.store.points import layouts as layouts_module
-from knickpoint.store.points import points as points_module
-from knickpoint.store.points.layouts import Layouts
-from knickpoint.store.points.tiles import listed_ids, segment_of
+from knickpoint.store import EventKind, RunKind, open_store, unpack_ids
+from knickpoint.store.points import layout_cache as cache_module
+from knickpoint.store.points import point_writer as writer_module
+from knickpoint.store.points.layout_cache import LayoutCache, LayoutDigest
+from knickpoint.store.points.tile_codec import encode_ids, segment_points
 
 NAMES = ["c", "a", "d", "b"]
 """Not in the order in which their traces are made."""
@@ -22,8 +22,8 @@ NAMES = ["c", "a", "d", "b"]
 
 @pytest.fixture(autouse=True, params=[1, 4], ids=["strips", "tiles"])
 def _small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layouts_module, "_SMALLEST", 2)
-    monkeypatch.setattr(points_module, "_STRIP_CHUNKS", request.param)
+    monkeypatch.setattr(cache_module, "_SMALLEST", 2)
+    monkeypatch.setattr(writer_module, "_SEGMENT_CHUNKS", request.param)
 
 
 @pytest.fixture(autouse=True)
@@ -38,14 +38,14 @@ def _usual(bench: Bench) -> None:
 def hits(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Say of each file whether its layout was remembered."""
     found: list[bool] = []
-    ask = Layouts.routine
+    recall = LayoutCache.recall
 
-    def asking(self: Layouts, repository_id: int, digest: tuple[int, int]) -> object:
-        routine = ask(self, repository_id, digest)
-        found.append(routine is not None)
-        return routine
+    def recalling(self: LayoutCache, repository_id: int, digest: LayoutDigest) -> object:
+        layout = recall(self, repository_id, digest)
+        found.append(layout is not None)
+        return layout
 
-    monkeypatch.setattr(Layouts, "routine", asking)
+    monkeypatch.setattr(LayoutCache, "recall", recalling)
     return found
 
 
@@ -56,7 +56,7 @@ def values_at(bench: Bench, slot: int) -> list[float]:
 def test_a_usual_run_has_its_values(bench: Bench, hits: Sequence[bool]) -> None:
     receipt = bench.put(3, Bench.report({name: 3 + n / 10 for n, name in enumerate(NAMES)}), "usual-3")
     assert hits == [True]
-    assert receipt.outcome is Put.NEW
+    assert receipt.kind is RunKind.NEW
     assert values_at(bench, 3) == [3.0, 3.1, 3.2, 3.3]
 
 
@@ -76,14 +76,14 @@ def test_its_provenance_says_what_came(bench: Bench) -> None:
 def test_a_rerun_joins_it(bench: Bench) -> None:
     for value in (2.0, 6.0):
         receipt = bench.put(3, Bench.report(dict.fromkeys(NAMES, value)), f"usual-{value}")
-    assert receipt.outcome is Put.RERUN
+    assert receipt.kind is RunKind.RERUN
     assert values_at(bench, 3) == [4.0] * 4
 
 
 def test_a_correction_replaces_it(bench: Bench) -> None:
     bench.put(3, Bench.report(dict.fromkeys(NAMES, 2.0)), "usual-3")
     receipt = bench.put(3, Bench.report(dict.fromkeys(NAMES, 5.0)), "usual-3", "corrected")
-    assert (receipt.outcome, len(receipt.changes)) == (Put.CORRECTION, 4)
+    assert (receipt.kind, len(receipt.changes)) == (RunKind.CORRECTION, 4)
     assert values_at(bench, 3) == [5.0] * 4
 
 
@@ -112,7 +112,7 @@ def test_another_process_finds_the_layout_in_the_store(bench: Bench, location: s
     ids=["one", "neighbours", "ranges", "far", "scattered"],
 )
 def test_ids_of_a_segment_read_back(ids: Sequence[int]) -> None:
-    listed = listed_ids(np.array(ids, dtype=np.int64))
+    listed = encode_ids(np.array(ids, dtype=np.int64))
     data = np.zeros(len(ids), dtype=np.float32).tobytes()
     row = SimpleNamespace(lowest=ids[0], count=len(ids), width=4, ids=listed, data=data)
-    np.testing.assert_array_equal(segment_of(row)[0], ids)
+    np.testing.assert_array_equal(segment_points(row)[0], ids)

@@ -1,0 +1,118 @@
+"""Compare runs with what is stored, and write points and provenance: the third and the fifth stage of a write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+
+from knickpoint.store.database import Database
+from knickpoint.store.points.part_table import PartRow, PartTable
+from knickpoint.store.points.run_results import RunResults
+from knickpoint.store.points.run_table import StoredRun
+from knickpoint.store.points.sealer import SPAN, Sealer
+from knickpoint.store.points.stored_commits import read_commits
+from knickpoint.store.points.tile_codec import hot_rows
+from knickpoint.store.points.tiles import Tiles
+from knickpoint.store.points.write_plan import ArrivingRun, CommitUpdate, WritePlan, plan_write
+from knickpoint.store.traces.trace_chunks import CHUNK
+
+__all__ = ["PointWriter"]
+
+_SEGMENT_CHUNKS: Final = 4
+"""New points of a commit in so many chunks are written as one segment: one row, where tiles would be a row a chunk."""
+
+
+class PointWriter:
+    """Write what runs measured into tiles, and each run's parts beside them."""
+
+    def __init__(self, database: Database) -> None:
+        self._parts = PartTable(database)
+        self._tiles = Tiles(database)
+        self._sealer = Sealer(database)
+
+    def plan(
+        self,
+        connection: Connection,
+        repository_id: int,
+        arriving: Sequence[ArrivingRun],
+        removed: Sequence[StoredRun] = (),
+    ) -> WritePlan:
+        """Return what writing ``arriving`` runs, and taking ``removed`` ones out, changes; nothing is written yet."""
+        leaving = [*removed, *(run.corrects for run in arriving if run.corrects is not None)]
+        results: dict[int, list[RunResults]] = {}
+        for run in arriving:
+            results.setdefault(run.write.slot, []).append(run.results)
+        gone: dict[int, list[int]] = {}
+        for stored in leaving:
+            gone.setdefault(stored.slot, []).append(stored.id)
+        commits = read_commits(connection, self._parts, self._tiles, repository_id, results, gone)
+        return plan_write(repository_id, arriving, leaving, commits)
+
+    def write(self, connection: Connection, repository_id: int, plan: WritePlan, run_ids: Sequence[int]) -> None:
+        """Write the parts and the points of a plan; ``run_ids`` are those of its runs.
+
+        Parts that kept no samples were read for the plan, before their points change here.
+        """
+        # Provenance
+        for stored in plan.leaving:
+            self._parts.delete(connection, stored.slot, stored.id)
+        self._parts.update(connection, plan.explicit)
+        parts = [
+            PartRow(run.slot, chunk, run_id, data)
+            for run, run_id in zip(plan.runs, run_ids, strict=True)
+            for chunk, data in run.parts
+        ]
+        self._parts.insert(connection, parts)
+
+        # Points: large commits as segments in front of everything, small ones as tiles.
+        small: list[CommitUpdate] = []
+        for commit in plan.commits:
+            if not len(commit.chunks):
+                continue
+            if len(commit.chunks) < _SEGMENT_CHUNKS:
+                small.append(commit)
+                continue
+            encoded = commit.template.encoded_ids if commit.template is not None else None
+            self._tiles.write_segment(connection, repository_id, commit.slot, commit.ids, commit.values, encoded)
+        self._write_tiles(connection, repository_id, small)
+
+        # Sealing: blocks of 64 commits that the last of these completes.
+        full: dict[int, list[NDArray[np.int64]]] = {}
+        for commit in small:
+            full.setdefault(commit.slot // SPAN, []).append(commit.chunks)
+        for block in sorted({commit.slot // SPAN for commit in small if commit.slot % SPAN == SPAN - 1}):
+            self._sealer.seal_block(connection, np.unique(np.concatenate(full[block])), block * SPAN)
+
+    def _write_tiles(self, connection: Connection, repository_id: int, commits: Sequence[CommitUpdate]) -> None:
+        """Write the points of commits into hot tiles: new tiles, or those that other runs wrote before."""
+        segments: dict[int, list[tuple[int, int]]] = {}
+        written = [commit for commit in commits if len(commit.ids)]
+        if written:
+            first, last = min(int(commit.ids[0]) for commit in written), max(int(commit.ids[-1]) for commit in written)
+            slots = [commit.slot for commit in written]
+            for slot, low, high in self._tiles.segment_spans(connection, repository_id, slots, first, last):
+                segments.setdefault(slot, []).append((low, high))
+        rows: list[dict[str, Any]] = []
+        shared: list[tuple[CommitUpdate, NDArray[np.bool_]]] = []
+        for commit in commits:
+            # A tile that is there already, or that a segment hides, is read and changed; others are written as new.
+            hidden = commit.slot in segments and _spans(segments[commit.slot], commit.ids)
+            if not hidden and not len(commit.occupied):
+                rows += hot_rows(commit.slot, commit.ids, commit.values, commit.chunks)
+                continue
+            known = commit.chunks if hidden else np.intersect1d(commit.chunks, commit.occupied, assume_unique=True)
+            free = np.setdiff1d(commit.chunks, known, assume_unique=True)
+            rows += hot_rows(commit.slot, commit.ids, commit.values, free)
+            shared.append((commit, np.isin(commit.ids // CHUNK, known)))
+        self._tiles.write_hot(connection, rows)
+        for commit, which in shared:
+            self._tiles.change(connection, repository_id, commit.slot, commit.ids[which], commit.values[which])
+
+
+def _spans(segments: Sequence[tuple[int, int]], ids: NDArray[np.int64]) -> bool:
+    """Whether one of ``segments``, given as lowest and highest trace, may hold some of sorted ``ids``."""
+    return any(low <= ids[-1] and high >= ids[0] for low, high in segments) if len(ids) else False

@@ -1,0 +1,107 @@
+"""Read what each run gave to a point: samples, failures and skips."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, or_, select
+
+from knickpoint.model.report import Outcome
+from knickpoint.store.database import Database
+from knickpoint.store.points.parts import Part
+from knickpoint.store.points.tiles import Tiles
+from knickpoint.store.tables.runs import part as table
+from knickpoint.store.tables.traces import chunk as chunk_table
+from knickpoint.store.traces.trace_chunks import CHUNK
+
+__all__ = ["Piece", "Provenance"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one run gave to one trace; ``unit`` is that of the samples, by number."""
+
+    outcome: Outcome
+    value: float
+    unit: int
+    samples: tuple[float, ...]
+    message: str
+
+
+class Provenance:
+    """Read the parts of runs."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._tiles = Tiles(database)
+
+    def pieces(self, connection: Connection, trace_id: int, slot: int) -> Iterator[tuple[int, Piece]]:
+        """Return run and piece of a point, oldest run first."""
+        chunk = trace_id // CHUNK
+        repository_id = _owner(connection, chunk)
+        query = select(table).where(table.c.slot == slot, table.c.chunk.in_([chunk, -repository_id]))
+        for row in connection.execute(query.order_by(table.c.run_id)).all():
+            part = Part.unpack(row.data)
+            piece = _piece(part, trace_id if row.chunk < 0 else trace_id % CHUNK)
+            if piece is None:
+                continue
+            if part.is_implicit and piece.outcome is Outcome.MEASURED:
+                value = float(self._tiles.points(connection, repository_id, np.array([trace_id]), slot)[0])
+                piece = replace(piece, value=value, samples=(value,))
+            yield row.run_id, piece
+
+    def without_value(self, connection: Connection, trace_id: int, slots: Sequence[int]) -> list[tuple[int, Piece]]:
+        """Return run and piece of the failures and skips of a trace at ``slots``, by slot and then by run."""
+        chunk = trace_id // CHUNK
+        repository_id = _owner(connection, chunk)
+        query = select(table.c.chunk, table.c.run_id, table.c.data).where(self._database.among(table.c.slot))
+        query = query.where(table.c.chunk.in_([chunk, -repository_id])).order_by(table.c.slot, table.c.run_id)
+        found = []
+        for row in connection.execute(query, {"numbers": self._database.listed(slots)}):
+            part = Part.unpack(row.data)
+            place = trace_id if row.chunk < 0 else trace_id % CHUNK
+            if place in part.failed or place in part.skipped:
+                piece = _piece(part, place)
+                if piece is not None and piece.outcome is not Outcome.MEASURED:
+                    found.append((int(row.run_id), piece))
+        return found
+
+    def failed(
+        self, connection: Connection, repository_id: int, slots: Sequence[int]
+    ) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Yield slot and ids of the traces that failed in a run there, a pair for each part with failures."""
+        chunks = select(chunk_table.c.id).where(chunk_table.c.repository_id == repository_id)
+        query = select(table.c.slot, table.c.chunk, table.c.data).where(self._database.among(table.c.slot))
+        query = query.where(or_(table.c.chunk == -repository_id, table.c.chunk.in_(chunks)))
+        query = query.order_by(table.c.slot, table.c.chunk, table.c.run_id)
+        for slot, chunk, data in connection.execute(query, {"numbers": self._database.listed(slots)}):
+            failed = Part.unpack(data).failed
+            if len(failed):
+                yield int(slot), failed + max(chunk, 0) * CHUNK
+
+
+def _owner(connection: Connection, chunk: int) -> int:
+    """Return the repository of a chunk."""
+    query = select(chunk_table.c.repository_id).where(chunk_table.c.id == chunk)
+    return int(connection.execute(query).scalar() or 0)
+
+
+def _piece(part: Part, place: int) -> Piece | None:
+    """Return what a part has for one place; of an implicit part without the value."""
+    message = part.messages.get(place, "")
+    found = np.flatnonzero(part.places == place)
+    if len(found):
+        at = int(found[0])
+        if part.samples is None:
+            return Piece(Outcome.MEASURED, float("nan"), int(part.units[at]), (), message)
+        begin = int(part.counts[:at].sum())
+        samples = tuple(part.samples[begin : begin + int(part.counts[at])].tolist())
+        return Piece(Outcome.MEASURED, float(part.values[at]), int(part.units[at]), samples, message)
+    if place in part.failed:
+        return Piece(Outcome.FAILED, float("nan"), 0, (), message)
+    if place in part.skipped:
+        return Piece(Outcome.SKIPPED, float("nan"), 0, (), message)
+    return None

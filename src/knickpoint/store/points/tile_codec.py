@@ -1,0 +1,131 @@
+"""The bytes of tiles and segments: how points of many traces lie in one blob.
+
+Values of a *chunk* (1,024 neighbouring traces) are stored in one of four shapes, all little-endian floats of four
+bytes, or eight where float32 would lose something of one of them:
+
+- a **hot tile** is one commit of a chunk: one value a trace, by place in the chunk, cut after the last trace that has
+  one; NaN is missing.
+- a **segment** is one commit of traces of any chunks: their ids, and one value each. A large run is one segment.
+- a **dense sealed tile** is 64 commits of a chunk, trace-major: a trace's values are neighbours, so reading a history
+  is one copy.
+- a **sparse sealed tile** is a list of points (place, slot, value), for spans where fewer than a quarter of the values
+  exist.
+
+The functions here are pure; :mod:`knickpoint.store.points.tiles` reads and writes the rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.store.array_codec import narrow, pack, unpack
+from knickpoint.store.traces.trace_chunks import CHUNK
+
+__all__ = [
+    "SPARSE_POINTS",
+    "chunks_of",
+    "dense_values",
+    "encode_ids",
+    "floats",
+    "hot_row",
+    "hot_rows",
+    "segment_points",
+    "sparse_points",
+]
+
+_KINDS: Final[dict[int, type[np.floating[Any]]]] = {4: np.float32, 8: np.float64}
+
+SPARSE_POINTS: Final = {
+    width: np.dtype([("place", "<u2"), ("slot", "<u2"), ("value", f"<f{width}")]) for width in (4, 8)
+}
+"""A point of a sparse sealed tile: place in the chunk, slot minus the tile's first slot, value."""
+
+
+def floats(row: Any) -> NDArray[np.floating[Any]]:
+    """Return the values of a row with ``width`` and ``data``; read-only."""
+    return np.frombuffer(row.data, dtype=_KINDS[row.width])
+
+
+def dense_values(row: Any) -> NDArray[np.floating[Any]]:
+    """Return a dense sealed tile as an array (traces, span), NaN for missing; read-only."""
+    return floats(row).reshape(-1, row.span)
+
+
+def sparse_points(row: Any) -> NDArray[Any]:
+    """Return the points of a sparse sealed tile as records of :data:`SPARSE_POINTS`, by place and then slot."""
+    return np.frombuffer(row.data, dtype=SPARSE_POINTS[row.width])
+
+
+def encode_ids(ids: NDArray[np.int64]) -> bytes:
+    """Return sorted trace ids in the shortest of four forms that :func:`segment_points` reads.
+
+    Neighbours take no bytes (the segment has its lowest id and its count), ranges a few, scattered ids four bytes
+    each as distances from the lowest, or eight where they lie too far apart.
+    """
+    lowest, highest = int(ids[0]), int(ids[-1])
+    if highest - lowest + 1 == len(ids):
+        return b""
+    starts = np.flatnonzero(np.diff(ids, prepend=lowest - 2) != 1)
+    if len(starts) * 4 < len(ids):
+        ranges = pack(ids[starts] - lowest, np.diff(starts, append=len(ids)))
+        if len(ranges) < 4 * len(ids):
+            return ranges
+    return ((ids - lowest).astype("<u4") if highest - lowest < 2**32 else ids.astype("<i8")).tobytes()
+
+
+def segment_points(row: Any) -> tuple[NDArray[np.int64], NDArray[np.floating[Any]]]:
+    """Return the sorted trace ids and the values of a segment; NaN takes a point away.
+
+    The form of the ids shows in their length: a list of ranges is always shorter than four bytes an id.
+    """
+    if not row.ids:
+        return np.arange(row.lowest, row.lowest + row.count), floats(row)
+    if len(row.ids) == 4 * row.count:
+        return np.frombuffer(row.ids, dtype="<u4").astype(np.int64) + row.lowest, floats(row)
+    if len(row.ids) == 8 * row.count:
+        return np.frombuffer(row.ids, dtype="<i8"), floats(row)
+    starts, lengths = unpack(row.ids, 2)
+    within = np.arange(row.count) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.repeat(starts + row.lowest, lengths) + within, floats(row)
+
+
+def chunks_of(ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the chunks of sorted trace ids, each once."""
+    chunks = ids // CHUNK
+    if not len(chunks):
+        return chunks
+    first = np.empty(len(chunks), dtype=np.bool_)
+    first[0] = True
+    np.not_equal(chunks[1:], chunks[:-1], out=first[1:])
+    return np.asarray(chunks[first])
+
+
+def hot_rows(
+    slot: int, ids: NDArray[np.int64], values: NDArray[np.float64], chunks: NDArray[np.int64]
+) -> list[dict[str, Any]]:
+    """Return rows of the table of hot tiles with the points of sorted ``ids`` in ``chunks``, nothing elsewhere."""
+    lows = np.searchsorted(ids, chunks * CHUNK).tolist()
+    highs = np.searchsorted(ids, (chunks + 1) * CHUNK).tolist()
+    stored = narrow(values)
+    rows = []
+    for chunk, low, high in zip(chunks.tolist(), lows, highs, strict=True):
+        first, last = int(ids[low]) - chunk * CHUNK if low < high else -1, high - low - 1
+        # A run of neighbours from the first place on is stored as it is; others need a column with gaps.
+        if stored.itemsize == 4 and first == 0 and int(ids[high - 1]) - chunk * CHUNK == last:
+            rows.append({"chunk": chunk, "slot": slot, "width": 4, "data": stored[low:high].tobytes()})
+        else:
+            rows.append(hot_row(chunk, slot, ids[low:high] - chunk * CHUNK, values[low:high]))
+    return rows
+
+
+def hot_row(chunk: int, slot: int, places: NDArray[np.int64], values: NDArray[np.float64]) -> dict[str, Any]:
+    """Return a row of the table of hot tiles: ``values`` at ``places``, nothing elsewhere."""
+    stored = narrow(values)
+    if len(places) and int(places[-1]) + 1 != len(places):
+        column = np.full(int(places[-1]) + 1, np.nan, dtype=stored.dtype)
+        column[places] = stored
+        stored = column
+    return {"chunk": chunk, "slot": slot, "width": stored.itemsize, "data": stored.tobytes()}
