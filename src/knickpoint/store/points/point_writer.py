@@ -1,4 +1,4 @@
-"""Compare runs with what is stored, and write points and provenance: the third and the fifth stage of a write."""
+"""Write points and provenance as planned: the fifth stage of a write."""
 
 from __future__ import annotations
 
@@ -11,13 +11,10 @@ from sqlalchemy import Connection
 
 from knickpoint.store.database import Database
 from knickpoint.store.points.part_table import PartRow, PartTable
-from knickpoint.store.points.run_results import RunResults
-from knickpoint.store.points.run_table import StoredRun
 from knickpoint.store.points.sealer import SPAN, Sealer
-from knickpoint.store.points.stored_commits import read_commits
 from knickpoint.store.points.tile_codec import hot_rows
 from knickpoint.store.points.tiles import Tiles
-from knickpoint.store.points.write_plan import ArrivingRun, CommitUpdate, WritePlan, plan_write
+from knickpoint.store.points.write_plan import CommitUpdate, WritePlan
 from knickpoint.store.traces.trace_chunks import CHUNK
 
 __all__ = ["PointWriter"]
@@ -29,28 +26,10 @@ _SEGMENT_CHUNKS: Final = 4
 class PointWriter:
     """Write what runs measured into tiles, and each run's parts beside them."""
 
-    def __init__(self, database: Database) -> None:
-        self._parts = PartTable(database)
-        self._tiles = Tiles(database)
+    def __init__(self, database: Database, parts: PartTable, tiles: Tiles) -> None:
+        self._parts = parts
+        self._tiles = tiles
         self._sealer = Sealer(database)
-
-    def plan(
-        self,
-        connection: Connection,
-        repository_id: int,
-        arriving: Sequence[ArrivingRun],
-        removed: Sequence[StoredRun] = (),
-    ) -> WritePlan:
-        """Return what writing ``arriving`` runs, and taking ``removed`` ones out, changes; nothing is written yet."""
-        leaving = [*removed, *(run.corrects for run in arriving if run.corrects is not None)]
-        results: dict[int, list[RunResults]] = {}
-        for run in arriving:
-            results.setdefault(run.write.slot, []).append(run.results)
-        gone: dict[int, list[int]] = {}
-        for stored in leaving:
-            gone.setdefault(stored.slot, []).append(stored.id)
-        commits = read_commits(connection, self._parts, self._tiles, repository_id, results, gone)
-        return plan_write(repository_id, arriving, leaving, commits)
 
     def write(self, connection: Connection, repository_id: int, plan: WritePlan, run_ids: Sequence[int]) -> None:
         """Write the parts and the points of a plan; ``run_ids`` are those of its runs.

@@ -5,7 +5,8 @@ of which hands frozen results to the next:
 
 1. identities: which of the runs are stored already (:mod:`~knickpoint.store.points.run_table`);
 2. traces and units of all results (:mod:`~knickpoint.store.points.run_resolver`);
-3. comparison with what is stored at their commits (:mod:`~knickpoint.store.points.write_plan`);
+3. comparison with what is stored at their commits (:mod:`~knickpoint.store.points.stored_commits` reads it,
+   :mod:`~knickpoint.store.points.write_plan` compares);
 4. the rows of the runs (:mod:`~knickpoint.store.points.run_table`);
 5. their points and provenance (:mod:`~knickpoint.store.points.point_writer`);
 6. the event that says what changed (:mod:`~knickpoint.store.points.change_events`).
@@ -26,13 +27,16 @@ from knickpoint.store.array_codec import pack
 from knickpoint.store.database import Database
 from knickpoint.store.events.outbox import Outbox
 from knickpoint.store.points.change_events import publish_changes
+from knickpoint.store.points.part_table import PartTable
 from knickpoint.store.points.point_writer import PointWriter
 from knickpoint.store.points.provenance import Provenance
 from knickpoint.store.points.run_records import Receipt, Run, RunKind, RunPoint, RunWrite
 from knickpoint.store.points.run_resolver import RunResolver
 from knickpoint.store.points.run_results import check_samples
 from knickpoint.store.points.run_table import RunRecord, RunTable, StoredRun, run_of
-from knickpoint.store.points.write_plan import ArrivingRun
+from knickpoint.store.points.stored_commits import ArrivingRun, StoredCommits
+from knickpoint.store.points.tiles import Tiles
+from knickpoint.store.points.write_plan import plan_write
 from knickpoint.store.tables.commits import repository as repository_table
 from knickpoint.store.tables.runs import run as table
 from knickpoint.store.timestamps import moment
@@ -50,7 +54,9 @@ class Runs:
         self._outbox = outbox
         self._table = RunTable(database)
         self._resolver = RunResolver(database, traces.units)
-        self._points = PointWriter(database)
+        parts, tiles = PartTable(database), Tiles(database)
+        self._commits = StoredCommits(parts, tiles)
+        self._points = PointWriter(database, parts, tiles)
         self._provenance = Provenance(database)
 
     def write(self, repository: Repository, runs: Sequence[RunWrite]) -> list[Receipt]:
@@ -85,7 +91,9 @@ class Runs:
             ]
 
             # Comparison
-            plan = self._points.plan(connection, repository.id, arriving)
+            leaving = [run.corrects for run in arriving if run.corrects is not None]
+            stored = self._commits.read(connection, repository.id, arriving, leaving)
+            plan = plan_write(repository.id, arriving, leaving, stored)
 
             # Runs
             records = [
@@ -115,8 +123,9 @@ class Runs:
             row = connection.execute(select(table).where(table.c.id == run_id)).first()
             if row is None:
                 raise StoreError(f"there is no run {run_id}", remedy="It may have been removed already.")
-            stored = StoredRun(row.id, row.slot, row.identity, row.content_hash, row.corrections)
-            plan = self._points.plan(connection, row.repository_id, [], [stored])
+            leaving = [StoredRun(row.id, row.slot, row.identity, row.content_hash, row.corrections)]
+            stored = self._commits.read(connection, row.repository_id, [], leaving)
+            plan = plan_write(row.repository_id, [], leaving, stored)
             self._points.write(connection, row.repository_id, plan, [])
             connection.execute(table.delete().where(table.c.id == run_id))
             name = select(repository_table.c.name).where(repository_table.c.id == row.repository_id)

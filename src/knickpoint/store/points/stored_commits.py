@@ -1,8 +1,13 @@
-"""Read what stored runs have at the commits of a write, as far as the write meets it."""
+"""Read what stored runs have at the commits of a write, as far as the write meets it.
+
+A write needs the parts of two kinds of stored runs: of those that leave, since their traces lose a value, and of those
+that share a trace with a run that arrives or leaves, since the median has to be computed anew. Of all others it only
+needs to know in which chunks they have something.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,11 +16,22 @@ from sqlalchemy import Connection
 
 from knickpoint.store.points.part_table import PartRow, PartTable
 from knickpoint.store.points.parts import Part
+from knickpoint.store.points.run_records import RunWrite
 from knickpoint.store.points.run_results import RunResults
+from knickpoint.store.points.run_table import StoredRun
 from knickpoint.store.points.tile_codec import chunks_of
 from knickpoint.store.points.tiles import Tiles
 
-__all__ = ["StoredCommit", "StoredPart", "intersects", "read_commits"]
+__all__ = ["ArrivingRun", "StoredCommit", "StoredCommits", "StoredPart", "intersects"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivingRun:
+    """A run on its way into the store: its results by trace, and the stored run that it corrects, if any."""
+
+    write: RunWrite
+    results: RunResults
+    corrects: StoredRun | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,48 +59,61 @@ class StoredCommit:
     chunks: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
-def read_commits(  # noqa: PLR0917  # two tables, and what the write does
-    connection: Connection,
-    parts: PartTable,
-    tiles: Tiles,
-    repository_id: int,
-    arriving: Mapping[int, Sequence[RunResults]],
-    leaving: Mapping[int, Collection[int]],
-) -> dict[int, StoredCommit]:
-    """Return slot → what is stored there; slots without stored runs in the way are left out.
+class StoredCommits:
+    """Read what is stored at the commits of a write."""
 
-    ``arriving`` has slot → the results of each run that is to be written there; ``leaving`` has slot → the stored
-    runs that are to be taken out.
-    """
-    # What leaves decides which traces need a new point, so it is read first.
-    run_ids = {run_id for each in leaving.values() for run_id in each}
-    gone: dict[int, list[StoredPart]] = {}
-    for row in parts.of_runs(connection, leaving.keys(), run_ids):
-        gone.setdefault(row.slot, []).append(_with_samples(connection, tiles, repository_id, row))
-    touched = {
-        slot: _union([run.touched for run in arriving.get(slot, ())] + [part.ids for part in gone.get(slot, ())])
-        for slot in arriving.keys() | gone.keys()
-    }
+    def __init__(self, parts: PartTable, tiles: Tiles) -> None:
+        self._parts = parts
+        self._tiles = tiles
 
-    # Then the parts of all other runs in the chunks of these traces.
-    others: dict[int, list[PartRow]] = {}
-    held = [run.chunks for each in arriving.values() for run in each]
-    chunks = _union(held + [chunks_of(part.ids) for each in gone.values() for part in each])
-    for row in parts.at(connection, repository_id, touched.keys(), chunks):
-        if row.run_id not in run_ids:
-            others.setdefault(row.slot, []).append(row)
-    return {
-        slot: StoredCommit(
-            gone.get(slot, ()),
-            [
-                _with_samples(connection, tiles, repository_id, row)
-                for row in others.get(slot, ())
-                if intersects(row.ids, touched[slot])
-            ],
-            _occupied(gone.get(slot, ()), others.get(slot, ())),
-        )
-        for slot in sorted(gone.keys() | others.keys())
-    }
+    def read(
+        self,
+        connection: Connection,
+        repository_id: int,
+        arriving: Sequence[ArrivingRun],
+        leaving: Sequence[StoredRun],
+    ) -> dict[int, StoredCommit]:
+        """Return slot → what is stored there; slots without stored runs in the way are left out."""
+        # What leaves decides which traces need a new point, so it is read first.
+        run_ids = {run.id for run in leaving}
+        gone: dict[int, list[StoredPart]] = {}
+        for row in self._parts.of_runs(connection, {run.slot for run in leaving}, run_ids):
+            gone.setdefault(row.slot, []).append(self._with_samples(connection, repository_id, row))
+        lists: dict[int, list[NDArray[np.int64]]] = {}
+        for run in arriving:
+            lists.setdefault(run.write.slot, []).append(run.results.touched)
+        for slot, parts in gone.items():
+            lists.setdefault(slot, []).extend(part.ids for part in parts)
+        touched = {slot: _union(each) for slot, each in lists.items()}
+
+        # Then the parts of all other runs in the chunks of these traces.
+        held = [run.results.chunks for run in arriving]
+        chunks = _union(held + [chunks_of(part.ids) for parts in gone.values() for part in parts])
+        others: dict[int, list[PartRow]] = {}
+        for row in self._parts.at(connection, repository_id, touched.keys(), chunks):
+            if row.run_id not in run_ids:
+                others.setdefault(row.slot, []).append(row)
+        sharing = {
+            slot: [
+                self._with_samples(connection, repository_id, row) for row in rows if intersects(row.ids, touched[slot])
+            ]
+            for slot, rows in others.items()
+        }
+        return {
+            slot: StoredCommit(
+                gone.get(slot, ()), sharing.get(slot, ()), _occupied(gone.get(slot, ()), others.get(slot, ()))
+            )
+            for slot in sorted(gone.keys() | others.keys())
+        }
+
+    def _with_samples(self, connection: Connection, repository_id: int, row: PartRow) -> StoredPart:
+        """Return a part with its samples; those of an implicit part are the points, which it does not share."""
+        part = Part.unpack(row.data)
+        ids = part.places + row.first_id
+        if not part.is_implicit:
+            return StoredPart(row, ids, part, was_implicit=False)
+        points = self._tiles.points(connection, repository_id, ids, row.slot)
+        return StoredPart(row, ids, part.with_samples(points), was_implicit=True)
 
 
 def intersects(some: NDArray[np.int64], others: NDArray[np.int64]) -> bool:
@@ -92,16 +121,6 @@ def intersects(some: NDArray[np.int64], others: NDArray[np.int64]) -> bool:
     if not len(some) or not len(others) or some[-1] < others[0] or others[-1] < some[0]:
         return False
     return bool(np.isin(some, others, assume_unique=True).any())
-
-
-def _with_samples(connection: Connection, tiles: Tiles, repository_id: int, row: PartRow) -> StoredPart:
-    """Return a part with its samples; those of an implicit part are the points, which it does not share."""
-    part = Part.unpack(row.data)
-    ids = part.places + row.first_id
-    if not part.is_implicit:
-        return StoredPart(row, ids, part, was_implicit=False)
-    points = tiles.points(connection, repository_id, ids, row.slot)
-    return StoredPart(row, ids, part.with_samples(points), was_implicit=True)
 
 
 def _occupied(gone: Iterable[StoredPart], others: Iterable[PartRow]) -> NDArray[np.int64]:

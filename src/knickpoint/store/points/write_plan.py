@@ -19,28 +19,19 @@ from numpy.typing import NDArray
 from knickpoint.store.points.layouts import RunTemplate
 from knickpoint.store.points.part_table import PartRow
 from knickpoint.store.points.parts import cut, medians
-from knickpoint.store.points.run_records import RunKind, RunWrite, ValueChanges
+from knickpoint.store.points.run_records import RunKind, ValueChanges
 from knickpoint.store.points.run_results import RunResults
 from knickpoint.store.points.run_table import StoredRun
-from knickpoint.store.points.stored_commits import StoredCommit, intersects
+from knickpoint.store.points.stored_commits import ArrivingRun, StoredCommit, intersects
 from knickpoint.store.points.tile_codec import chunks_of
 
-__all__ = ["ArrivingRun", "CommitUpdate", "RunUpdate", "WritePlan", "plan_write"]
+__all__ = ["CommitUpdate", "RunUpdate", "WritePlan", "plan_write"]
 
 _SCATTERED_CHUNKS: Final = 32
 _SCATTERED_VALUES: Final = 16
 """A run over more than 32 chunks with fewer than 16 values in each has one part for all of them."""
 
 _NOTHING_STORED: Final = StoredCommit()
-
-
-@dataclass(frozen=True, slots=True)
-class ArrivingRun:
-    """A run on its way into the store: its results by trace, and the stored run that it corrects, if any."""
-
-    write: RunWrite
-    results: RunResults
-    corrects: StoredRun | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +109,7 @@ def plan_write(
 ) -> WritePlan:
     """Return what is to be done so that ``arriving`` runs take their places and ``leaving`` ones give theirs up.
 
-    ``stored`` has what :func:`read_commits` found at their commits.
+    ``stored`` has what :class:`StoredCommits` read of their commits.
     """
     by_slot: dict[int, list[int]] = {run.slot: [] for run in leaving}
     for number, run in enumerate(arriving):
