@@ -110,6 +110,16 @@ def test_explain_gives_json_with_every_candidate(knick: Knick) -> None:
 
 
 @pytest.mark.usefixtures("judged")
+def test_explain_gives_the_numbers_of_a_step_beside_its_place(knick: Knick) -> None:
+    (explained,) = json.loads(knick("explain", "benchmark=parse_csv", "--format", "json").output)
+    (step,) = explained["alerts"][0]["steps"]
+    for found in (step["sighting"], step["point"]):
+        assert set(found["place"]) == {"line", "previous", "slot"}
+        assert found["size"] == found["after_level"] - found["before_level"]
+        assert "numbers" not in found
+
+
+@pytest.mark.usefixtures("judged")
 @pytest.mark.parametrize(("trace", "named"), [("benchmark=none", "no trace matches"), ("unit!=x", "several traces")])
 def test_explain_wants_exactly_one_trace(knick: Knick, trace: str, named: str) -> None:
     ran = knick("explain", trace)
