@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from knickpoint.detect import METHODS, MethodKind, find_steps, judges_groups, load_method, registry
+from knickpoint.detect import METHODS, MethodKind, find_steps, judges_groups, load_method, package_of, registry
 from knickpoint.model.errors import InputError, PluginError
 
 _MODULE = """
@@ -68,6 +68,7 @@ def test_a_name_without_a_method_judges_no_groups() -> None:
 def test_the_method_of_another_package_works_like_any_other(install: Install) -> None:
     install("middle-package", middle="middle_package:METHOD")
     (step,) = find_steps([1.0, 1.0, 5.0, 5.0], method="middle", every="2")
+    assert (package_of("middle"), package_of("t_test")) == ("middle-package 1.2", "")
     assert (step.index, "middle" in METHODS, METHODS["middle"].parameters) == (2, True, {"every": 2})
 
 

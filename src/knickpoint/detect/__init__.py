@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knickpoint.detect.batch import find_steps_many
 from knickpoint.detect.method import Method, MethodKind
-from knickpoint.detect.registry import METHODS, judges_groups, load_method, parameters_of, presets_of
+from knickpoint.detect.registry import METHODS, judges_groups, load_method, package_of, parameters_of, presets_of
 from knickpoint.detect.several_series import explain_jointly, find_clusters
 from knickpoint.detect.single_series import explain, find_steps
 
@@ -43,6 +43,7 @@ __all__ = [
     "judges_groups",
     "load_method",
     "modes",
+    "package_of",
     "parameters_of",
     "presets_of",
     "step_fit",

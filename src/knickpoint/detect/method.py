@@ -13,11 +13,11 @@ from knickpoint.model.step import Step
 __all__ = ["Method", "MethodKind"]
 
 Answer = TypeVar("Answer")
-"""What the function of a method returns; its kind says which."""
+"""What the function of a method returns; it depends on the kind."""
 
 
 class MethodKind(Enum):
-    """Say what a method takes and what it returns.
+    """What a method takes, and what it returns.
 
     ======  =================================  ===================================================
     kind    takes                              returns

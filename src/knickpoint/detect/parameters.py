@@ -60,7 +60,7 @@ def _keyword_parameters(method: Callable[..., Any]) -> dict[str, tuple[Any, Any]
 
 @cache
 def takes(method: Callable[..., Any], name: str) -> bool:
-    """Say whether ``method`` has a parameter ``name``."""
+    """Return whether ``method`` has a parameter ``name``."""
     return name in inspect.signature(method).parameters
 
 

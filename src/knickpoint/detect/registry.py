@@ -16,7 +16,7 @@ from knickpoint.detect.parameters import Value
 from knickpoint.model.errors import InputError, PluginError
 from knickpoint.plugins import Plugin, find_plugins
 
-__all__ = ["ENTRY_POINTS", "METHODS", "judges_groups", "load_method", "parameters_of", "presets_of"]
+__all__ = ["ENTRY_POINTS", "METHODS", "judges_groups", "load_method", "package_of", "parameters_of", "presets_of"]
 
 ENTRY_POINTS: Final = "knickpoint.methods"
 """The group of entry points under which other packages register methods."""
@@ -107,11 +107,19 @@ METHODS: Final[Mapping[str, Method[Any]]] = _Methods()
 
 
 def judges_groups(name: str) -> bool:
-    """Say whether the method ``name`` judges groups of traces; one that is not installed any more does not."""
+    """Return whether the method ``name`` judges groups of traces; a method that is no longer installed does not."""
     try:
         return load_method(name).kind is MethodKind.GROUP
     except (InputError, PluginError):
         return False
+
+
+def package_of(name: str) -> str:
+    """Return the package that registers the method ``name``, with its version; "" for a built-in or unknown one."""
+    canonical = _canonical(name)
+    if canonical in _BUILT_IN or canonical not in _plugins():
+        return ""
+    return _plugins()[canonical].package
 
 
 def parameters_of(method: str) -> dict[str, Value]:

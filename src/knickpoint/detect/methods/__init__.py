@@ -1,1 +1,1 @@
-"""One module a method: ``detect_NAME(values, **parameters) -> Detection``, and its presets."""
+"""One package for each detection method; its module ``method`` declares the method as ``METHOD``."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint import __version__
-from knickpoint.detect import judges_groups
+from knickpoint.detect import judges_groups, package_of
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line
 from knickpoint.model.frame import Frame, Trace
@@ -52,14 +52,15 @@ def _number(digest: bytes) -> int:
 class Digester:
     """Make the digests of traces for one alert on one line.
 
-    They depend on the version of the program, the settings of the alert, the part of the line that it shares with
-    other lines, and on a trace's commits with values, in order, its values, which direction is better, and the change
-    point from which an alert with a window detects.
+    They depend on the version of the program and of the package that adds the method, the settings of the alert, the
+    part of the line that it shares with other lines, and on a trace's commits with values, in order, its values, which
+    direction is better, and the change point from which an alert with a window detects.
     """
 
     def __init__(self, alert: Alert, line: Line, lines: Lines) -> None:
         seed = blake2b(digest_size=32)
-        seed.update(json.dumps([__version__, alert_settings(alert), line.name], sort_keys=True).encode())
+        versions = [__version__, *filter(None, [package_of(alert.method)])]
+        seed.update(json.dumps([*versions, alert_settings(alert), line.name], sort_keys=True).encode())
 
         # A branch shares its beginning with its base: where that changes, change points belong to other lines.
         while line.base:

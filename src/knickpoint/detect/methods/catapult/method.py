@@ -25,7 +25,7 @@ from knickpoint.model.step import Candidate, Check, Detection, StableRegion
 __all__ = ["METHOD", "Split", "detect_catapult", "energies", "filter_checks", "find_splits"]
 
 _LONGEST_TEST: Final = 20
-"""Values around a split that the permutation test looks at."""
+"""The most values around a split that the permutation test uses."""
 
 _SHARE_OF_PEAK: Final = 0.9
 """Neighbours of a split with at least this share of its energy may be the place of the change, too."""
@@ -192,7 +192,7 @@ def detect_catapult(
 
     Args:
         values: 1-D, ``nan`` for missing; missing values are left out.
-        window: how many of the newest measured values to look at, 0 for all.
+        window: how many of the newest measured values to use, 0 for all.
         segment: measured values on either side, at least.
         absolute: smallest change of the medians, in the unit of the series.
         change: smallest change of the medians, as a share of |median before|.

@@ -1,6 +1,6 @@
 """What all tests of E-Divisive share: the settings of the search, the best split of one block, and examined splits.
 
-E-Divisive looks for the split that puts the two sides furthest apart in energy distance, tests it, and goes on inside
+E-Divisive finds the split that puts the two sides furthest apart in energy distance, tests it, and goes on inside
 both sides. The tests differ in how they decide; :func:`best_split` is the same for all.
 """
 

@@ -40,7 +40,7 @@ _CONFIRM_BOUND: Final = 1.2
 """The largest Cohen's d that a confirmation asks for."""
 
 _CONFIRM_LONGEST: Final = 200
-"""How many of the last values before a step a confirmation looks at."""
+"""How many of the last values before a step a confirmation uses."""
 
 _FEWEST: Final = 3
 """Values that each sample of a confirmation needs."""

@@ -1,4 +1,7 @@
-"""Decide which windows of a step fit are steps, and say of every other window what it lacks."""
+"""Decide which windows of a step fit are steps, and explain every other window.
+
+The refiner decides among the windows in which the rule holds; each decision keeps the checks that explain it.
+"""
 
 from __future__ import annotations
 

@@ -53,9 +53,9 @@ class _Comparison:
         return cls(name, before, places == np.arange(-1, values.size - 1))
 
 
-def _last_at_or_before(rows: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the places of the last measured values at or before the ``wanted`` rows, -1 for none."""
-    return np.searchsorted(rows, wanted, side="right").astype(np.int64) - 1
+def _last_at_or_before(rows: NDArray[np.int64], latest: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the places of the last measured values at or before the ``latest`` rows, -1 for none."""
+    return np.searchsorted(rows, latest, side="right").astype(np.int64) - 1
 
 
 def _comparisons(
