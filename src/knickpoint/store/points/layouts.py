@@ -1,7 +1,7 @@
 """What the runs of one job have in common: the traces of their results, and all that follows from these.
 
 The *layout* of a run is its keys, units, directions and outcomes, in their order: everything but the values. A nightly
-job reports the same layout each time. A :class:`Layout` says which trace each result belongs to; where every trace has
+job reports the same layout each time. A :class:`Layout` holds the trace of each result; where every trace has
 one result in its own unit, its :class:`RunTemplate` holds what each further run would compute again.
 """
 
@@ -77,7 +77,7 @@ class Layout:
     """The trace of each result of a run, as columns of one length.
 
     ``trace_units`` are the units of the traces and ``units`` those that the results came in, by number; ``factors``
-    turn a sample into the trace's unit. ``measured`` says that no result failed or was skipped.
+    turn a sample into the trace's unit. ``measured`` is true where no result failed or was skipped.
     """
 
     ids: NDArray[np.int64]

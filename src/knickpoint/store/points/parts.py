@@ -1,6 +1,6 @@
 """Provenance in bytes: what one run gave to one chunk, or to all its chunks at once.
 
-The points say what a trace's value is; a *part* says where it came from: the samples of each trace as the run
+A point is the value of a trace; a *part* is where it came from: the samples of each trace as the run
 reported them, their unit, and what failed or was skipped. Medians, corrections and re-runs are computed from parts.
 
 Most runs report one sample a trace, in the trace's unit, and are alone at their commit. Then the stored point is the

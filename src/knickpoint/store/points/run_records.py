@@ -23,9 +23,9 @@ class RunWrite:
         slot: the slot of its commit.
         report: what the run measured.
         identity: what makes it this run and no other: its CI run id, or a hash of its content.
-        content_hash: of what the run says; the same run with another hash is a correction.
+        content_hash: the hash of the content of the run; the same identity with another hash is a correction.
         source: where it came from, such as the path of a file.
-        branch: "" for what the report says.
+        branch: "" for the branch that the report names.
     """
 
     slot: int

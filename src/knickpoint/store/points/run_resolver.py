@@ -122,8 +122,8 @@ class RunResolver:
 def _firsts(unknown: Sequence[bool], digests: Sequence[LayoutDigest], tables: Sequence[ResultTable]) -> list[int]:
     """Return which of the ``unknown`` tables need a look-up: the first of each layout.
 
-    Where a result failed or was skipped, each table does: what such a result says of its trace depends on what the
-    runs before it said.
+    Where a result failed or was skipped, each table does: the trace of such a result may take its direction from the
+    runs before and after it.
     """
     seen: set[LayoutDigest] = set()
     numbers: list[int] = []

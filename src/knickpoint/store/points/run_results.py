@@ -47,7 +47,7 @@ class RunResults:
 
     @cached_property
     def touched(self) -> NDArray[np.int64]:
-        """All traces that the run says something about, sorted."""
+        """All traces of the run, failures and skips included, sorted."""
         if not len(self.failed) and not len(self.skipped):
             return self.ids
         return np.unique(np.concatenate([self.ids, self.failed, self.skipped]))

@@ -9,7 +9,7 @@ of which hands frozen results to the next:
    :mod:`~knickpoint.store.points.write_plan` compares);
 4. the rows of the runs (:mod:`~knickpoint.store.points.run_table`);
 5. their points and provenance (:mod:`~knickpoint.store.points.point_writer`);
-6. the event that says what changed (:mod:`~knickpoint.store.points.change_events`).
+6. the event that names the changed traces (:mod:`~knickpoint.store.points.change_events`).
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ class Runs:
         The same content under the same identity changes nothing (SAME); other content under the same identity
         replaces what the run had said (CORRECTION); another identity at a commit where one of the traces has a
         value joins it (RERUN): the point is the median of the runs' values, whatever the order of arrival. One
-        write of many runs leaves what as many writes would, and says of each run what they would.
+        write of many runs leaves the same store as many writes, and their receipts are the same.
 
         Returns one receipt for each run, in their order.
 
         Raises:
             InputError: a sample is not finite, or a key is not canonical; nothing is written.
-            StoreError: a run has no identity, or that of another one, or the database refused; nothing is written.
+            StoreError: a run has no identity, two runs have the same one, or the database refused; nothing is written.
         """
         _check(runs)
         with self._database.transaction() as connection:
@@ -188,7 +188,7 @@ class Runs:
         return found
 
     def first_times(self, repository: Repository) -> dict[int, datetime]:
-        """Return slot → when the first of its runs ran, for the slots of which a run says when."""
+        """Return slot → when the first of its runs ran, where a report states the time."""
         query = (
             select(table.c.slot, func.min(table.c.time))
             .where(table.c.repository_id == repository.id, table.c.time.is_not(None))
@@ -198,7 +198,7 @@ class Runs:
             return {slot: moment(time) for slot, time in connection.execute(query)}
 
     def never_measured(self, repository: Repository, *, limit: int = 1000) -> list[Run]:
-        """Return the newest runs with results that made no trace, as nobody ever measured them; newest first."""
+        """Return the newest runs with results that made no trace because no run has measured them; newest first."""
         query = select(table).where(table.c.repository_id == repository.id, table.c.unmeasured != "")
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(table.c.id.desc()).limit(limit)).all()

@@ -36,7 +36,7 @@ class ArrivingRun:
 
 @dataclass(frozen=True, slots=True)
 class StoredPart:
-    """A part of a stored run, with its samples; ``was_implicit`` says that these were read from the points."""
+    """A part of a stored run, with its samples; ``was_implicit`` is true where they were read from the points."""
 
     row: PartRow
     ids: NDArray[np.int64]

@@ -68,11 +68,11 @@ def merge_tiles(connection: Connection, database: Database, merges: Sequence[Til
     # Merge each chunk. Most often there are only the hot tiles of 64 commits: their values turn into a tile at once.
     tiles: list[dict[str, Any]] = []
     for merge in merges:
-        own, old = hots[merge.chunk], olds.get(merge.chunk, [])
-        if not old and not merge.points and merge.last - merge.first == SPAN and _is_dense(own, merge):
-            tiles.append(_turned(merge.chunk, merge.first, own))
+        new, old = hots[merge.chunk], olds.get(merge.chunk, [])
+        if not old and not merge.points and merge.last - merge.first == SPAN and _is_dense(new, merge):
+            tiles.append(_turned(merge.chunk, merge.first, new))
         else:
-            tiles += _cut(merge.chunk, _overlaid(old, own, merge.points))
+            tiles += _cut(merge.chunk, _overlaid(old, new, merge.points))
 
     # Replace the rows.
     gone = [{"of": chunk, "at": row.first} for chunk, rows in olds.items() for row in rows]
@@ -116,11 +116,11 @@ def _to_replace(
     """Return chunk and first slot of the sealed tiles to be made anew: those in a merge's way, and small ones beside it."""
     wanted: set[tuple[int, int]] = set()
     for merge in merges:
-        own = heads[merge.chunk]
-        replaced = [row for row in own if row.first < merge.last and row.first + row.span > merge.first]
+        tiles = heads[merge.chunk]
+        replaced = [row for row in tiles if row.first < merge.last and row.first + row.span > merge.first]
         if not _is_dense(hots[merge.chunk], merge):
-            before = [row for row in own if row.first < merge.first][-1:]
-            after = [row for row in own if row.first >= merge.last][:1]
+            before = [row for row in tiles if row.first < merge.first][-1:]
+            after = [row for row in tiles if row.first >= merge.last][:1]
             replaced += [row for row in (*before, *after) if _is_small(row)]
         wanted.update((merge.chunk, row.first) for row in replaced)
     return wanted

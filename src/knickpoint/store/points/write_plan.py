@@ -42,7 +42,7 @@ class CommitUpdate:
         slot: the slot of the commit.
         ids: the traces that get a new point, sorted.
         values: these points; NaN takes a point away.
-        touched: the traces that runs say something about, failures and skips included, sorted.
+        touched: all traces of the runs that arrive or leave, failures and skips included, sorted.
         chunks: the chunks of these traces.
         occupied: those chunks in which stored runs have something already.
         template: of the one run that arrives, where it has one and nothing else changes.
@@ -123,8 +123,10 @@ def plan_write(
         commit = stored.get(slot, _NOTHING_STORED)
         commits.append(_update_of(slot, list(here.values()), commit))
         if len(here) > 1 or commit.sharing or commit.leaving:
-            own, earlier = _overlaps({number: results.ids for number, results in here.items()}, commit, replaced)
-            sharing |= own
+            overlapping, earlier = _overlaps(
+                {number: results.ids for number, results in here.items()}, commit, replaced
+            )
+            sharing |= overlapping
             joining |= earlier
     updates = [
         RunUpdate(
@@ -190,11 +192,11 @@ def _overlaps(
     sharing: set[int] = set()
     joining: set[int] = set()
     earlier = np.empty(0, dtype=np.int64)
-    for number, own in here.items():
+    for number, traces in here.items():
         still_there = [part.ids for part in stored.leaving if replaced.get(part.row.run_id, -1) > number]
-        if any(intersects(own, others) for others in (earlier, *staying, *still_there)):
+        if any(intersects(traces, others) for others in (earlier, *staying, *still_there)):
             joining.add(number)
-        common = np.intersect1d(own, shared, assume_unique=True)
+        common = np.intersect1d(traces, shared, assume_unique=True)
         if len(common):
             sharing.add(number)
             earlier = np.union1d(earlier, common)
