@@ -1,4 +1,4 @@
-"""How many findings a change of alerts costs, said before it is made."""
+"""How many findings a change of alerts costs, counted before it is made."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Lifecycle(RuleBasedStateMachine):
     def begin(self) -> None:
         self.suspect_range = Path(tempfile.mkdtemp(prefix="lifecycle"))
         self.world = copied(self.template, self.suspect_range / "store.db")
-        self.settled = False
+        self.up_to_date = False
         self.decided: dict[int, Status] = {}
 
     def teardown(self) -> None:
@@ -81,13 +81,13 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NAMES), slot=st.integers(0, COMMITS - 1), value=VALUES)
     def a_result_arrives_or_is_corrected(self, name: str, slot: int, value: float) -> None:
         self.world.put(slot, {name: value})
-        self.settled = False
+        self.up_to_date = False
 
     @rule()
     def alerts_run(self) -> None:
         before = {point.id: point for name in NAMES for point in self.points(name)}
         self.world.run()
-        self.settled = True
+        self.up_to_date = True
         for name in NAMES:
             for point in self.points(name):
                 known = before.get(point.id)
@@ -97,7 +97,7 @@ class Lifecycle(RuleBasedStateMachine):
         found = self.world.store.traces.find(self.world.repository, f",benchmark={name},kind={name[0]},")
         return self.world.store.findings.change_points(found[0].id, gone=True) if found else []
 
-    @precondition(lambda self: self.settled)
+    @precondition(lambda self: self.up_to_date)
     @rule(data=st.data(), status=STATUSES)
     def somebody_decides(self, data: st.DataObject, status: Status) -> None:
         ids = [point.id for name in NAMES for point in self.points(name) if point.condition is not Condition.GONE]
@@ -107,7 +107,7 @@ class Lifecycle(RuleBasedStateMachine):
         decide(self.world.store, Targets(points=(chosen,)), who="Ada", status=status)
         self.decided[chosen] = status
 
-    @precondition(lambda self: self.settled and self.decided)
+    @precondition(lambda self: self.up_to_date and self.decided)
     @rule(data=st.data())
     def somebody_takes_it_back(self, data: st.DataObject) -> None:
         chosen = data.draw(st.sampled_from(sorted(self.decided)))
@@ -124,14 +124,14 @@ class Lifecycle(RuleBasedStateMachine):
 
     @invariant()
     def a_second_run_finds_nothing_new(self) -> None:
-        if hasattr(self, "world") and self.settled:
+        if hasattr(self, "world") and self.up_to_date:
             before = live(self.world), groups(self.world)
             assert self.world.run().nothing_new
             assert (live(self.world), groups(self.world)) == before
 
     @invariant()
     def every_live_point_is_in_one_regression_that_counts_it(self) -> None:
-        if not hasattr(self, "world") or not self.settled:
+        if not hasattr(self, "world") or not self.up_to_date:
             return
         listed = self.world.store.findings.regressions(self.world.repository)
         members = [member.id for regression in listed for member in regression.members]

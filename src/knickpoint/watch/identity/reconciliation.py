@@ -9,7 +9,7 @@ unchanged, moved or back; known points without a match are gone; points without 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from knickpoint.detect import judges_groups
@@ -117,6 +117,19 @@ def _update(candidate: _Candidate, point: tuple[Sighting, ...]) -> PointUpdate:
     return PointUpdate(transition, known.id, first.trace_id, point, carried=candidate.carried, recovered=recovered)
 
 
+def _match_round(
+    candidates: Sequence[_Candidate], spots: Sequence[Spot], ruler: Ruler, taken: Collection[int]
+) -> list[tuple[_Candidate, int]]:
+    """Match ``candidates`` with the ``spots`` that are not ``taken``: return each with the index of its spot."""
+    old = [
+        (candidate, spot)
+        for candidate in candidates
+        if (spot := ruler.spot(candidate.suspect_range, candidate.known.movement, candidate.known.interval))
+    ]
+    pairs = match_points([spot for _, spot in old], spots, taken=taken)
+    return [(old[i][0], j) for i, j in pairs]
+
+
 def reconcile(known: Sequence[KnownPoint], sightings: Sequence[Sighting], ruler: Ruler) -> list[PointUpdate]:
     """Return what became of the points of one trace on one line: known ones by id, then new ones by position.
 
@@ -131,14 +144,9 @@ def reconcile(known: Sequence[KnownPoint], sightings: Sequence[Sighting], ruler:
     updates: dict[int, PointUpdate] = {}
     taken: set[int] = set()
     for candidates in _rounds(ordered):
-        old = [
-            (candidate, spot)
-            for candidate in candidates
-            if candidate.known.id not in updates
-            and (spot := ruler.spot(candidate.suspect_range, candidate.known.movement, candidate.known.interval))
-        ]
-        pairs = match_points([spot for _, spot in old], spots, taken=taken)
-        updates |= {old[i][0].known.id: _update(old[i][0], points[j]) for i, j in pairs}
+        waiting = [candidate for candidate in candidates if candidate.known.id not in updates]
+        pairs = _match_round(waiting, spots, ruler, taken)
+        updates |= {candidate.known.id: _update(candidate, points[j]) for candidate, j in pairs}
         taken |= {j for _, j in pairs}
 
     # Live points without a match are gone, points without a known one are new.
