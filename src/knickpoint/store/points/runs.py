@@ -63,7 +63,7 @@ class Runs:
         """Write runs, their values, provenance, new traces and event, in one transaction, each exactly once.
 
         The same content under the same identity changes nothing (SAME); other content under the same identity
-        replaces what the run had said (CORRECTION); another identity at a commit where one of the traces has a
+        replaces the former content (CORRECTION); another identity at a commit where one of the traces has a
         value joins it (RERUN): the point is the median of the runs' values, whatever the order of arrival. One
         write of many runs leaves the same store as many writes, and their receipts are the same.
 
@@ -219,7 +219,7 @@ class Runs:
 
 
 def _check(runs: Sequence[RunWrite]) -> None:
-    """Refuse runs that cannot be told apart, or whose results cannot be stored."""
+    """Refuse runs without an identity of their own, or whose results cannot be stored."""
     for run in runs:
         if not run.identity:
             raise StoreError(
