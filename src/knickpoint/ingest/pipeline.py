@@ -6,24 +6,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from knickpoint.ingest.commit_sources.protocol import is_fixed_name
 from knickpoint.ingest.commit_sources.selection import CommitSources
-from knickpoint.ingest.held_files import quarantine_file
-from knickpoint.ingest.identity import file_digests
-from knickpoint.ingest.import_summary import FileSummary, ImportState
+from knickpoint.ingest.import_summary import FileSummary
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import CommitOrder, Destination
+from knickpoint.ingest.stages.outcome import find_unchanged, refuse_file
 from knickpoint.ingest.stages.read import read_results
 from knickpoint.ingest.stages.resolve import name_runs, resolve_commit_name, resolve_runs
 from knickpoint.ingest.stages.write import write_runs
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.report import Problem
-from knickpoint.store import FileState
 from knickpoint.watch.triage.history_boundary import drop_boundary
 
 __all__ = ["ImportPipeline"]
@@ -67,7 +65,7 @@ class ImportPipeline:
         """
         stated, settings, store = file.context.stated, self.destination.ingest, self.destination.store
         fixed = is_fixed_name(stated.commit)
-        if fixed and (unchanged := self._find_unchanged(file)):
+        if fixed and (unchanged := find_unchanged(self.destination, file)):
             return unchanged
         try:
             # Stage 1: what the file states.
@@ -75,12 +73,12 @@ class ImportPipeline:
             if read is None:
                 return None
             if read.errors:
-                return self._refuse(file, read.errors)
+                return refuse_file(self.destination, file, read.errors, dry_run=self.dry_run)
             # Stage 2: what its runs refer to. Opening a repository may take long, and so precedes the transaction.
             name = self.commit_sources.repository_name(stated.repository, read.report.repository)
             source = self.commit_sources.open(name)
             read = resolve_commit_name(read, source)
-            if not fixed and (unchanged := self._find_unchanged(read.file)):
+            if not fixed and (unchanged := find_unchanged(self.destination, read.file)):
                 return unchanged
             named = name_runs(read, source, settings)
             with self._transaction():
@@ -89,7 +87,8 @@ class ImportPipeline:
                 # Stage 3: the points.
                 return write_runs(self.destination, resolved)
         except InputError as error:
-            return self._refuse(file, [Problem(error.message, error.where, error.remedy)])
+            problem = Problem(error.message, error.where, error.remedy)
+            return refuse_file(self.destination, file, [problem], dry_run=self.dry_run)
 
     def finish(self) -> None:
         """End the import: in a repository that had no results before, all commits of the import are its history.
@@ -101,20 +100,6 @@ class ImportPipeline:
             if not self.dry_run and not self._had_runs.get(repository.name, True):
                 store.boundaries.extend(repository)
 
-    def _find_unchanged(self, file: ResultsFile) -> FileSummary | None:
-        """Return the summary of content that is stored already, None where it is not.
-
-        The same content from another source is stored already too. But a source that returns to its former content is a
-        correction.
-        """
-        ledger = self.destination.store.ledger
-        latest = ledger.latest(file.source)
-        for digest in file_digests(file, self.destination.ingest):
-            entry = latest if latest is not None else ledger.seen(digest)
-            if entry is not None and entry.content_hash == digest and entry.state is FileState.STORED:
-                return FileSummary(file.source, ImportState.UNCHANGED, format=entry.format, same=entry.runs)
-        return None
-
     def _begin_repository(self, repository: Repository) -> None:
         """Note whether ``repository`` had results before this import, and move its history boundary with ``as_work``."""
         store = self.destination.store
@@ -122,13 +107,6 @@ class ImportPipeline:
             self._had_runs[repository.name] = store.runs.has_any(repository)
         if self.as_work:
             drop_boundary(store, repository)
-
-    def _refuse(self, file: ResultsFile, problems: Sequence[Problem]) -> FileSummary:
-        """Put a file into quarantine, unless this is a dry run."""
-        if not self.dry_run:
-            digest = file_digests(file, self.destination.ingest)[0]
-            quarantine_file(self.destination, file.source, digest, file.data, problems, options=file.as_options())
-        return FileSummary(file.source, ImportState.REFUSED, problems=tuple(problems))
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
