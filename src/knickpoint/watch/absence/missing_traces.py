@@ -19,7 +19,7 @@ from knickpoint.model.frame import Trace
 from knickpoint.model.query import parse_query
 from knickpoint.store import Store
 
-__all__ = ["Absences", "MissingTrace", "StoppedJob", "absences", "silences"]
+__all__ = ["Absences", "MissingTrace", "Silence", "StoppedJob", "absences", "silences"]
 
 _HABIT: Final = 5
 """Values from which gaps show a habit; a trace with fewer is never missing."""

@@ -1,0 +1,112 @@
+"""The command ``knick detect``: read series, choose what to do with them, and print it.
+
+``series_csv`` reads the series. Four modules detect and print: ``steps``, ``clusters`` for methods that group series,
+``explanations`` for ``--explain``, ``verdicts`` for ``--newest``; ``methods`` lists the methods.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from knickpoint.cli.commands.detect.clusters import show_clusters
+from knickpoint.cli.commands.detect.explanations import show_explanations
+from knickpoint.cli.commands.detect.methods import RESERVED, show_methods
+from knickpoint.cli.commands.detect.series_csv import read_series
+from knickpoint.cli.commands.detect.steps import show_steps
+from knickpoint.cli.commands.detect.verdicts import show_verdicts
+from knickpoint.cli.options import read_pairs
+from knickpoint.cli.output import OutputFormat, format_option
+from knickpoint.model.errors import InputError
+
+__all__ = ["command"]
+
+
+def _read_text(file: str) -> tuple[str, str]:
+    """Return the text of FILE, and its name for messages."""
+    name = "standard input" if file == "-" else file
+    if file == "-" and sys.stdin.isatty():
+        click.echo("knick: reading values from the terminal, one a line; end with Ctrl-D", err=True)
+    try:
+        content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return content.decode("utf-8"), name
+    except OSError as error:
+        raise InputError(
+            f"it cannot be read: {error.strerror}", where=name, remedy="Give a CSV file, or - for standard input."
+        ) from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            "this is not text in UTF-8", where=f"{name}, byte {error.start}", remedy="Give CSV in UTF-8."
+        ) from None
+
+
+def _refuse_reserved(parameters: dict[str, str]) -> None:
+    for name in parameters:
+        if name in RESERVED:
+            raise InputError(
+                f"{name!r} is not a parameter of a method",
+                where="--set",
+                remedy="Choose the method with --method, and give the values in FILE or on standard input.",
+            )
+
+
+@click.command("detect")
+@click.argument("file", default="-")
+@click.option("--method", "-m", default="default", show_default=True, help="The detection method.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the method; repeatable.")
+@click.option("--methods", "list_methods", is_flag=True, help="List the methods with their parameters and presets.")
+@click.option("--explain", "explained", is_flag=True, help="Explain each candidate: whether it is a step, and why.")
+@click.option(
+    "--newest",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Judge the last N rows by those before; --set then sets parameters of judge: better, alpha, minimum_effect…",
+)
+@format_option
+def command(
+    *,
+    file: str,
+    method: str,
+    settings: tuple[str, ...],
+    list_methods: bool,
+    explained: bool,
+    newest: int | None,
+    output: OutputFormat,
+) -> None:
+    """Find the steps of the series in FILE, or on standard input if it is - or missing.
+
+    FILE is CSV: one column of values; id,pos,value; or one column a series with an optional column pos.
+    An empty value is missing. `index` is the first row of the new level, counted from 0 in rows sorted by `pos`.
+    """
+    from knickpoint.detect import MethodKind, load_method
+
+    if list_methods:
+        show_methods(output)
+        return
+
+    parameters = read_pairs(settings, "--set")
+    _refuse_reserved(parameters)
+    kind = load_method(method).kind
+    if explained and newest:
+        raise InputError(
+            "a verdict on the newest rows comes with its reason", where="--explain", remedy="Leave out --explain."
+        )
+    if explained and kind is MethodKind.GROUP:
+        raise InputError(
+            "clusters come with their evidence in JSON", where="--explain", remedy="Give --format json instead."
+        )
+    if newest and method != "default":
+        raise InputError(
+            "the newest rows are judged by the default method", where="--newest", remedy="Leave out --method."
+        )
+    series = read_series(*_read_text(file))
+    if kind is MethodKind.GROUP:
+        show_clusters(series, method, parameters, output)
+    elif explained:
+        show_explanations(series, method, parameters, output)
+    elif newest:
+        show_verdicts(series, newest, parameters, output)
+    else:
+        show_steps(series, method, parameters, output)

@@ -1,0 +1,110 @@
+"""The command ``knick regressions``: its options, and the listing that they choose."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import click
+
+from knickpoint.cli.commands.regressions.listing import Listing, empty_message, list_rows
+from knickpoint.cli.commands.regressions.rows import COLUMNS, DETAILS, TEXT_COLUMNS
+from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.output import OutputFormat, format_option, show
+
+__all__ = ["command"]
+
+
+@click.command("regressions")
+@click.option(
+    "--status",
+    type=click.Choice(["unprocessed", "processed", "all"]),
+    default="unprocessed",
+    show_default=True,
+    help="Unprocessed: without a status and without a matching ticket.",
+)
+@click.option("--work", is_flag=True, help="Only findings after the history boundary.")
+@click.option("--history", is_flag=True, help="Only history: findings up to the history boundary.")
+@click.option("--repository", default="", metavar="NAME", help="Only this repository.")
+@click.option("--alert", default="", metavar="NAME", help="Only findings of this alert.")
+@click.option("--query", default="", metavar="QUERY", help="Only traces that match, such as os=linux.")
+@click.option(
+    "--match", default="", metavar="WORDS", help="Only findings with these words in trace, commit, author or subject."
+)
+@click.option(
+    "--direction",
+    type=click.Choice(["regression", "improvement", "unknown"]),
+    default=None,
+    help="Only findings of this direction.",
+)
+@click.option(
+    "--minimum-effect", type=click.FloatRange(0), default=0.0, help="Only changes of at least this size: 0.02 is 2 %."
+)
+@click.option(
+    "--since",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
+    default=None,
+    metavar="DATE",
+    help="Only changes at commits of this day (UTC) and later: 2026-03-14.",
+)
+@click.option("--assignee", default="", metavar="WHO", help="Only findings assigned to this person.")
+@click.option("--ticket", default="", metavar="KEY", help="Only findings that belong to this ticket.")
+@click.option("--gone", is_flag=True, help="Include findings that later data no longer show.")
+@click.option(
+    "--sort",
+    "order",
+    type=click.Choice(["change", "hazard", "date", "found", "traces", "author", "subject"]),
+    default="change",
+    show_default=True,
+    help="The order. change: the worst first; author, subject: alphabetical; others: the largest or newest first.",
+)
+@click.option("--limit", type=click.IntRange(1), default=None, metavar="N", help="At most N rows.")
+@instance_option
+@format_option
+def command(
+    *,
+    status: str,
+    work: bool,
+    history: bool,
+    repository: str,
+    alert: str,
+    query: str,
+    match: str,
+    direction: str | None,
+    minimum_effect: float,
+    since: datetime | None,
+    assignee: str,
+    ticket: str,
+    gone: bool,
+    order: str,
+    limit: int | None,
+    instance: str | None,
+    output: OutputFormat,
+) -> None:
+    """List the findings of all repositories, the worst first, history last; one row a change point.
+
+    `knick triage` takes both ids: R for a whole regression, P for the finding in one of its traces.
+    """
+    from knickpoint.model.regression import Condition, Direction
+    from knickpoint.store.findings.selection import Selection
+
+    conditions = frozenset(Condition) if gone else frozenset({Condition.PRESENT, Condition.RECOVERED})
+    selection = Selection(
+        conditions=conditions,
+        directions=frozenset() if direction is None else frozenset({Direction(direction)}),
+        text=match,
+        alert=alert,
+        assignee=assignee,
+        ticket=ticket,
+        minimum_effect=minimum_effect,
+        since=None if since is None else since.replace(tzinfo=UTC),
+    )
+    processed = {"unprocessed": False, "processed": True, "all": None}[status]
+    sides = tuple(side for side, listed in ((False, work or not history), (True, history or not work)) if listed)
+    with open_chosen_instance(instance) as opened:
+        listing = Listing(selection, processed, sides, repository, query, order, limit)
+        rows, total = list_rows(opened, listing)
+        empty = "" if rows else empty_message(opened, listing)
+    columns = TEXT_COLUMNS if output is OutputFormat.TEXT else COLUMNS + DETAILS
+    show(columns, rows, output, empty=empty)
+    if total > len(rows):
+        click.echo(f"{total - len(rows):,} more of {total:,} findings: raise --limit, or filter.", err=True)
