@@ -3,15 +3,19 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
+from knickpoint.detect import Method, MethodKind, load_method, registry
+from knickpoint.detect.registry import ENTRY_POINTS
 from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Condition, Direction, Status
 from knickpoint.model.step import Step
+from knickpoint.plugins import Plugin
 from knickpoint.store import EventKind, open_store
 from knickpoint.store.tables.commits import line as line_table
 from knickpoint.watch.alert_run.run import default_alert, run_alerts
@@ -305,9 +309,10 @@ def test_two_alerts_of_one_name_are_refused(world: World) -> None:
         (Alert("b", method="guess"), "there is no method 'guess'"),
         (Alert("b", method="threshold", parameters={"percent": -1}), "percent"),
         (Alert("b", method="cluster", parameters={"edge": 0}), "edge 0"),
+        (Alert("b", method="cluster", parameters={"minimum_members": "many"}), "'many'"),
         (Alert("b", window=3), "in a window of 3 measured commits"),
     ],
-    ids=["repository", "line", "query", "method", "parameter", "cluster", "window"],
+    ids=["repository", "line", "query", "method", "parameter", "cluster", "text for a number", "window"],
 )
 def test_an_alert_that_cannot_run_says_so_and_the_others_run(world: World, broken: Alert, reason: str) -> None:
     world.measure({"parse": levels((10, 20.0), (10, 25.0))})
@@ -329,6 +334,25 @@ def test_a_defect_of_one_method_stops_no_other_alert(world: World, monkeypatch: 
     summary = world.run(Alert("b", method="t_test"), QUICK)
     assert summary.new == 1
     assert "ZeroDivisionError" in summary.failures["b"]
+
+
+def test_a_method_that_fails_when_its_alert_is_checked_stops_no_other_alert(
+    world: World, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    def fail(*_: object, **__: object) -> object:
+        raise ZeroDivisionError("a defect")
+
+    broken = Method("broken", MethodKind.SERIES, fail)
+    monkeypatch.setattr(EntryPoint, "load", lambda _: broken)
+    plugin = Plugin("broken", "broken-package 1.0", EntryPoint("broken", "broken_package:METHOD", ENTRY_POINTS))
+    monkeypatch.setattr(registry, "_plugins", lambda: {"broken": plugin})
+    request.addfinalizer(load_method.cache_clear)
+    world.measure({"parse": levels((10, 20.0), (10, 25.0))})
+
+    summary = world.run(QUICK, Alert("b", method="broken"))
+
+    assert (summary.new, set(summary.failures)) == (1, {"b"})
+    assert "ZeroDivisionError('a defect')" in summary.failures["b"]
 
 
 def test_an_alert_that_cannot_run_keeps_what_it_saw(world: World) -> None:

@@ -7,6 +7,7 @@ its method runs once over series with a large step and no noise, and has to find
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -22,6 +23,7 @@ from knickpoint.watch.detection.clusters import narrowest
 
 __all__ = ["check_alert", "reason_against"]
 
+_LOG: Final = logging.getLogger("knickpoint.watch")
 _BOUNDS: Final = (("minimum_effect", 0), ("minimum_traces", 1), ("window", 0))
 _LENGTH: Final = 60
 """Length of the series on which the method of an alert without a window is tried."""
@@ -37,10 +39,20 @@ def check_alert(alert: Alert) -> None:
         parse_query(alert.query)
     except InputError as error:
         raise ConfigError(f"the query cannot be read: {error.message}", where=where, remedy=error.remedy) from error
-    _check_method(alert, where)
-    _check_bounds(alert, where)
-    method, parameters = alert.method.replace("-", "_"), json.dumps(dict(alert.parameters), sort_keys=True)
-    reason, remedy = _probe(method, parameters, alert.window)
+    try:
+        _check_method(alert, where)
+        _check_bounds(alert, where)
+        method, parameters = alert.method.replace("-", "_"), json.dumps(dict(alert.parameters), sort_keys=True)
+        reason, remedy = _probe(method, parameters, alert.window)
+    except ConfigError:
+        raise
+    except Exception as error:  # a defect of one method, perhaps of another package, must not stop the other alerts
+        _LOG.exception("the method %r failed", alert.method)
+        raise ConfigError(
+            f"the method {alert.method} failed unexpectedly on a series made to try it: {error!r}",
+            where=where,
+            remedy="Choose other parameters, or another method.",
+        ) from error
     if reason:
         raise ConfigError(reason, where=where, remedy=remedy)
 
