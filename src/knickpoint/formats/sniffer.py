@@ -9,11 +9,11 @@ from typing import Final
 
 from knickpoint.formats.companion_files import companion_of
 from knickpoint.formats.format import Format, Parsed
+from knickpoint.formats.json_documents import read_documents
 from knickpoint.formats.registry import FORMATS, all_formats
 from knickpoint.formats.toolbox.commit_placeholders import without_placeholders
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.gc_pause import held_back
-from knickpoint.formats.toolbox.json_stream import read_documents
 from knickpoint.formats.toolbox.storable_text import keepable, keepable_text, may_need_tidying
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Severity
