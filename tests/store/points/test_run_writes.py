@@ -84,6 +84,20 @@ def test_one_event_tells_of_all(bench: Bench) -> None:
     assert unpack_ids(event.payload).tolist() == [bench.id("a")]
 
 
+def test_an_event_names_no_run_without_traces(bench: Bench) -> None:
+    receipts = bench.store.runs.write(bench.repository, [item(0, "r0", {}), item(1, "r1", {"a": 1.0})])
+    (event,) = bench.store.outbox.claim([EventKind.TRACES_CHANGED], "worker", 60, 10)
+    assert (event.payload["slots"], event.payload["runs"]) == ([1], [receipts[1].run_id])
+
+
+def test_an_event_names_the_correction_that_takes_all_values_away(bench: Bench) -> None:
+    (first,) = bench.store.runs.write(bench.repository, [item(0, "r0", {"a": 1.0})])
+    bench.store.runs.write(bench.repository, [item(0, "r0", {}, content="none")])
+    last = bench.store.outbox.claim([EventKind.TRACES_CHANGED], "worker", 60, 10)[-1]
+    assert (last.payload["slots"], last.payload["runs"]) == ([0], [first.run_id])
+    assert unpack_ids(last.payload).tolist() == [bench.id("a")]
+
+
 def test_a_run_that_cannot_be_written_keeps_the_others_out(bench: Bench) -> None:
     broken = RunWrite(1, RunReport(ResultTable.of([Result({"name": "a"})])), "r1", "r1", "file")
     with pytest.raises(InputError):

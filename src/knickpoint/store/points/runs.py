@@ -105,8 +105,9 @@ class Runs:
             # Points and provenance
             self._points.write(connection, repository.id, plan, run_ids)
 
-            # Event
-            publish_changes(self._outbox, repository, plan, run_ids)
+            # Event: runs without traces change nothing, so it does not name them.
+            with_traces = [run_id for update, run_id in zip(plan.runs, run_ids, strict=True) if update.has_traces]
+            publish_changes(self._outbox, repository, plan, with_traces)
         for run, each, update, run_id in zip(arriving, resolved, plan.runs, run_ids, strict=True):
             receipt = Receipt(update.kind, run_id, run.results.touched, each.new_traces, update.changes)
             receipts[run.write.identity] = receipt

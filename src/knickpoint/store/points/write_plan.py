@@ -71,6 +71,11 @@ class RunUpdate:
         """Where the parts of the run are."""
         return np.array([chunk for chunk, _ in self.parts], dtype=np.int64)
 
+    @property
+    def has_traces(self) -> bool:
+        """Whether the run has traces, or had some before its correction."""
+        return bool(self.parts) or len(self.changes) > 0
+
 
 @dataclass(frozen=True)
 class WritePlan:
@@ -90,8 +95,8 @@ class WritePlan:
 
     @property
     def slots(self) -> list[int]:
-        """The slots of the commits that change."""
-        return [commit.slot for commit in self.commits]
+        """The slots of the commits at which traces change."""
+        return [commit.slot for commit in self.commits if len(commit.touched)]
 
     @cached_property
     def touched(self) -> NDArray[np.int64]:
