@@ -84,6 +84,19 @@ def test_one_event_tells_of_all(bench: Bench) -> None:
     assert unpack_ids(event.payload).tolist() == [bench.id("a")]
 
 
+def test_a_later_run_states_the_direction_of_a_trace_that_only_failed_so_far(bench: Bench) -> None:
+    def run(slot: int, result: Result) -> RunWrite:
+        return RunWrite(slot, RunReport(ResultTable.of([result])), f"r{slot}", f"r{slot}", "file")
+
+    bench.store.runs.write(bench.repository, [run(0, Result({"name": "a"}, outcome=Outcome.FAILED))])
+    measured = [
+        run(1, Result({"name": "a"}, (1.0,), "bytes")),
+        run(2, Result({"name": "a"}, (2.0,), "bytes", Better.HIGHER)),
+    ]
+    bench.store.runs.write(bench.repository, measured)
+    assert bench.store.traces.get([bench.id("a")])[0].better is Better.HIGHER
+
+
 def test_an_event_names_no_run_without_traces(bench: Bench) -> None:
     receipts = bench.store.runs.write(bench.repository, [item(0, "r0", {}), item(1, "r1", {"a": 1.0})])
     (event,) = bench.store.outbox.claim([EventKind.TRACES_CHANGED], "worker", 60, 10)

@@ -95,8 +95,8 @@ class WritePlan:
 
     @property
     def slots(self) -> list[int]:
-        """The slots of the commits at which traces change."""
-        return [commit.slot for commit in self.commits if len(commit.touched)]
+        """The slots of the commits at which traces change, sorted."""
+        return sorted({run.slot for run in self.runs if run.has_traces} | {run.slot for run in self.leaving})
 
     @cached_property
     def touched(self) -> NDArray[np.int64]:

@@ -22,7 +22,6 @@ from knickpoint.store.traces.identities import Identities, IdentityRows
 from knickpoint.store.traces.trace_chunks import CHUNK, extended, free_places
 from knickpoint.store.traces.trace_requests import (
     UNKNOWN,
-    NewTraces,
     ResolvedTraces,
     TraceRequests,
     plan_adoption,
@@ -73,6 +72,12 @@ class TraceResolver:
         adoption = plan_adoption(rows, requests, missing)
         if len(adoption.rows):
             facts = requests.facts(adoption.firsts)
+            of_row = matched.copy()
+            of_row[adoption.results] = adoption.rows[adoption.numbers]
+            results = np.flatnonzero(np.isin(of_row, adoption.rows))
+            order = np.argsort(adoption.rows)
+            numbers = order[np.searchsorted(adoption.rows, of_row[results], sorter=order)]
+            facts[:, 2] = _first_stated(requests.stated, results, numbers, adoption.firsts)
             changes = {"unit": facts[:, 0], "dimension": facts[:, 1], "better": facts[:, 2]}
             self._update(connection, repository_id, rows, adoption.rows, changes)
             ids[adoption.results] = rows.trace[adoption.rows][adoption.numbers]
@@ -84,7 +89,7 @@ class TraceResolver:
             return ResolvedTraces(ids, units, np.empty(0, dtype=np.int64))
         plan = plan_new_traces(requests, missing, {number: numbers[0] for number, numbers in same.items()})
         facts = requests.facts(plan.firsts)
-        facts[:, 2] = _first_stated(requests.stated, missing, plan)
+        facts[:, 2] = _first_stated(requests.stated, missing, plan.numbers, plan.firsts)
         keys = [requests.keys[result] for result in plan.firsts.tolist()]
         version = self._add_to_counter(connection, _VERSION, 1)
         codes = self._vocabulary.encode(connection, keys, version)
@@ -203,13 +208,16 @@ def _match(rows: IdentityRows, requests: TraceRequests, same: Mapping[int, Seque
     return matched
 
 
-def _first_stated(stated: NDArray[np.int64], missing: NDArray[np.int64], plan: NewTraces) -> NDArray[np.int64]:
-    """Return the direction of each new trace: what the first of its results states that states one.
+def _first_stated(
+    stated: NDArray[np.int64], results: NDArray[np.int64], numbers: NDArray[np.int64], firsts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the direction of each trace that begins with the results ``firsts``: the first that a result states.
 
-    Failures before the first measured result do not count: its unit decides anew which direction is better.
+    Trace ``numbers[i]`` is that of result ``results[i]``; ``results`` are sorted. Failures before the first measured
+    result do not count: its unit decides anew which direction is better.
     """
-    better = np.full(len(plan.firsts), UNKNOWN, dtype=np.int64)
-    counts = (stated[missing] != UNKNOWN) & (missing >= plan.firsts[plan.numbers])
+    better = np.full(len(firsts), UNKNOWN, dtype=np.int64)
+    counts = (stated[results] != UNKNOWN) & (results >= firsts[numbers])
     # Backwards, so that what the first result states is written last.
-    better[plan.numbers[counts][::-1]] = stated[missing[counts]][::-1]
+    better[numbers[counts][::-1]] = stated[results[counts]][::-1]
     return better
