@@ -9,22 +9,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from tests.reference_data import NO_REFERENCE, reference_directory
 from tests.repositories import GitRepository
 
 settings.register_profile("calm", deadline=None, derandomize=True)
 settings.load_profile("calm")
 
 _IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
-
-
-@pytest.fixture(scope="session")
-def reference() -> Path:
-    """Point to other people's data and vectors, which are not part of the project."""
-    directory = reference_directory()
-    if directory is None:
-        pytest.skip(NO_REFERENCE)
-    return directory
 
 
 @pytest.fixture

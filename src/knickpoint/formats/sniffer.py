@@ -29,14 +29,13 @@ _LARGE: Final = 1 << 17
 def find_format(name: str) -> Format:
     """Return the format called ``name``; case, spaces and underscores do not matter. Raises ``FormatError``."""
     plain = name.strip().lower().replace("_", "-").replace(" ", "-")
-    # A name that is built in does not need the entry points of other packages, which take 20 ms to read.
-    for known in (*FORMATS, *(() if plain in {built_in.name for built_in in FORMATS} else all_formats())):
-        if known.name == plain:
-            return known
-    raise FormatError(
-        f"no format is called {name!r}",
-        remedy=f"Choose one of {', '.join(known.name for known in all_formats())}.",
-    )
+    # The built-in formats first: the entry points of other packages take 20 ms to read.
+    built_in = {known.name: known for known in FORMATS}
+    found = built_in.get(plain) or next((known for known in all_formats() if known.name == plain), None)
+    if found is None:
+        names = ", ".join(known.name for known in all_formats())
+        raise FormatError(f"no format is called {name!r}", remedy=f"Choose one of {names}.")
+    return found
 
 
 def sniff(data: bytes, *, name: str = "") -> tuple[Format, ...]:

@@ -1,1 +1,1 @@
-"""How much of a step lies in the middle of a window: the kinds of fit, and rules that combine them."""
+"""Measure how much the two halves of a window differ: the kinds of fit, and the rules that combine them."""
