@@ -35,6 +35,9 @@ _AREAS: Final = {
     "013": "History and work, lists on the page",
     "014": "Rooms, words and plugins",
     "015": "Kernels, program, server, dashboard and other packages",
+    "016": "Who is asking",
+    "017": "Limits, addresses and integrity",
+    "018": "Calm findings and clusters",
 }
 
 

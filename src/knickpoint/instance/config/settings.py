@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from knickpoint.access.settings import AccessSettings, CiJobSettings, RoleSettings, SignInSettings
 from knickpoint.ingest.settings import IngestSettings, RepositorySettings
 from knickpoint.model.alert import Alert
 from knickpoint.model.direction import DirectionRule
@@ -47,6 +48,10 @@ class ServerSettings:
         host: address to listen at.
         port: port to listen at.
         names: names under which people reach the server, in addition to addresses and localhost.
+        address: public address of the dashboard, as in `https://perf.example.org`, for links, sign-in and cookies. Default:
+            the address that a request names.
+        proxies: networks of the proxies in front of the server, as in `10.0.0.0/8`, whose `X-Forwarded-For` and
+            `X-Forwarded-Proto` are believed.
         upload_token: secret that an upload of results must send, as in `${KNICKPOINT_UPLOAD_TOKEN}`. Without it, uploads
             are refused.
     """
@@ -54,6 +59,8 @@ class ServerSettings:
     host: str = "127.0.0.1"
     port: int = 8765
     names: tuple[str, ...] = ()
+    address: str = ""
+    proxies: tuple[str, ...] = ()
     upload_token: str = ""
 
 
@@ -221,6 +228,10 @@ class Config:
         missing: which benchmarks are reported when they stop.
         tickets: where tickets of an issue tracker come from.
         server: where the dashboard is served.
+        access: what callers may do who have not signed in, and how long a sign-in lasts.
+        sign_in: the ways to sign in, by name. Without any, the user of this machine is the only person.
+        roles: who has which role, by name of the section.
+        ci_jobs: jobs of CI services that may upload results, by name.
         worker: the schedule of the worker.
         nats: where events are published and files are announced.
         retention: how long samples and values are kept.
@@ -237,6 +248,10 @@ class Config:
     missing: MissingSettings = field(default_factory=MissingSettings)
     tickets: TicketSettings = field(default_factory=TicketSettings)
     server: ServerSettings = field(default_factory=ServerSettings)
+    access: AccessSettings = field(default_factory=AccessSettings)
+    sign_in: Mapping[str, SignInSettings] = field(default_factory=dict)
+    roles: Mapping[str, RoleSettings] = field(default_factory=dict)
+    ci_jobs: Mapping[str, CiJobSettings] = field(default_factory=dict)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     nats: NatsSettings = field(default_factory=NatsSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)

@@ -1,0 +1,114 @@
+"""Who asks, and what they may do: callers, permissions, roles, grants.
+
+A *caller* is the person, the token or the CI job behind a request. What it may do is a set of *permissions*, for every
+repository or for some. A *role* is a named set of permissions for people; the *scopes* of a token are permissions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+__all__ = ["NO_GRANTS", "Caller", "CallerKind", "Grants", "Permission", "Role"]
+
+
+class Permission(Enum):
+    """One thing that a caller may do; also the scope of a token."""
+
+    READ = "read"
+    UPLOAD = "upload"
+    DECIDE = "decide"
+    ADMIN = "admin"
+
+
+class Role(Enum):
+    """What a person may do: a viewer reads, an editor also decides about findings, an admin does everything."""
+
+    VIEWER = "viewer"
+    EDITOR = "editor"
+    ADMIN = "admin"
+
+    @property
+    def permissions(self) -> frozenset[Permission]:
+        """The permissions that the role includes."""
+        return _PERMISSIONS[self]
+
+
+_IMPLIED: Final[Mapping[Permission, frozenset[Permission]]] = {
+    Permission.READ: frozenset({Permission.READ}),
+    Permission.UPLOAD: frozenset({Permission.UPLOAD}),
+    Permission.DECIDE: frozenset({Permission.READ, Permission.DECIDE}),
+    Permission.ADMIN: frozenset(Permission),
+}
+"""What a permission includes: who decides must see, and an admin may do everything."""
+
+_PERMISSIONS: Final[Mapping[Role, frozenset[Permission]]] = {
+    Role.VIEWER: _IMPLIED[Permission.READ],
+    Role.EDITOR: _IMPLIED[Permission.DECIDE],
+    Role.ADMIN: _IMPLIED[Permission.ADMIN],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Grants:
+    """The permissions of a caller: those for every repository, and further ones for single repositories by name."""
+
+    everywhere: frozenset[Permission] = frozenset()
+    repositories: Mapping[str, frozenset[Permission]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, permissions: Iterable[Permission], repositories: Iterable[str] = ()) -> Grants:
+        """Grant ``permissions``, with what they include, for ``repositories``, or for every one where none is named."""
+        complete = frozenset(implied for permission in permissions for implied in _IMPLIED[permission])
+        named = dict.fromkeys(repositories, complete)
+        return cls(repositories=named) if named else cls(everywhere=complete)
+
+    def __or__(self, other: Grants) -> Grants:
+        """Return the permissions of both."""
+        names = {*self.repositories, *other.repositories}
+        empty: frozenset[Permission] = frozenset()
+        merged = {name: self.repositories.get(name, empty) | other.repositories.get(name, empty) for name in names}
+        return Grants(self.everywhere | other.everywhere, merged)
+
+    def allow(self, permission: Permission, repository: str) -> bool:
+        """Return whether ``permission`` is granted for the repository of this name."""
+        return permission in self.everywhere or permission in self.repositories.get(repository, ())
+
+    def allow_somewhere(self, permission: Permission) -> bool:
+        """Return whether ``permission`` is granted for at least one repository."""
+        return permission in self.everywhere or any(permission in some for some in self.repositories.values())
+
+
+NO_GRANTS: Final = Grants()
+
+
+class CallerKind(Enum):
+    """How a caller is known.
+
+    LOCAL is the user of the operating system on this machine, where no sign-in is configured; PERSON signed in; TOKEN is a token
+    for machines; CI_JOB has an identity token of a CI service; ANYONE is not known at all.
+    """
+
+    LOCAL = "local"
+    PERSON = "person"
+    TOKEN = "token"  # noqa: S105  # a kind, not a secret
+    CI_JOB = "ci job"
+    ANYONE = "anyone"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: the person, token or CI job behind a request or a command.
+
+    ``name`` goes into every log: the mail address or the user name of a person, ``token:NAME``, ``github:OWNER/REPOSITORY``.
+    ``title`` is what pages show. ``provider`` is the section of ``[sign_in]`` that a person came through.
+    """
+
+    kind: CallerKind
+    name: str
+    grants: Grants = NO_GRANTS
+    title: str = ""
+    mail: str = ""
+    provider: str = ""
