@@ -4,6 +4,7 @@
 
     KnickpointError
     ├── InputError            the user's input cannot be used: a file, a value, an option
+    │   ├── AddressError      the program must not contact an address that comes from outside
     │   ├── ParamsError       params or a trace key break the rules of keys
     │   ├── QueryError        a query or a formula cannot be read
     │   ├── FormatError       no format, or more than one, can read a results file
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 __all__ = [
     "AbsentError",
+    "AddressError",
     "BusyError",
     "ConfigError",
     "FormatError",
@@ -56,6 +58,10 @@ class KnickpointError(Exception):
 
 class InputError(KnickpointError):
     """The user's input cannot be used."""
+
+
+class AddressError(InputError):
+    """The program must not contact an address that comes from outside."""
 
 
 class ParamsError(InputError):

@@ -38,7 +38,15 @@ def read_config(path: Path) -> Config:
     config = read_section(Config, table, file=str(path))
     _check_numbers(config, path)
     _check_queries(config, path)
+    _check_outgoing(config, path)
     return config
+
+
+def _check_outgoing(config: Config, path: Path) -> None:
+    try:
+        _ = config.outgoing.rule
+    except ConfigError as error:
+        raise ConfigError(error.message, where=f"{path}, {error.where}", remedy=error.remedy) from error
 
 
 def _check_queries(config: Config, path: Path) -> None:

@@ -12,6 +12,7 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.query import parse_query
 from knickpoint.model.unit import Better
+from knickpoint.outgoing.settings import OutgoingSettings
 
 __all__ = [
     "CanarySettings",
@@ -232,6 +233,7 @@ class Config:
         sign_in: the ways to sign in, by name. Without any, the user of this machine is the only person.
         roles: who has which role, by name of the section.
         ci_jobs: jobs of CI services that may upload results, by name.
+        outgoing: which hosts the program may contact beside those of the public Internet.
         worker: the schedule of the worker.
         nats: where events are published and files are announced.
         retention: how long samples and values are kept.
@@ -252,6 +254,7 @@ class Config:
     sign_in: Mapping[str, SignInSettings] = field(default_factory=dict)
     roles: Mapping[str, RoleSettings] = field(default_factory=dict)
     ci_jobs: Mapping[str, CiJobSettings] = field(default_factory=dict)
+    outgoing: OutgoingSettings = field(default_factory=OutgoingSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     nats: NatsSettings = field(default_factory=NatsSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)

@@ -1,0 +1,112 @@
+"""Connect to an address that was looked up and checked before, with a deadline for all that follows."""
+
+from __future__ import annotations
+
+import io
+import socket
+import ssl
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from typing import Any
+
+from knickpoint.outgoing.address_ranges import IPAddress
+from knickpoint.outgoing.rule import OutgoingAddress
+
+__all__ = ["Deadline", "PinnedConnection"]
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """The moment by which everything has to be done; ``end`` is of the monotonic clock, in seconds."""
+
+    end: float
+
+    @classmethod
+    def after(cls, seconds: float) -> Deadline:
+        """Return the moment ``seconds`` from now."""
+        return cls(time.monotonic() + seconds)
+
+    def remaining(self) -> float:
+        """Return the seconds that are left. Raises ``TimeoutError`` where there are none."""
+        left = self.end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("it does not answer in time")
+        return left
+
+
+class PinnedConnection(HTTPConnection):
+    """A connection for one request to the host of ``address``, at one of the ``hosts`` that were checked.
+
+    The name is not looked up again, so that another answer of the DNS changes nothing; it still counts for the ``Host``
+    header, for the server name of TLS and for the certificate.
+    """
+
+    def __init__(
+        self, address: OutgoingAddress, hosts: Sequence[IPAddress], deadline: Deadline, tls: ssl.SSLContext
+    ) -> None:
+        super().__init__(address.host, address.port)
+        self._address = address
+        self._hosts = hosts
+        self._deadline = deadline
+        self._tls = tls
+        self.default_port = 443 if address.scheme == "https" else 80  # left out of the Host header
+
+    def connect(self) -> None:
+        """Connect to the first of the hosts that answers. Raises ``OSError``."""
+        self.sock: Any = _TimedSocket(self._secured(self._connected()), self._deadline)
+
+    def _connected(self) -> socket.socket:
+        failures = []
+        for host in self._hosts:
+            try:
+                return socket.create_connection((str(host), self.port), timeout=self._deadline.remaining())
+            except OSError as error:
+                failures.append(error)
+        raise failures[0]
+
+    def _secured(self, plain: socket.socket) -> socket.socket:
+        if self._address.scheme != "https":
+            return plain
+        try:
+            plain.settimeout(self._deadline.remaining())
+            return self._tls.wrap_socket(plain, server_hostname=self._address.host)
+        except BaseException:
+            plain.close()
+            raise
+
+
+class _TimedSocket:
+    """A socket, as far as an HTTP connection uses it, that waits no longer than the deadline in all.
+
+    The timeout of a socket is for each read; a server that sends a byte a second would never reach it.
+    """
+
+    def __init__(self, inner: socket.socket, deadline: Deadline) -> None:
+        self._inner = inner
+        self._deadline = deadline
+
+    def sendall(self, data: Any) -> None:
+        self._inner.settimeout(self._deadline.remaining())
+        self._inner.sendall(data)
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        assert mode == "rb"
+        return io.BufferedReader(_TimedReader(self._inner, self._deadline))
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class _TimedReader(io.RawIOBase):
+    def __init__(self, inner: socket.socket, deadline: Deadline) -> None:
+        self._inner = inner
+        self._deadline = deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._inner.settimeout(self._deadline.remaining())
+        return self._inner.recv_into(buffer)
