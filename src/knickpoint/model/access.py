@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
 from typing import Final
 
-__all__ = ["NO_GRANTS", "Caller", "CallerKind", "Grants", "Permission", "Role"]
+__all__ = ["NO_GRANTS", "Caller", "CallerKind", "Grants", "NewToken", "Permission", "Role", "SignedIn", "Token"]
 
 
 class Permission(Enum):
@@ -112,3 +113,49 @@ class Caller:
     title: str = ""
     mail: str = ""
     provider: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """A person as a provider or a proxy describes them.
+
+    ``provider`` is the section of ``[sign_in]``. ``name`` identifies the person in logs and in ``[roles]``; it holds a mail
+    address only if the provider has verified it. ``groups`` are written as the provider writes them.
+    """
+
+    provider: str
+    name: str
+    title: str = ""
+    mail: str = ""
+    mail_verified: bool = False
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token for machines, without its secret.
+
+    ``repositories`` are the names that it is limited to; empty, it is good for all. ``expires``, ``last_used`` and
+    ``revoked`` are None where the token does not expire, was never used, and is not revoked.
+    """
+
+    name: str
+    scopes: frozenset[Permission]
+    repositories: tuple[str, ...]
+    created: datetime
+    created_by: str
+    expires: datetime | None = None
+    last_used: datetime | None = None
+    revoked: datetime | None = None
+
+    def is_valid(self, now: datetime) -> bool:
+        """Return whether the token is neither revoked nor expired at ``now``."""
+        return self.revoked is None and (self.expires is None or now < self.expires)
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    """A token that was just created, with its secret, which is stored nowhere."""
+
+    token: Token
+    secret: str = field(repr=False)

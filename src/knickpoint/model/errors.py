@@ -15,6 +15,9 @@
     │   └── BusyError         another process holds the lock for longer than the wait
     ├── ConfigError           knickpoint.toml or the environment of an instance
     │   └── PluginError       an installed package that adds a method or a format is broken
+    ├── AccessError           the caller may not do this
+    │   ├── NotSignedInError  the caller is not known: no sign-in, no token, or one that is not valid
+    │   └── ForbiddenError    the caller is known, and lacks the permission
     └── ServiceError          a port, a server or a network peer fails
 """
 
@@ -22,13 +25,16 @@ from __future__ import annotations
 
 __all__ = [
     "AbsentError",
+    "AccessError",
     "AddressError",
     "BusyError",
     "ConfigError",
+    "ForbiddenError",
     "FormatError",
     "HistoryError",
     "InputError",
     "KnickpointError",
+    "NotSignedInError",
     "ParamsError",
     "PluginError",
     "QueryError",
@@ -102,6 +108,18 @@ class ConfigError(KnickpointError):
 
 class PluginError(ConfigError):
     """An installed package that adds a part to Knickpoint is broken, or takes a name that is taken."""
+
+
+class AccessError(KnickpointError):
+    """The caller may not do this."""
+
+
+class NotSignedInError(AccessError):
+    """The caller is not known: there is no sign-in and no token, or one that is not valid."""
+
+
+class ForbiddenError(AccessError):
+    """The caller is known, and lacks the permission."""
 
 
 class ServiceError(KnickpointError):

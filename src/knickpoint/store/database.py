@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["Database"]
 
 _BUSY_SECONDS: Final = 60
+_BUSY_TIMEOUT: Final = f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000}"
 _MAPPED_BYTES: Final = 2**31 - 2**16
 """Bytes of an SQLite file that are read without copying pages; SQLite takes no more by default."""
 
@@ -134,10 +135,11 @@ class Database:
         return getattr(self._current, "connection", None)
 
     @contextmanager
-    def transaction(self, *, alone: bool = True) -> Iterator[Connection]:
+    def transaction(self, *, alone: bool = True, wait: bool = True) -> Iterator[Connection]:
         """Write: all of it takes place, or nothing; a transaction inside another one joins it.
 
-        ``alone=False`` lets other writers work at the same time where the database can do that.
+        ``alone=False`` lets other writers work at the same time where the database can do that. ``wait=False`` fails at
+        once while another process writes to an SQLite store.
 
         Raises:
             BusyError: another writer kept the store for a minute.
@@ -152,7 +154,7 @@ class Database:
                     yield outer
                 return
             with self.engine.connect() as connection:
-                self._begin(connection, alone=alone)
+                self._begin(connection, alone=alone, wait=wait)
                 self._current.connection = connection
                 try:
                     yield connection
@@ -297,10 +299,12 @@ class Database:
 
         return postgresql.insert(table)
 
-    def _begin(self, connection: Connection, *, alone: bool) -> None:
+    def _begin(self, connection: Connection, *, alone: bool, wait: bool) -> None:
         self._current.lost = None
         connection.begin()
-        if self.embedded:
+        if self.embedded and not wait:
+            _begin_at_once(_driver(connection))
+        elif self.embedded:
             _driver(connection).execute("BEGIN IMMEDIATE")
         elif alone:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK})"))
@@ -348,11 +352,20 @@ def _driver(connection: Connection) -> Any:
     return connection.connection.driver_connection
 
 
+def _begin_at_once(driver: Any) -> None:
+    """Begin to write, or fail where another process writes."""
+    driver.execute("PRAGMA busy_timeout = 0")
+    try:
+        driver.execute("BEGIN IMMEDIATE")
+    finally:
+        driver.execute(_BUSY_TIMEOUT)
+
+
 def _prepare_sqlite(connection: Any, _record: object) -> None:
     """Set up a fresh SQLite connection: explicit transactions, WAL, an fsync for each commit."""
     connection.isolation_level = None
     cursor = connection.cursor()
-    cursor.execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000}")
+    cursor.execute(_BUSY_TIMEOUT)
     cursor.execute("PRAGMA journal_mode = WAL")
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")

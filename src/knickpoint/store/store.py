@@ -13,6 +13,9 @@ from sqlalchemy import Connection
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import StoreError
 from knickpoint.store import schema
+from knickpoint.store.access.audit_log import AuditLog
+from knickpoint.store.access.ended_sessions import EndedSessions
+from knickpoint.store.access.token_table import TokenTable
 from knickpoint.store.backup import backup
 from knickpoint.store.backup import restore as restore_backup
 from knickpoint.store.commits.commits import Commits
@@ -48,6 +51,9 @@ class Store:
         boundaries: up to which commits findings are history.
         rewrites: successors of rewritten commits, and lines that changed.
         workers: the workers of the instance, and their state.
+        tokens: tokens for machines, as hashes.
+        sessions: sessions that ended before they expired.
+        audit: the audit log.
     """
 
     def __init__(self, database: Database) -> None:
@@ -63,6 +69,9 @@ class Store:
         self.boundaries = Boundaries(database)
         self.rewrites = Rewrites(database, self.outbox)
         self.workers = WorkerTable(database)
+        self.tokens = TokenTable(database)
+        self.sessions = EndedSessions(database)
+        self.audit = AuditLog(database)
 
     @property
     def location(self) -> str:

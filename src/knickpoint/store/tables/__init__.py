@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from knickpoint.store.tables import commits, findings, ledger, outbox, runs, shortcuts, tiles, traces, workers
+from knickpoint.store.tables import access, commits, findings, ledger, outbox, runs, shortcuts, tiles, traces, workers
 from knickpoint.store.tables.base import metadata
 
-__all__ = ["commits", "findings", "ledger", "metadata", "outbox", "runs", "shortcuts", "tiles", "traces", "workers"]
+__all__ = [
+    "access",
+    "commits",
+    "findings",
+    "ledger",
+    "metadata",
+    "outbox",
+    "runs",
+    "shortcuts",
+    "tiles",
+    "traces",
+    "workers",
+]

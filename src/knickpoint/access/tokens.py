@@ -1,0 +1,165 @@
+"""Tokens for machines: create, verify, list and revoke them.
+
+The secret of a token is shown once and stored nowhere; the store has its SHA-256. A secret has 256 random bits, so there
+is nothing to guess or to look up in tables, and neither salt nor a slow hash is needed.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Final
+
+from knickpoint.model.access import Caller, CallerKind, Grants, NewToken, Permission, Token
+from knickpoint.model.audit import AuditKind
+from knickpoint.model.errors import BusyError, InputError, NotSignedInError
+from knickpoint.store import Store
+
+__all__ = ["SECRET_PREFIX", "create_token", "list_tokens", "revoke_token", "verify_token"]
+
+SECRET_PREFIX: Final = "knick_"  # noqa: S105  # how secrets begin, not one
+"""The first letters of every secret, so that scanners find one that was published by mistake."""
+
+_RANDOM_BYTES: Final = 32
+_LONGEST_SECRET: Final = 200
+_USED_EVERY: Final = timedelta(minutes=1)
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_RESERVED: Final = "upload_token"
+"""The name that the caller of ``[server] upload_token`` has in logs."""
+
+_LONGEST_REPOSITORY: Final = 400
+
+
+def create_token(
+    store: Store,
+    name: str,
+    scopes: Iterable[Permission],
+    *,
+    by: str,
+    repositories: Iterable[str] = (),
+    expires: datetime | None = None,
+) -> NewToken:
+    """Create the token ``name`` for ``by``, and return it with its secret, which cannot be read again.
+
+    Args:
+        store: where it is kept.
+        name: letters, digits, ``.``, ``_`` and ``-``, at most 64 characters; never used before.
+        scopes: what it permits, with what that implies; at least one.
+        by: name of the caller who creates it.
+        repositories: names of the repositories that it is limited to. Default: all.
+        expires: from when on it is refused. Default: never.
+
+    Raises:
+        InputError: the name is taken or has other characters, there is no scope, a repository has no valid name, or the
+            token would be expired at once.
+    """
+    now = datetime.now(UTC)
+    token = Token(
+        name=_checked_name(name),
+        scopes=_checked_scopes(scopes),
+        repositories=_checked_repositories(repositories),
+        created=now,
+        created_by=by,
+        expires=_checked_expiry(expires, now),
+    )
+    secret = SECRET_PREFIX + secrets.token_urlsafe(_RANDOM_BYTES)
+    with store.transaction():
+        store.tokens.insert(token, _digest(secret))
+        store.audit.append(AuditKind.TOKEN_CREATED, by, _described(token), time=now)
+    return NewToken(token, secret)
+
+
+def verify_token(store: Store, secret: str, *, now: datetime | None = None) -> Caller:
+    """Return the caller that presents ``secret``, and record the use of the token, at most once a minute.
+
+    Raises:
+        NotSignedInError: the secret is of no token, or of a revoked or expired one; the message does not say which.
+    """
+    moment = now or datetime.now(UTC)
+    token = store.tokens.find(_digest(secret)) if len(secret) <= _LONGEST_SECRET else None
+    if token is None or not token.is_valid(moment):
+        raise NotSignedInError(
+            "the token is not valid",
+            remedy="Use another one, or ask an admin for a new one: knick tokens create.",
+        )
+    if token.last_used is None or moment - token.last_used >= _USED_EVERY:
+        with suppress(BusyError):  # the time of the last use is not worth a failed request
+            store.tokens.used(token.name, moment)
+    grants = Grants.of(token.scopes, token.repositories)
+    return Caller(CallerKind.TOKEN, f"token:{token.name}", grants, title=f"token {token.name}")
+
+
+def list_tokens(store: Store) -> list[Token]:
+    """Return all tokens by name, revoked and expired ones too."""
+    return store.tokens.all()
+
+
+def revoke_token(store: Store, name: str, *, by: str) -> Token:
+    """Revoke the token ``name`` for ``by``; it is refused from now on, for good.
+
+    Raises:
+        AbsentError: there is no such token.
+        InputError: it is revoked already.
+    """
+    now = datetime.now(UTC)
+    with store.transaction():
+        token = store.tokens.revoke(name, now)
+        store.audit.append(AuditKind.TOKEN_REVOKED, by, f"token {name}", time=now)
+    return token
+
+
+def _digest(secret: str) -> str:
+    return sha256(secret.encode(errors="surrogatepass")).hexdigest()
+
+
+def _checked_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        shown = name if len(name) <= _LONGEST_SECRET else f"{name[:_LONGEST_SECRET]}…"
+        raise InputError(
+            f"{shown!a} is not a name for a token",
+            remedy="Use 1 to 64 letters, digits, dots, underscores and hyphens; begin with a letter or a digit.",
+        )
+    if name == _RESERVED:
+        raise InputError(
+            f"the name {name!r} stands for the setting of this name in [server]", remedy="Choose another name."
+        )
+    return name
+
+
+def _checked_scopes(scopes: Iterable[Permission]) -> frozenset[Permission]:
+    found = frozenset(scopes)
+    if not found:
+        known = ", ".join(permission.value for permission in Permission)
+        raise InputError("a token needs a scope", remedy=f"Give one or more of {known}.")
+    return found
+
+
+def _checked_repositories(repositories: Iterable[str]) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(repositories))
+    for name in found:
+        if not name.strip() or not name.isprintable() or len(name) > _LONGEST_REPOSITORY:
+            raise InputError(
+                f"{name[:_LONGEST_REPOSITORY]!a} is not the name of a repository",
+                remedy="Name it as in knickpoint.toml, or as the results do.",
+            )
+    return found
+
+
+def _checked_expiry(expires: datetime | None, now: datetime) -> datetime | None:
+    if expires is not None and expires <= now:
+        raise InputError(
+            f"{expires.isoformat(timespec='seconds')} is in the past", remedy="Give a time that is still to come."
+        )
+    return expires
+
+
+def _described(token: Token) -> str:
+    """Describe a new token for the audit log."""
+    scopes = ", ".join(permission.value for permission in Permission if permission in token.scopes)
+    limits = f" for {', '.join(token.repositories)}" if token.repositories else ""
+    expiry = f", expires {token.expires.isoformat(timespec='seconds')}" if token.expires else ", does not expire"
+    return f"token {token.name}: {scopes}{limits}{expiry}"

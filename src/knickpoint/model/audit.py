@@ -1,0 +1,41 @@
+"""The audit log: who signed in, made tokens, changed the configuration, and decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+__all__ = ["AuditEntry", "AuditKind"]
+
+
+class AuditKind(Enum):
+    """What an entry of the audit log records."""
+
+    SIGNED_IN = "signed in"
+    SIGN_IN_REFUSED = "sign-in refused"
+    SIGNED_OUT = "signed out"
+    TOKEN_CREATED = "token created"  # noqa: S105  # a kind, not a secret
+    TOKEN_REVOKED = "token revoked"  # noqa: S105  # a kind, not a secret
+    CONFIGURATION_CHANGED = "configuration changed"
+    DECIDED = "decided"
+    BOUNDARY_MOVED = "boundary moved"
+    ALERTS_APPLIED = "alerts applied"
+    ENTRIES_DELETED = "entries deleted"
+    RESTORED = "restored"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One entry of the audit log: at ``time``, ``who`` did what ``kind`` and ``about`` say.
+
+    ``who`` is the name of a caller. ``address`` is the network address that a request came from, "" where there is none.
+    All texts are one line without control characters.
+    """
+
+    id: int
+    time: datetime
+    kind: AuditKind
+    who: str
+    about: str
+    address: str = ""

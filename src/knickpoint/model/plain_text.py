@@ -1,0 +1,26 @@
+"""Text from elsewhere as one line that cannot change how the text around it is shown."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["plain_line"]
+
+_CUT: Final = "…"
+
+
+def plain_line(text: str, longest: int) -> str:
+    r"""Return ``text`` with every character escaped that is not printed, cut to ``longest`` characters.
+
+    Escaped are control characters, line breaks, marks that turn the direction of writing, and halves of characters:
+    ``\x1b``, ``\u202e``. Letters of all scripts stay as they are, and so does the space.
+    """
+    if text.isprintable() and len(text) <= longest:
+        return text
+    # Only as many characters as can be shown are escaped, however long the text is.
+    shown = "".join(letter if letter.isprintable() else _escaped(letter) for letter in text[: longest + 1])
+    return shown if len(shown) <= longest else shown[: longest - len(_CUT)] + _CUT
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")

@@ -1,0 +1,62 @@
+"""Tokens for machines, sessions that ended early, the audit log, and digests of the configuration."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Index, PrimaryKeyConstraint, Table, UniqueConstraint
+
+from knickpoint.store.tables.base import Number, Time, exact_text, metadata
+
+__all__ = ["audit_entry", "audit_retention", "configuration_digest", "ended_session", "token"]
+
+token = Table(
+    "token",
+    metadata,
+    Column("name", exact_text, nullable=False),
+    Column("digest", exact_text, nullable=False),
+    Column("scopes", exact_text, nullable=False),
+    Column("repositories", exact_text, nullable=False),
+    Column("created", Time, nullable=False),
+    Column("created_by", exact_text, nullable=False),
+    Column("expires", Time),
+    Column("last_used", Time),
+    Column("revoked", Time),
+    PrimaryKeyConstraint("name"),
+    UniqueConstraint("digest"),
+)
+"""``digest`` is the SHA-256 of the secret, in hex. ``scopes`` and ``repositories`` are JSON lists."""
+
+ended_session = Table(
+    "ended_session",
+    metadata,
+    Column("id", exact_text, nullable=False),
+    Column("ended", Time, nullable=False),
+    Column("until", Time, nullable=False),
+    PrimaryKeyConstraint("id"),
+)
+"""Sessions that ended before their cookie expires, at ``until``. The id "" ends all sessions that began before ``ended``."""
+
+audit_entry = Table(
+    "audit_entry",
+    metadata,
+    Column("id", Number, primary_key=True),
+    Column("time", Time, nullable=False),
+    Column("kind", exact_text, nullable=False),
+    Column("who", exact_text, nullable=False),
+    Column("about", exact_text, nullable=False),
+    Column("address", exact_text, nullable=False),
+    Index("ix_audit_entry_time", "time"),
+    sqlite_autoincrement=True,
+)
+"""Triggers refuse every UPDATE, and the DELETE of entries that ``audit_retention`` does not release."""
+
+audit_retention = Table("audit_retention", metadata, Column("before", Time, nullable=False))
+"""One row: entries older than ``before`` may be deleted."""
+
+configuration_digest = Table(
+    "configuration_digest",
+    metadata,
+    Column("section", exact_text, nullable=False),
+    Column("digest", exact_text, nullable=False),
+    PrimaryKeyConstraint("section"),
+)
+"""A salted digest of each section of the configuration file that was last used; the row "" holds the salt."""
