@@ -183,6 +183,15 @@ def test_an_answer_of_the_largest_size_is_read(web: WebServer) -> None:
     assert len(fetch(f"http://127.0.0.1:{web.port}/", LOOPBACK, largest=1000).body) == 1000
 
 
+@pytest.mark.parametrize("start", [b"HTTP/1.0 200 OK\r\n", b"HTTP/1.1 200 OK\r\nConnection: close\r\n"])
+def test_an_answer_that_ends_its_connection_is_read_to_its_end(start: bytes) -> None:
+    def send_all(send: Callable[[bytes], None]) -> None:
+        send(start + b"Content-Length: 500000\r\n\r\n" + b"x" * 500_000)
+
+    with answering_raw(send_all) as port:
+        assert len(fetch(f"http://127.0.0.1:{port}/", LOOPBACK).body) == 500_000
+
+
 def test_a_larger_answer_is_refused(web: WebServer) -> None:
     web.answers["/"] = Answer(body=b"x" * 1001)
     with pytest.raises(ServiceError, match="more than 1,000 bytes"):

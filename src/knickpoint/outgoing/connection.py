@@ -100,13 +100,20 @@ class _TimedSocket:
 
 
 class _TimedReader(io.RawIOBase):
+    """The received bytes. It keeps the socket open: an HTTP connection that ends with its answer is closed before the body."""
+
     def __init__(self, inner: socket.socket, deadline: Deadline) -> None:
         self._inner = inner
         self._deadline = deadline
+        self._received = inner.makefile("rb", buffering=0)
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: Any) -> int | None:
         self._inner.settimeout(self._deadline.remaining())
-        return self._inner.recv_into(buffer)
+        return self._received.readinto(buffer)
+
+    def close(self) -> None:
+        self._received.close()
+        super().close()
