@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 from knickpoint.model.access import Role
 
-__all__ = ["AccessSettings", "AnyoneRole", "CiJobKind", "CiJobSettings", "RoleSettings", "SignInKind", "SignInSettings"]
+__all__ = [
+    "AccessConfig",
+    "AccessSettings",
+    "AnyoneRole",
+    "CiJobKind",
+    "CiJobSettings",
+    "RoleSettings",
+    "SignInKind",
+    "SignInSettings",
+]
 
 
 class AnyoneRole(Enum):
@@ -59,6 +70,9 @@ class SignInSettings:
         client_secret: of an OpenID provider: the secret that it gave to this instance, as in `${OPENID_SECRET}`.
         scopes: of an OpenID provider: what is asked for.
         groups_claim: of an OpenID provider: name of the claim that lists the groups of a person.
+        name_claim: of an OpenID provider: name of the claim that names a person in logs and `[roles]`; people must not be able
+            to choose its value. Default: the mail address if the provider has verified it, else `preferred_username` if it is
+            no mail address, else `sub`.
         networks: of a proxy: the networks that it sends from, as in `10.0.0.0/8`. Headers from elsewhere are ignored.
         user_header: of a proxy: the header with the mail address or the name of the person.
         title_header: of a proxy: the header with the name to show.
@@ -73,6 +87,7 @@ class SignInSettings:
     client_secret: str = ""
     scopes: tuple[str, ...] = ("openid", "email", "profile")
     groups_claim: str = "groups"
+    name_claim: str = ""
     networks: tuple[str, ...] = ()
     user_header: str = "X-Forwarded-User"
     title_header: str = ""
@@ -130,3 +145,19 @@ class CiJobSettings:
     audience: str = ""
     issuer: str = ""
     repositories: tuple[str, ...] = ()
+
+
+class AccessConfig(Protocol):
+    """What this room reads of the configuration of an instance."""
+
+    @property
+    def access(self) -> AccessSettings:
+        """What callers may do who have not signed in, and how long a sign-in lasts."""
+
+    @property
+    def sign_in(self) -> Mapping[str, SignInSettings]:
+        """The ways to sign in, by name."""
+
+    @property
+    def roles(self) -> Mapping[str, RoleSettings]:
+        """The roles of people, by name."""

@@ -1,0 +1,92 @@
+"""The key that signs the cookies of an instance: a secret of the configuration, or a file that the server makes."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from knickpoint.access.settings import AccessSettings
+from knickpoint.model.errors import ConfigError
+
+__all__ = ["KEY_FILE", "session_key"]
+
+KEY_FILE: Final = "session.key"
+"""Name of the file in the directory of the instance."""
+
+_KEY_BYTES: Final = 32
+_SHORTEST_SECRET: Final = 32
+"""Characters of a secret: 128 bits where they are hexadecimal digits."""
+
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+def session_key(directory: Path, settings: AccessSettings) -> bytes:
+    """Return the key of the instance in ``directory``; make its file where there is neither a secret nor a file.
+
+    Servers that start at the same time use the same file.
+
+    Raises:
+        ConfigError: the secret is short, or the file cannot be made, can be read by others, or holds no key.
+    """
+    if settings.session_secret:
+        if len(settings.session_secret) < _SHORTEST_SECRET:
+            raise ConfigError(
+                f"session_secret has fewer than {_SHORTEST_SECRET} characters",
+                where="[access]",
+                remedy="Use a random one, as openssl rand -hex 32 writes it.",
+            )
+        return settings.session_secret.encode()
+    path = directory / KEY_FILE
+    try:
+        if not path.exists():
+            _make(path)
+        return _read(path)
+    except OSError as error:
+        raise ConfigError(
+            f"the key of the sessions cannot be read or made: {error.strerror}",
+            where=str(path),
+            remedy="Make it readable and its directory writable for the server, or set session_secret of [access].",
+        ) from error
+
+
+def _make(path: Path) -> None:
+    """Make a complete file, unless another process makes it first."""
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(secrets.token_hex(_KEY_BYTES) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        # A link fails where the name exists, so that the first complete file wins and stays.
+        with suppress(FileExistsError):
+            path.hardlink_to(draft)
+    finally:
+        draft.unlink()
+
+
+def _read(path: Path) -> bytes:
+    with path.open(encoding="ascii", errors="replace") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        text = file.read(1_024).strip()
+    if mode & _OTHERS:
+        raise ConfigError(
+            "the key of the sessions can be read or written by other users",
+            where=str(path),
+            remedy=f"Delete it, and the server makes a new one; or, where it was not read, run chmod 600 {path.name}.",
+        )
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) < _KEY_BYTES:
+        raise ConfigError(
+            "the file holds no key of sessions",
+            where=str(path),
+            remedy="Delete it; the server makes a new one, and everyone signs in again.",
+        )
+    return key
