@@ -10,8 +10,9 @@ from tests.ingest.conftest import Lab
 
 from knickpoint.ingest import sns_subscription as subscription
 from knickpoint.ingest.bucket_events import import_bucket_event
-from knickpoint.ingest.sns_subscription import confirm_subscription, confirmation_address, fetch
-from knickpoint.model.errors import InputError, ServiceError
+from knickpoint.ingest.sns_subscription import confirm_subscription, confirmation_address, request_confirmation
+from knickpoint.model.errors import AddressError, InputError, ServiceError
+from knickpoint.outgoing import OutgoingRule
 
 TOPIC = "arn:aws:sns:eu-west-1:123456789012:results"
 ADDRESS = f"https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn={TOPIC}&Token=2336412f37"
@@ -27,15 +28,21 @@ def message(**facts: object) -> dict[str, object]:
     return plain | facts
 
 
-def test_a_subscription_is_confirmed_at_the_address_that_sns_gave() -> None:
-    asked: list[str] = []
-    assert confirm_subscription(message(), asked.append) == f"the subscription of {TOPIC} is confirmed"
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the addresses that are requested from now on; SNS itself is out of reach of a test."""
+    addresses: list[str] = []
+    monkeypatch.setattr(subscription, "request_confirmation", lambda address, _: addresses.append(address))
+    return addresses
+
+
+def test_a_subscription_is_confirmed_at_the_address_that_sns_gave(asked: list[str]) -> None:
+    assert confirm_subscription(message(), OutgoingRule()) == f"the subscription of {TOPIC} is confirmed"
     assert asked == [ADDRESS]
 
 
-def test_other_messages_confirm_nothing() -> None:
-    asked: list[str] = []
-    assert confirm_subscription({"Type": "Notification", "Message": "{}"}, asked.append) is None
+def test_other_messages_confirm_nothing(asked: list[str]) -> None:
+    assert confirm_subscription({"Type": "Notification", "Message": "{}"}, OutgoingRule()) is None
     assert asked == []
 
 
@@ -73,9 +80,7 @@ def test_a_message_without_a_topic_of_sns_confirms_nothing(topic: object) -> Non
         confirmation_address(message(TopicArn=topic))
 
 
-def test_an_event_that_asks_for_confirmation_takes_no_file(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    monkeypatch.setattr(subscription, "fetch", asked.append)
+def test_an_event_that_asks_for_confirmation_takes_no_file(lab: Lab, asked: list[str]) -> None:
     summary = import_bucket_event(lab.instance, json.dumps(message()).encode())
     assert (summary.files, summary.notes, asked) == ((), (f"the subscription of {TOPIC} is confirmed",), [ADDRESS])
 
@@ -107,16 +112,30 @@ def address() -> Iterator[str]:
         thread.join()
 
 
+LOOPBACK = OutgoingRule(("127.0.0.1",))
+
+
 def test_an_address_is_asked_once(address: str) -> None:
-    fetch(f"{address}/200")
+    request_confirmation(f"{address}/200", LOOPBACK)
 
 
 @pytest.mark.parametrize("code", [302, 403, 500])
 def test_redirections_are_not_followed_and_failures_are_reported(address: str, code: int) -> None:
-    with pytest.raises(ServiceError, match=f"does not confirm the subscription: HTTP Error {code}"):
-        fetch(f"{address}/{code}")
+    with pytest.raises(ServiceError, match=f"does not confirm the subscription: it answers with status {code}"):
+        request_confirmation(f"{address}/{code}", LOOPBACK)
 
 
 def test_a_server_that_is_not_there_is_reported() -> None:
     with pytest.raises(ServiceError, match="does not confirm"):
-        fetch("http://127.0.0.1:1/")
+        request_confirmation("http://127.0.0.1:1/", LOOPBACK)
+
+
+def test_a_host_that_is_not_allowed_is_not_asked(address: str) -> None:
+    with pytest.raises(AddressError, match="loopback"):
+        request_confirmation(f"{address}/200", OutgoingRule())
+
+
+def test_the_message_about_a_refused_address_has_no_token_of_sns() -> None:
+    with pytest.raises(InputError) as refused:
+        confirmation_address(message(SubscribeURL=ADDRESS.replace("sns.", "other.")))
+    assert "2336412f37" not in str(refused.value)

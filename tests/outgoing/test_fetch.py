@@ -198,6 +198,23 @@ def test_a_larger_answer_is_refused(web: WebServer) -> None:
         fetch(f"http://127.0.0.1:{web.port}/", LOOPBACK, largest=1000)
 
 
+def test_an_answer_without_a_length_ends_with_its_connection() -> None:
+    sent = b"HTTP/1.0 200 OK\r\n\r\n" + b"x" * 100_000
+    with answering_raw(lambda send: send(sent)) as port:
+        assert fetch(f"http://127.0.0.1:{port}/", LOOPBACK).body == b"x" * 100_000
+
+
+@pytest.mark.parametrize("length", [999, 1001])
+def test_a_larger_answer_without_a_length_is_refused(length: int) -> None:
+    sent = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (length, b"x" * length)
+    with answering_raw(lambda send: send(sent)) as port:
+        if length <= 1000:
+            assert len(fetch(f"http://127.0.0.1:{port}/", LOOPBACK, largest=1000).body) == length
+        else:
+            with pytest.raises(ServiceError, match="more than 1,000 bytes"):
+                fetch(f"http://127.0.0.1:{port}/", LOOPBACK, largest=1000)
+
+
 @pytest.mark.parametrize(("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress)])
 def test_a_packed_answer_is_unpacked(web: WebServer, encoding: str, pack: Callable[[bytes], bytes]) -> None:
     web.answers["/"] = Answer(headers=(("Content-Encoding", encoding),), body=pack(b"x" * 1000))

@@ -36,7 +36,7 @@ def import_bucket_event(destination: Destination, body: bytes) -> ImportSummary:
         ServiceError: a file cannot be fetched, or a repository cannot be read; deliver the event again.
     """
     event = _parse(body)
-    confirmation = confirm_subscription(event)
+    confirmation = confirm_subscription(event, destination.outgoing)
     if confirmation is not None:
         return ImportSummary(notes=(confirmation,))
     summaries: list[FileSummary | None] = []

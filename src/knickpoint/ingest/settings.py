@@ -8,6 +8,8 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from knickpoint.outgoing import OutgoingRule
+
 if TYPE_CHECKING:
     from knickpoint.store import Store
 
@@ -126,3 +128,7 @@ class Destination(Protocol):
     @property
     def ingest(self) -> IngestSettings:
         """How results are imported."""
+
+    @property
+    def outgoing(self) -> OutgoingRule:
+        """The rule for addresses that come from outside the configuration."""

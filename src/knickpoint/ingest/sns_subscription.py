@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import urllib.request
-from collections.abc import Callable, Mapping
-from typing import IO, Any, Final
-from urllib.error import URLError
+from collections.abc import Mapping
+from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 from knickpoint.model.errors import InputError, ServiceError
+from knickpoint.outgoing import OutgoingRule, fetch
 
-__all__ = ["confirm_subscription", "confirmation_address", "fetch"]
+__all__ = ["confirm_subscription", "confirmation_address", "request_confirmation"]
 
 _HOST: Final = re.compile(r"sns\.(?P<region>[a-z0-9-]{1,40})\.amazonaws\.com(?:\.cn)?")
 _TOPIC: Final = re.compile(
@@ -20,14 +19,13 @@ _TOPIC: Final = re.compile(
 _SECONDS: Final = 10.0
 _LARGEST_ANSWER: Final = 1 << 16
 
-Fetch = Callable[[str], None]
 
-
-def confirm_subscription(event: Mapping[str, Any], fetch_: Fetch | None = None) -> str | None:
+def confirm_subscription(event: Mapping[str, Any], rule: OutgoingRule) -> str | None:
     """Confirm the subscription that a message of SNS is about; return a line for people, None for other messages.
 
     Raises:
-        InputError: the address that confirms it is not one of SNS; no sender may direct requests to other servers.
+        InputError: the address that confirms it is not one of SNS, or ``rule`` does not allow its host; no sender may
+            direct requests to other servers.
         ServiceError: SNS does not answer; it sends the message again.
     """
     kind = event.get("Type")
@@ -35,7 +33,7 @@ def confirm_subscription(event: Mapping[str, Any], fetch_: Fetch | None = None) 
         return f"the subscription of {event.get('TopicArn')} has ended"
     if kind != "SubscriptionConfirmation":
         return None
-    (fetch_ or fetch)(confirmation_address(event))
+    request_confirmation(confirmation_address(event), rule)
     return f"the subscription of {event['TopicArn']} is confirmed"
 
 
@@ -68,25 +66,24 @@ def confirmation_address(event: Mapping[str, Any]) -> str:
 def _refused(address: object, why: str) -> InputError:
     return InputError(
         f"this subscription is not confirmed: {why}",
-        where=str(address)[:200],
+        where=str(address).partition("?")[0][:200],
         remedy="Confirm it in the console of SNS, if it is yours.",
     )
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, req: urllib.request.Request, fp: IO[bytes], *facts: Any) -> None:
-        """Follow no redirection."""
-
-
-def fetch(address: str) -> None:
-    """Request ``address`` without following redirections. Raises ``ServiceError``."""
-    opener = urllib.request.build_opener(_NoRedirects)
+def request_confirmation(address: str, rule: OutgoingRule) -> None:
+    """Request ``address`` without following redirects. Raises ``ServiceError``, and ``AddressError`` by ``rule``."""
     try:
-        with opener.open(address, timeout=_SECONDS) as answer:
-            answer.read(_LARGEST_ANSWER)
-    except (URLError, OSError) as error:
-        raise ServiceError(
-            f"SNS does not confirm the subscription: {error}",
-            where=address.partition("?")[0],
-            remedy="SNS sends the message again; let this server reach it over HTTPS.",
-        ) from error
+        answer = fetch(address, rule, largest=_LARGEST_ANSWER, seconds=_SECONDS, redirects=0)
+    except ServiceError as error:
+        raise _unconfirmed(error.message, error.where) from error
+    if not 200 <= answer.status < 300:
+        raise _unconfirmed(f"it answers with status {answer.status}", address.partition("?")[0])
+
+
+def _unconfirmed(reason: str, where: str) -> ServiceError:
+    return ServiceError(
+        f"SNS does not confirm the subscription: {reason}",
+        where=where,
+        remedy="SNS sends the message again; let this server reach it over HTTPS.",
+    )

@@ -13,6 +13,7 @@ from knickpoint.ingest.settings import IngestSettings, RepositorySettings
 from knickpoint.instance.config import CONFIG_FILE, Config, read_config
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError
+from knickpoint.outgoing import OutgoingRule
 from knickpoint.store import Store, create_store, open_store
 
 __all__ = [
@@ -67,6 +68,11 @@ class Instance:
     def ingest(self) -> IngestSettings:
         """How results are imported."""
         return self.config.ingest
+
+    @property
+    def outgoing(self) -> OutgoingRule:
+        """The rule for addresses that come from outside the configuration."""
+        return self.config.outgoing.rule
 
     @property
     def alerts(self) -> tuple[Alert, ...]:

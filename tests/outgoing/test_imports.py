@@ -1,0 +1,75 @@
+"""No module reaches the network or starts a program but those that are listed here, each with its reason."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import knickpoint
+
+_SOURCE = Path(knickpoint.__file__).parent
+_WATCHED = (
+    "aiohttp",
+    "asyncio.subprocess",
+    "authlib.integrations",
+    "ftplib",
+    "http.client",
+    "httpcore",
+    "httpx",
+    "multiprocessing.connection",
+    "os.popen",
+    "os.system",
+    "pty",
+    "requests",
+    "smtplib",
+    "socket",
+    "socketserver",
+    "subprocess",
+    "telnetlib",
+    "urllib.request",
+    "urllib3",
+    "xmlrpc",
+)
+_ALLOWED = {
+    "outgoing/connection.py": {"http.client", "socket"},  # what this room is for
+    "outgoing/fetch.py": {"http.client"},
+    "outgoing/resolution.py": {"socket"},
+    "history/git_process.py": {"subprocess"},  # the only way to git
+    "server/listener.py": {"socket"},  # listens
+    "instance/worker/worker.py": {"socket"},  # the name of this machine
+    "demo/repository.py": {"subprocess"},  # git, in a new directory
+    "demo/measurement.py": {"subprocess"},  # measures the program of the demonstration
+    "access/openid.py": {"authlib.integrations", "httpx"},  # asks the providers that the configuration names
+}
+
+
+def _uses(path: Path) -> Iterator[str]:
+    """Yield the dotted names that a module imports, and those of ``os`` that it uses."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif (
+            isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in {"os", "asyncio"}
+        ):
+            yield f"{node.value.id}.{node.attr}"
+
+
+def _watched(path: Path) -> set[str]:
+    return {name for name in _WATCHED for used in _uses(path) if used == name or used.startswith(f"{name}.")}
+
+
+@pytest.mark.parametrize("path", sorted(_SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(_SOURCE)))
+def test_a_module_reaches_the_network_or_starts_programs_only_if_it_is_listed(path: Path) -> None:
+    assert _watched(path) - _ALLOWED.get(str(path.relative_to(_SOURCE)), set()) == set()
+
+
+def test_the_rule_sees_what_it_watches(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text("import os, socket\nfrom urllib import request\ndef run():\n  import httpx\n  os.system('x')\n")
+    assert _watched(module) == {"httpx", "os.system", "socket", "urllib.request"}
