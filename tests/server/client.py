@@ -13,21 +13,22 @@ __all__ = ["Client"]
 
 
 class Client:
-    """Send requests to ``app`` as if it were served at ``base``."""
+    """Send requests to ``app`` as if it were served at ``base``, from the address ``peer``."""
 
-    def __init__(self, app: FastAPI, base: str = "http://127.0.0.1:8765") -> None:
+    def __init__(self, app: FastAPI, base: str = "http://127.0.0.1:8765", *, peer: str = "127.0.0.1") -> None:
         self._app = app
         self._base = base
+        self._peer = peer
 
     def get(self, path: str, **options: Any) -> httpx.Response:
-        return self._ask("GET", path, **options)
+        return self.ask("GET", path, **options)
 
     def post(self, path: str, **options: Any) -> httpx.Response:
-        return self._ask("POST", path, **options)
+        return self.ask("POST", path, **options)
 
-    def _ask(self, method: str, path: str, **options: Any) -> httpx.Response:
+    def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
         async def ask() -> httpx.Response:
-            transport = httpx.ASGITransport(self._app, raise_app_exceptions=False)
+            transport = httpx.ASGITransport(self._app, raise_app_exceptions=False, client=(self._peer, 50_000))
             async with httpx.AsyncClient(transport=transport, base_url=self._base, follow_redirects=True) as client:
                 return await client.request(method, path, **options)
 

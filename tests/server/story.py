@@ -106,7 +106,7 @@ def make_instance(directory: Path, *, with_findings: bool = True, as_work: bool 
     """Make an instance in ``directory`` that holds the history and what the default alert finds in it."""
     create_instance(directory, repositories={REPOSITORY: ""}).close()
     file = directory / "knickpoint.toml"
-    file.write_text(f'{file.read_text()}\n[server]\nupload_token = "{TOKEN}"\nnames = ["knick.test"]\n')
+    file.write_text(f'{file.read_text()}\n[server]\nupload_token = "{TOKEN}"\n')
     if not with_findings:
         return
     with open_instance(directory) as instance:

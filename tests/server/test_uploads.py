@@ -8,6 +8,9 @@ import pytest
 from tests.server.client import Client
 from tests.server.story import TOKEN, commit_hash, history
 
+from knickpoint.instance import Instance
+from knickpoint.server import create_app
+
 URL = "/api/v1/results"
 RIGHT = {"authorization": f"Bearer {TOKEN}"}
 
@@ -32,10 +35,16 @@ def test_a_trial_keeps_nothing(client: Client) -> None:
 
 
 @pytest.mark.parametrize("headers", [{}, {"authorization": "Bearer wrong"}, {"authorization": f"Basic {TOKEN}"}])
-def test_an_upload_without_the_token_is_refused(client: Client, headers: dict[str, str]) -> None:
+def test_an_upload_from_elsewhere_without_the_token_is_refused(instance: Instance, headers: dict[str, str]) -> None:
+    client = Client(create_app(instance), peer="203.0.113.7")
     answer = client.post(URL, params={"name": "x"}, content=b"[]", headers=headers)
     assert answer.status_code == 401
-    assert "upload_token" in answer.json()["remedy"]
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+def test_the_person_at_this_machine_uploads_without_a_token(client: Client) -> None:
+    parameters = {"name": "mine", "commit": commit_hash(59), "run": "mine"}
+    assert client.post(URL, params=parameters, content=custom(1251.0)).status_code == 200
 
 
 def test_a_truncated_file_is_refused_with_its_place(client: Client) -> None:

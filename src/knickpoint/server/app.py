@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection
 from importlib.metadata import version
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
+from fastapi.dependencies.models import Dependant
 from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.routing import APIRoute
 
 from knickpoint.instance import Instance
+from knickpoint.server.callers import IDENTIFYING
 from knickpoint.server.dashboard import add_pages
 from knickpoint.server.error_responses import ERRORS, add_error_handlers
 from knickpoint.server.request_guard import RequestGuard
 from knickpoint.server.routes import routers
 
-__all__ = ["create_app", "describe_api"]
+__all__ = ["create_app", "describe_api", "routes_without_caller"]
 
 _ABOUT = """\
 Everything that the dashboard shows, for scripts. Every error has the body `{error, where, remedy}`. Requests that
@@ -40,17 +42,37 @@ def _build() -> FastAPI:
     )
     add_error_handlers(app)
     for router in routers():
+        undeclared = routes_without_caller(router)
+        assert not undeclared, f"these routes take no caller, see knickpoint.server.callers: {', '.join(undeclared)}"
         app.include_router(router, prefix="/api/v1", responses=ERRORS)
     return app
 
 
-def create_app(instance: Instance, *, hosts: Collection[str] = ()) -> FastAPI:
+def routes_without_caller(router: APIRouter) -> list[str]:
+    """Return the paths of the routes that do not depend on the caller of the request."""
+    return [
+        path
+        for route in router.routes
+        for path in [getattr(route, "path", "(a mounted application)")]
+        if not (isinstance(route, APIRoute) and _asks_caller(route.dependant))
+    ]
+
+
+def _asks_caller(dependant: Dependant) -> bool:
+    return dependant.call in IDENTIFYING or any(map(_asks_caller, dependant.dependencies))
+
+
+def create_app(instance: Instance, *, hosts: Collection[str] = (), open_port: bool = False) -> FastAPI:
     """Return the application that serves ``instance``.
 
-    ``hosts`` are names under which the server is reached, in addition to its addresses and localhost.
+    Args:
+        instance: what to serve.
+        hosts: names under which the server is reached, in addition to its addresses and localhost.
+        open_port: whether the server listens to other machines, too. Then no request is from the local person.
     """
     app = _build()
     app.state.instance = instance
+    app.state.open_port = open_port
     add_pages(app)
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)
     app.add_middleware(RequestGuard, hosts=hosts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Final
 
 from fastapi import FastAPI, Request
@@ -13,21 +14,27 @@ from starlette.exceptions import HTTPException
 from knickpoint.model.errors import (
     AbsentError,
     BusyError,
+    ForbiddenError,
     HistoryError,
     InputError,
     KnickpointError,
+    NotSignedInError,
     ServiceError,
     StoreError,
 )
-from knickpoint.server.errors import NotAllowedError, UnknownError
+from knickpoint.server.errors import UnknownError
 from knickpoint.server.schemas.base import ErrorAnswer
 
 __all__ = ["ERRORS", "add_error_handlers"]
 
 _LOG: Final = logging.getLogger("knickpoint.server")
 
+_UNAUTHORIZED: Final = 401
+_BEARER: Final = 'Bearer realm="Knickpoint"'
+
 _CODES: Final[tuple[tuple[type[KnickpointError], int], ...]] = (
-    (NotAllowedError, 401),
+    (NotSignedInError, 401),
+    (ForbiddenError, 403),
     (UnknownError, 404),
     (AbsentError, 404),
     (HistoryError, 404),
@@ -39,21 +46,31 @@ _CODES: Final[tuple[tuple[type[KnickpointError], int], ...]] = (
 
 ERRORS: Final[dict[int | str, dict[str, object]]] = {
     400: {"model": ErrorAnswer, "description": "The request cannot be used."},
-    404: {"model": ErrorAnswer, "description": "What the address names does not exist."},
+    401: {"model": ErrorAnswer, "description": "It is not known who asks, or a token or a sign-in is not valid."},
+    403: {"model": ErrorAnswer, "description": "The caller may not do this."},
+    404: {"model": ErrorAnswer, "description": "What the address names does not exist, or the caller may not read it."},
     422: {"model": ErrorAnswer, "description": "A parameter is missing or of the wrong kind."},
     503: {"model": ErrorAnswer, "description": "The store, or a service that is needed, is unavailable."},
 }
 
 
-def _response(code: int, error: str, where: str = "", remedy: str = "") -> JSONResponse:
-    return JSONResponse(ErrorAnswer(error=error, where=where, remedy=remedy).model_dump(), status_code=code)
+def _response(
+    code: int, error: str, where: str = "", remedy: str = "", headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    return JSONResponse(ErrorAnswer(error=error, where=where, remedy=remedy).model_dump(), code, headers)
 
 
-def _knickpoint_error(_request: Request, error: Exception) -> JSONResponse:
+def _knickpoint_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, KnickpointError)
     code = next((code for kind, code in _CODES if isinstance(error, kind)), 500)
     message = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
-    return _response(code, message, error.where, error.remedy)
+    headers = {"www-authenticate": _challenge(request)} if code == _UNAUTHORIZED else None
+    return _response(code, message, error.where, error.remedy, headers)
+
+
+def _challenge(request: Request) -> str:
+    """Return the value of ``WWW-Authenticate``: RFC 6750 tells a missing token from a wrong one."""
+    return f'{_BEARER}, error="invalid_token"' if "authorization" in request.headers else _BEARER
 
 
 def _invalid_request(_request: Request, error: Exception) -> JSONResponse:
@@ -66,7 +83,7 @@ def _invalid_request(_request: Request, error: Exception) -> JSONResponse:
 def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     remedy = "See /api/v1/reference for the addresses there are." if error.status_code == 404 else ""
-    return _response(error.status_code, f"{error.detail}.", request.url.path, remedy)
+    return _response(error.status_code, f"{error.detail}.", request.url.path, remedy, error.headers)
 
 
 def _unexpected_error(request: Request, error: Exception) -> JSONResponse:

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from knickpoint.model.errors import InputError
 
-__all__ = ["NotAllowedError", "UnknownError"]
+__all__ = ["UnknownError"]
 
 
 class UnknownError(InputError):
     """The address of a request names something that does not exist: 404."""
-
-
-class NotAllowedError(InputError):
-    """An upload without the right token: 401."""

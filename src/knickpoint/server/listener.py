@@ -15,6 +15,7 @@ import uvicorn
 from knickpoint.instance import Instance
 from knickpoint.model.errors import ServiceError
 from knickpoint.server.app import create_app
+from knickpoint.server.host_names import is_loopback_name
 
 __all__ = ["serve", "serving"]
 
@@ -64,9 +65,10 @@ def _names(host: str, hosts: Collection[str]) -> frozenset[str]:
     return frozenset({host, socket.gethostname(), *hosts})
 
 
-def _server(instance: Instance, names: frozenset[str]) -> uvicorn.Server:
+def _server(instance: Instance, listener: socket.socket, names: frozenset[str]) -> uvicorn.Server:
     config = uvicorn.Config(
-        create_app(instance, hosts=names),
+        create_app(instance, hosts=names, open_port=not is_loopback_name(listener.getsockname()[0])),
+        proxy_headers=False,  # which forwarding headers are believed is in the configuration, and no default of a library
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -101,7 +103,7 @@ def serve(
     address = host or settings.host
     listener = _listen(address, settings.port if port is None else port)
     with listener:
-        server = _server(instance, _names(address, (*settings.names, *hosts)))
+        server = _server(instance, listener, _names(address, (*settings.names, *hosts)))
         if ready:
             ready(_address(listener))
         server.run(sockets=[listener])
@@ -115,7 +117,7 @@ def serving(instance: Instance, host: str = "127.0.0.1", port: int = 0) -> Itera
         ServiceError: the address cannot be used, or the server does not start.
     """
     listener = _listen(host, port)
-    server = _server(instance, _names(host, instance.config.server.names))
+    server = _server(instance, listener, _names(host, instance.config.server.names))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="knickpoint-server", daemon=True)
     thread.start()
     limit = time.monotonic() + _START_SECONDS

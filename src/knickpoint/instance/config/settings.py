@@ -53,8 +53,8 @@ class ServerSettings:
             the address that a request names.
         proxies: networks of the proxies in front of the server, as in `10.0.0.0/8`, whose `X-Forwarded-For` and
             `X-Forwarded-Proto` are believed.
-        upload_token: secret that an upload of results must send, as in `${KNICKPOINT_UPLOAD_TOKEN}`. Without it, uploads
-            are refused.
+        upload_token: secret with which machines upload results, as in `${KNICKPOINT_UPLOAD_TOKEN}`, in addition to the
+            tokens of `knick tokens`.
     """
 
     host: str = "127.0.0.1"

@@ -1,8 +1,7 @@
-"""Check the token of an upload, import what it brings, and build the answer about it."""
+"""Import what an upload brings, and build the answer about it."""
 
 from __future__ import annotations
 
-import hmac
 from typing import Final
 
 from knickpoint.ingest.bucket_events import import_bucket_event
@@ -11,34 +10,11 @@ from knickpoint.ingest.file_import import import_data
 from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary
 from knickpoint.instance import Instance
 from knickpoint.model.errors import InputError
-from knickpoint.server.errors import NotAllowedError
 from knickpoint.server.schemas.uploads import ArrivalsAnswer, UploadAnswer
 
-__all__ = ["check_token", "import_notified_files", "import_upload", "largest_bytes"]
+__all__ = ["import_notified_files", "import_upload", "largest_bytes"]
 
 _MEGABYTE: Final = 1_000_000
-
-
-def check_token(instance: Instance, authorization: str) -> None:
-    """Check that the ``Authorization`` header of a request has the token of the instance.
-
-    Raises:
-        NotAllowedError: the token is missing or wrong, or the instance accepts no uploads.
-    """
-    token = instance.config.server.upload_token
-    if not token:
-        raise NotAllowedError(
-            "this instance accepts no uploads",
-            where="[server]",
-            remedy="Set upload_token in knickpoint.toml to a secret, and send it as Authorization: Bearer SECRET.",
-        )
-    kind, _, given = authorization.partition(" ")
-    if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), token.encode()):
-        raise NotAllowedError(
-            "the upload token is missing or wrong",
-            where="Authorization",
-            remedy="Send Authorization: Bearer SECRET with the upload_token of knickpoint.toml.",
-        )
 
 
 def largest_bytes(instance: Instance) -> int:

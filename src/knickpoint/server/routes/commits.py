@@ -14,6 +14,7 @@ from knickpoint.server.answers.commits import (
     list_repositories,
     pack_times,
 )
+from knickpoint.server.callers import Reader
 from knickpoint.server.routes.binary import BINARY, binary
 from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, RequestStore
 from knickpoint.server.schemas.commits import CommitAnswer, CommitsAnswer, LineAnswer, RepositoryAnswer
@@ -24,19 +25,20 @@ router = APIRouter(tags=["commits"])
 
 
 @router.get("/repositories")
-def get_repositories(store: RequestStore) -> list[RepositoryAnswer]:
+def get_repositories(_caller: Reader, store: RequestStore) -> list[RepositoryAnswer]:
     """List the repositories of the instance."""
     return list_repositories(store)
 
 
 @router.get("/lines")
-def get_lines(store: RequestStore, repository: RepositoryName = "") -> list[LineAnswer]:
+def get_lines(_caller: Reader, store: RequestStore, repository: RepositoryName = "") -> list[LineAnswer]:
     """List the lines of a repository."""
     return list_lines(store, choose_repository(store, repository))
 
 
 @router.get("/commits")
 def get_commits(
+    _caller: Reader,
     store: RequestStore,
     repository: RepositoryName = "",
     line: LineName = "",
@@ -49,7 +51,7 @@ def get_commits(
 
 
 @router.get("/commits/times", response_class=Response, responses=BINARY)
-def get_times(store: RequestStore, repository: RepositoryName = "", line: LineName = "") -> Response:
+def get_times(_caller: Reader, store: RequestStore, repository: RepositoryName = "", line: LineName = "") -> Response:
     """Return the times of all commits of a line: little-endian float64, seconds since 1970, NaN where unknown."""
     known = choose_repository(store, repository)
     return binary(pack_times(store, store.commits.line(known, line)))
@@ -57,7 +59,7 @@ def get_times(store: RequestStore, repository: RepositoryName = "", line: LineNa
 
 @router.get("/commits/{revision}")
 def get_commit(
-    store: RequestStore, revision: str, repository: RepositoryName = "", line: LineName = ""
+    _caller: Reader, store: RequestStore, revision: str, repository: RepositoryName = "", line: LineName = ""
 ) -> CommitAnswer:
     """Find a commit by its hash, a unique prefix of at least 7 characters, or its number."""
     known = choose_repository(store, repository)

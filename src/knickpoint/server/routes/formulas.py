@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Query
 from knickpoint.server.answers.commits import choose_repository
 from knickpoint.server.answers.formulas import add_shortcut, calculate, read_shortcut
 from knickpoint.server.answers.values import MOST_TRACES
+from knickpoint.server.callers import Reader
 from knickpoint.server.routes.dependencies import LineName, RepositoryName, RequestStore
 from knickpoint.server.schemas.formulas import FormulaAnswer, ShortcutAnswer, ShortcutIdAnswer, ShortcutRequest
 
@@ -19,6 +20,7 @@ router = APIRouter(tags=["formulas"])
 
 @router.get("/formulas")
 def get_formula(
+    _caller: Reader,
     store: RequestStore,
     *,
     formula: Annotated[
@@ -35,13 +37,14 @@ def get_formula(
 
 
 @router.post("/shortcuts")
-def post_shortcut(store: RequestStore, request: ShortcutRequest) -> ShortcutIdAnswer:
+def post_shortcut(_caller: Reader, store: RequestStore, request: ShortcutRequest) -> ShortcutIdAnswer:
     """Keep a set of trace keys and formulas under a short id; the same set always has the same id."""
     return ShortcutIdAnswer(id=add_shortcut(store, request))
 
 
 @router.get("/shortcuts/{name}")
 def get_shortcut(
+    _caller: Reader,
     store: RequestStore,
     name: Annotated[str, Path(max_length=100, description="The short id.")],
     repository: RepositoryName = "",

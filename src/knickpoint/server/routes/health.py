@@ -10,6 +10,7 @@ from fastapi.responses import PlainTextResponse
 
 from knickpoint.server.answers import health, metrics
 from knickpoint.server.api_reference import render_reference
+from knickpoint.server.callers import Reader, RequestCaller
 from knickpoint.server.routes.dependencies import RequestInstance
 from knickpoint.server.schemas.health import AlertAnswer, HealthAnswer, NoticeAnswer, VersionAnswer
 
@@ -21,38 +22,40 @@ _PROMETHEUS_TEXT: Final = "text/plain; version=0.0.4"
 
 
 @router.get("/health")
-def read_health(instance: RequestInstance) -> HealthAnswer:
+def read_health(_caller: RequestCaller, instance: RequestInstance) -> HealthAnswer:
     """Return whether the store can be read, the state of the workers, and the alerts that cannot run."""
     return health.read_health(instance)
 
 
 @router.get("/alerts")
-def get_alerts(instance: RequestInstance) -> list[AlertAnswer]:
+def get_alerts(_caller: Reader, instance: RequestInstance) -> list[AlertAnswer]:
     """List the alerts of the configuration, with their last runs and the reasons why some cannot run."""
     return health.list_alerts(instance)
 
 
 @router.get("/notices")
 def get_notices(
-    instance: RequestInstance, limit: Annotated[int, Query(ge=1, le=10_000, description="How many to return.")] = 1000
+    _caller: Reader,
+    instance: RequestInstance,
+    limit: Annotated[int, Query(ge=1, le=10_000, description="How many to return.")] = 1000,
 ) -> list[NoticeAnswer]:
     """List canaries that moved lately or put a finding in doubt, and benchmarks that stopped. Reads all values."""
     return health.list_notices(instance, limit)
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
-def get_metrics(instance: RequestInstance) -> PlainTextResponse:
+def get_metrics(_caller: Reader, instance: RequestInstance) -> PlainTextResponse:
     """Return metrics for monitoring, in the text format of Prometheus."""
     return PlainTextResponse(metrics.render_metrics(instance), media_type=_PROMETHEUS_TEXT)
 
 
 @router.get("/version")
-def read_version() -> VersionAnswer:
+def read_version(_caller: RequestCaller) -> VersionAnswer:
     """Return the name and version of the program, and the version of the API."""
     return VersionAnswer(name="knickpoint", version=version("knickpoint"), api="v1")
 
 
 @router.get("/reference", response_class=PlainTextResponse)
-def read_reference(request: Request) -> str:
+def read_reference(_caller: RequestCaller, request: Request) -> str:
     """Return the reference of this API as text."""
     return render_reference(request.app.openapi())

@@ -18,6 +18,7 @@ from knickpoint.server.answers.regressions import (
     list_regressions,
 )
 from knickpoint.server.answers.triage import decide, list_decisions, merge, split, undo
+from knickpoint.server.callers import Editor, Reader
 from knickpoint.server.routes.dependencies import MOST, RepositoryName, RequestStore
 from knickpoint.server.schemas.filters import ListFilter
 from knickpoint.server.schemas.history import HistoryAnswer
@@ -90,6 +91,7 @@ RequestFilter = Annotated[ListFilter, Depends(_filtered)]
 
 @router.get("/regressions")
 def get_regressions(
+    _caller: Reader,
     store: RequestStore,
     wanted: RequestFilter,
     *,
@@ -116,6 +118,7 @@ def get_regressions(
 
 @router.get("/members")
 def get_members(
+    _caller: Reader,
     store: RequestStore,
     wanted: RequestFilter,
     *,
@@ -131,39 +134,41 @@ def get_members(
 
 
 @router.get("/history")
-def get_history(store: RequestStore, repository: RepositoryName = "") -> list[HistoryAnswer]:
+def get_history(_caller: Reader, store: RequestStore, repository: RepositoryName = "") -> list[HistoryAnswer]:
     """List the history boundary of each repository, or of one, with the number of findings on either side."""
     repositories = [choose_repository(store, repository)] if repository else store.commits.repositories()
     return [history_answer(store, each) for each in repositories]
 
 
 @router.post("/triage")
-def post_triage(store: RequestStore, request: TriageRequest) -> TriageAnswer:
+def post_triage(_caller: Editor, store: RequestStore, request: TriageRequest) -> TriageAnswer:
     """Decide about one or many findings, all or none: acknowledge, hide, link a ticket, or make unprocessed again."""
     return decide(store, request)
 
 
 @router.post("/triage/undo")
-def post_undo(store: RequestStore, request: UndoRequest) -> TriageAnswer:
+def post_undo(_caller: Editor, store: RequestStore, request: UndoRequest) -> TriageAnswer:
     """Undo the last decision about each of some findings. Repeated requests undo earlier decisions."""
     return undo(store, request)
 
 
 @router.post("/triage/split")
-def post_split(store: RequestStore, request: RegroupRequest) -> TriageAnswer:
+def post_split(_caller: Editor, store: RequestStore, request: RegroupRequest) -> TriageAnswer:
     """Split findings from their regressions: they form a new one, which later results do not merge again."""
     return split(store, request)
 
 
 @router.post("/triage/merge")
-def post_merge(store: RequestStore, request: RegroupRequest) -> TriageAnswer:
+def post_merge(_caller: Editor, store: RequestStore, request: RegroupRequest) -> TriageAnswer:
     """Merge several regressions into one; new findings in their suspect ranges join it."""
     return merge(store, request)
 
 
 @router.get("/triage")
 def get_decisions(
-    store: RequestStore, finding: Annotated[int, Query(ge=0, le=MOST, description="Id of a change point.")]
+    _caller: Reader,
+    store: RequestStore,
+    finding: Annotated[int, Query(ge=0, le=MOST, description="Id of a change point.")],
 ) -> list[DecisionAnswer]:
     """List the decisions about a finding, oldest first."""
     return list_decisions(store, finding)

@@ -21,6 +21,7 @@ from knickpoint.server.answers.traces import (
     trace_answer,
 )
 from knickpoint.server.answers.values import MOST_TRACES, pack_values, window
+from knickpoint.server.callers import Reader
 from knickpoint.server.routes.binary import BINARY, binary
 from knickpoint.server.routes.dependencies import (
     MOST,
@@ -60,6 +61,7 @@ def _numbers(text: str) -> list[int]:
 
 @router.get("/traces")
 def get_traces(
+    _caller: Reader,
     store: RequestStore,
     repository: RepositoryName = "",
     query: QueryText = "",
@@ -71,13 +73,16 @@ def get_traces(
 
 
 @router.get("/facets")
-def get_facets(store: RequestStore, repository: RepositoryName = "", query: QueryText = "") -> FacetsAnswer:
+def get_facets(
+    _caller: Reader, store: RequestStore, repository: RepositoryName = "", query: QueryText = ""
+) -> FacetsAnswer:
     """Count the matching traces by param and value."""
     return list_facets(store, choose_repository(store, repository), query)
 
 
 @router.get("/values", response_class=Response, responses=BINARY)
 def get_values(
+    _caller: Reader,
     store: RequestStore,
     *,
     traces: Annotated[str, Query(description="Ids, separated by commas; all of one repository.")],
@@ -99,20 +104,21 @@ def get_values(
 
 
 @router.get("/traces/{key}")
-def get_trace(store: RequestStore, key: TraceKey) -> TraceAnswer:
+def get_trace(_caller: Reader, store: RequestStore, key: TraceKey) -> TraceAnswer:
     """Return a trace by id."""
     trace = find_trace(store, key)
     return trace_answer(trace, repository_of(store, [trace]).name)
 
 
 @router.get("/traces/{key}/changes")
-def get_changes(store: RequestStore, key: TraceKey, line: LineName = "") -> ChangesAnswer:
+def get_changes(_caller: Reader, store: RequestStore, key: TraceKey, line: LineName = "") -> ChangesAnswer:
     """Return the stable regions of a trace, and the changes between them with their status."""
     return read_changes(store, key, line)
 
 
 @router.get("/traces/{key}/runs")
 def get_runs(
+    _caller: Reader,
     store: RequestStore,
     key: TraceKey,
     commit: Annotated[str, Query(min_length=1, description="Hash, prefix or number.")],
@@ -122,25 +128,32 @@ def get_runs(
 
 
 @router.get("/traces/{key}/without-value")
-def get_without_value(store: RequestStore, key: TraceKey, line: LineName = "") -> list[WithoutValueAnswer]:
+def get_without_value(
+    _caller: Reader, store: RequestStore, key: TraceKey, line: LineName = ""
+) -> list[WithoutValueAnswer]:
     """List the runs in which a trace failed or was skipped, at the newest 2,000 commits of a line, oldest first."""
     return list_without_value(store, key, line)
 
 
 @router.get("/never-measured")
-def get_never_measured(store: RequestStore, repository: RepositoryName = "") -> list[NeverMeasuredAnswer]:
+def get_never_measured(
+    _caller: Reader, store: RequestStore, repository: RepositoryName = ""
+) -> list[NeverMeasuredAnswer]:
     """List the benchmarks without a trace: every run of them failed or was skipped."""
     return list_never_measured_answers(store, choose_repository(store, repository))
 
 
 @router.get("/traces/{key}/environments")
-def get_environments(store: RequestStore, key: TraceKey, line: LineName = "") -> list[EnvironmentAnswer]:
+def get_environments(
+    _caller: Reader, store: RequestStore, key: TraceKey, line: LineName = ""
+) -> list[EnvironmentAnswer]:
     """List where machine, compiler or runner of a trace changed. Facts that change all the time are left out."""
     return list_environments(store, key, line)
 
 
 @router.get("/traces/{key}/explanation")
 def get_explanation(
+    _caller: Reader,
     instance: RequestInstance,
     key: TraceKey,
     line: LineName = "",

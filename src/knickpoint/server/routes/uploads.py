@@ -5,15 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 
 from knickpoint.formats.toolbox.timestamps import in_utc
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.model.errors import InputError
-from knickpoint.server.answers.uploads import check_token, import_notified_files, import_upload, largest_bytes
+from knickpoint.server.answers.uploads import import_notified_files, import_upload, largest_bytes
+from knickpoint.server.callers import Notifier, Uploader
 from knickpoint.server.routes.dependencies import RequestInstance
-from knickpoint.server.schemas.base import ErrorAnswer
 from knickpoint.server.schemas.uploads import ArrivalsAnswer, UploadAnswer
 
 __all__ = ["router"]
@@ -28,9 +28,6 @@ _BODY = {
 }
 
 
-_DENIED: Final[dict[int | str, dict[str, object]]] = {
-    401: {"model": ErrorAnswer, "description": "The upload token is missing or wrong."}
-}
 _SPLIT_REMEDY: Final = "Split it, or raise largest_megabytes of [ingest] in knickpoint.toml."
 _LARGEST_EVENT: Final = 1_000_000
 
@@ -47,9 +44,9 @@ async def _read(request: Request, largest: int, remedy: str) -> bytes:
 @router.post(
     "/results",
     openapi_extra=_BODY,
-    responses=_DENIED,
 )
 async def post_results(
+    _caller: Uploader,
     request: Request,
     instance: RequestInstance,
     *,
@@ -63,10 +60,8 @@ async def post_results(
     run: Annotated[str, Query(description="Id of this run, including its attempt.")] = "",
     format: Annotated[str, Query(description="Name of the format. Default: recognised from the content.")] = "",  # noqa: A002
     dry_run: Annotated[bool, Query(description="Import the file, then roll back.")] = False,
-    authorization: Annotated[str, Header(description="`Bearer`, and the upload_token of knickpoint.toml.")] = "",
 ) -> UploadAnswer:
     """Import a results file, the body of the request, exactly once."""
-    check_token(instance, authorization)
     data = await _read(request, largest_bytes(instance), _SPLIT_REMEDY)
     measured = in_utc(time) if time is not None else None
     sidecar = Sidecar(commit=commit, branch=branch, repository=repository, run=run, time=measured, format=format)
@@ -76,21 +71,13 @@ async def post_results(
 @router.post(
     "/arrivals",
     openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}},
-    responses=_DENIED,
 )
-async def post_arrivals(
-    request: Request,
-    instance: RequestInstance,
-    *,
-    token: Annotated[str, Query(description="The upload_token, for senders that cannot set a header.")] = "",
-    authorization: Annotated[str, Header(description="`Bearer`, and the upload_token of knickpoint.toml.")] = "",
-) -> ArrivalsAnswer:
+async def post_arrivals(_caller: Notifier, request: Request, instance: RequestInstance) -> ArrivalsAnswer:
     """Import the files that a bucket announces; a second delivery changes nothing.
 
     The body is the event as its sender made it: S3 and compatible services (also through SNS), Google Cloud Storage
     (Pub/Sub push or CloudEvents), or `{"url": "…"}`. Only files of `[ingest.sources]` are imported. 503 asks for
     another delivery.
     """
-    check_token(instance, authorization or f"Bearer {token}")
     body = await _read(request, _LARGEST_EVENT, "Send the event, not the file.")
     return await run_in_threadpool(import_notified_files, instance, body)
