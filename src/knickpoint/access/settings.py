@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Final, Protocol
 
 from knickpoint.model.access import Role
 
@@ -132,9 +132,12 @@ class CiJobSettings:
         name: unique in the instance.
         kind: `github` or `gitlab`.
         projects: the projects whose jobs may upload, as in `owner/name`.
-        refs: patterns of the branches and tags whose jobs may upload, as in `refs/heads/main`. Default: all.
+        refs: patterns of the branches and tags whose jobs may upload, as in `refs/heads/main` or `refs/tags/*`. Default:
+            all, also those of pull requests.
+        protected: whether only jobs of protected branches and tags may upload.
         audience: audience that the token must be made for. Default: the public address of the server.
-        issuer: address of the CI service. Default: that of GitHub Actions, or `https://gitlab.com`.
+        issuer: address of the service that signs the tokens: of GitHub Enterprise Server, `https://HOST/_services/token`; of
+            GitLab, its own address. Default: that of GitHub Actions, or `https://gitlab.com`.
         repositories: names of the repositories that they may upload to. Default: all.
     """
 
@@ -142,9 +145,21 @@ class CiJobSettings:
     kind: CiJobKind
     projects: tuple[str, ...]
     refs: tuple[str, ...] = ()
+    protected: bool = False
     audience: str = ""
     issuer: str = ""
     repositories: tuple[str, ...] = ()
+
+    @property
+    def issuer_or_default(self) -> str:
+        """The address of the service that signs the tokens."""
+        return self.issuer or _ISSUERS[self.kind]
+
+
+_ISSUERS: Final[Mapping[CiJobKind, str]] = {
+    CiJobKind.GITHUB: "https://token.actions.githubusercontent.com",
+    CiJobKind.GITLAB: "https://gitlab.com",
+}
 
 
 class AccessConfig(Protocol):

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from knickpoint.instance.config.ci_job_checks import check_ci_jobs
 from knickpoint.instance.config.settings import Config
 from knickpoint.instance.config.toml_tables import read_section
 from knickpoint.model.errors import ConfigError, QueryError
@@ -39,6 +40,7 @@ def read_config(path: Path) -> Config:
     _check_numbers(config, path)
     _check_queries(config, path)
     _check_outgoing(config, path)
+    check_ci_jobs(config, path)
     return config
 
 
