@@ -32,7 +32,6 @@ Knick = Callable[..., Ran]
 def knick(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Knick:
     """Return a function that runs ``knick`` with its arguments."""
     monkeypatch.delenv("KNICKPOINT_INSTANCE", raising=False)
-    monkeypatch.setenv("KNICKPOINT_USER", "tester")
 
     def run(*arguments: str | Path) -> Ran:
         monkeypatch.setattr(sys, "argv", ["knick", *map(str, arguments)])

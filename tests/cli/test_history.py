@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from knickpoint.access.local_user import local_caller
 from knickpoint.instance import open_instance
 from knickpoint.store import EventKind
 
@@ -79,7 +80,7 @@ def test_taking_history_signs_it_and_leaves_none(knick: Knick) -> None:
     ran = knick("history", "take")
     assert "became work" in ran.output
     (row,) = listed(knick, "history", "list")
-    assert (row["history"], row["commit"], row["by"]) == (0, "", "tester")
+    assert (row["history"], row["commit"], row["by"]) == (0, "", local_caller().name)
 
 
 @pytest.mark.usefixtures("years")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +12,7 @@ from knickpoint.model.errors import InputError
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
 
-__all__ = ["deciding_user", "instance_option", "open_chosen_instance", "read_pairs"]
+__all__ = ["instance_option", "open_chosen_instance", "read_pairs"]
 
 
 def instance_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,8 +48,3 @@ def read_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
             raise InputError(f"{name!r} is given twice", where=option, remedy="Give each name once.")
         found[name] = value
     return found
-
-
-def deciding_user(who: str) -> str:
-    """Return who decides: ``who``, else the value of KNICKPOINT_USER, else the name of the user."""
-    return who or os.environ.get("KNICKPOINT_USER", "") or getpass.getuser()

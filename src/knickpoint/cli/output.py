@@ -16,8 +16,8 @@ import click
 
 __all__ = ["Column", "OutputFormat", "Row", "counted", "format_option", "percent", "render", "show"]
 
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-"""Characters that break a line of text, or control the terminal."""
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Characters that break a line of text, control the terminal, or turn the direction of writing."""
 
 Cell = str | float | int | bool | None | Sequence[str] | Sequence[Mapping[str, str]]
 Row = Mapping[str, Cell]

@@ -27,6 +27,8 @@ COMMANDS: Final = {
     "triage": ("triage", "Decide about findings."),
     "history": ("history", "Show the history boundary, and move it."),
     "tickets": ("tickets", "Import tickets of an issue tracker."),
+    "tokens": ("tokens", "Create, list and revoke tokens for machines."),
+    "audit": ("audit", "List the audit log: sign-ins, tokens, the configuration, decisions."),
     "explain": ("explain", "Explain why there is, or is not, a finding."),
     "check": ("check", "Judge new results against the history."),
     "serve": ("serve", "Serve the API and the dashboard, and run a worker."),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knickpoint.cli.options import deciding_user, instance_option, open_chosen_instance
+from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, counted, format_option, show
 from knickpoint.model.errors import InputError
 
@@ -40,9 +40,6 @@ _REPOSITORY = click.option(
     metavar="NAME",
     help="The repository. Default: all of them, or those that have the commit.",
 )
-_BY = click.option(
-    "--by", "who", default="", metavar="NAME", help="Who decides. Default: KNICKPOINT_USER, else the user's name."
-)
 
 
 @click.group("history")
@@ -71,16 +68,16 @@ def list_boundaries(instance: str | None, output: OutputFormat) -> None:
     metavar="DATE|COMMIT",
     help="Only findings after this commit, or of this day and later. Default: all of them.",
 )
-@_BY
 @instance_option
 @format_option
-def take(name: str, since: str, who: str, instance: str | None, output: OutputFormat) -> None:
+def take(name: str, since: str, instance: str | None, output: OutputFormat) -> None:
     """Move the boundary back: findings after it are to be triaged."""
+    from knickpoint.access.local_user import local_caller
     from knickpoint.watch.triage.history_boundary import take as take_history
 
     with open_chosen_instance(instance) as opened:
         store = opened.store
-        by = deciding_user(who)
+        by = local_caller().name
         with store.transaction():
             chosen = _chosen(store, name, since)
             moved = sum(len(take_history(store, repository, since, who=by).work) for repository in chosen)
@@ -92,16 +89,16 @@ def take(name: str, since: str, who: str, instance: str | None, output: OutputFo
 @click.option(
     "--until", required=True, metavar="DATE|COMMIT", help="The last commit, or the last day, that is history."
 )
-@_BY
 @instance_option
 @format_option
-def set_until(name: str, until: str, who: str, instance: str | None, output: OutputFormat) -> None:
+def set_until(name: str, until: str, instance: str | None, output: OutputFormat) -> None:
     """Move the boundary to a commit or date: findings up to it are history, later ones are to be triaged."""
+    from knickpoint.access.local_user import local_caller
     from knickpoint.watch.triage.history_boundary import set_boundary
 
     with open_chosen_instance(instance) as opened:
         store = opened.store
-        by = deciding_user(who)
+        by = local_caller().name
         with store.transaction():
             chosen = _chosen(store, name, until)
             moved = [set_boundary(store, repository, until, who=by) for repository in chosen]

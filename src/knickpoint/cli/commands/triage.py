@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knickpoint.cli.options import deciding_user, instance_option, open_chosen_instance
+from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Action, Decision, Status
@@ -95,9 +95,6 @@ def _show(store: Store, output: OutputFormat, entries: Sequence[Decision], *, un
 @click.option("--split", is_flag=True, help="Split these findings off into a new regression.")
 @click.option("--merge", is_flag=True, help="Merge these regressions into one.")
 @click.option("--undo", is_flag=True, help="Undo the last decision.")
-@click.option(
-    "--by", "who", default="", metavar="NAME", help="Who decides. Default: KNICKPOINT_USER, else the user's name."
-)
 @instance_option
 @format_option
 def command(
@@ -112,22 +109,22 @@ def command(
     split: bool,
     merge: bool,
     undo: bool,
-    who: str,
     instance: str | None,
     output: OutputFormat,
 ) -> None:
     """Decide about findings.
 
     ID is R12 (or 12) for a whole regression, P34 for the finding in one of its traces. A decision about a regression
-    applies to its findings without an earlier decision.
+    applies to its findings without an earlier decision. The triage log names the user of the operating system.
     """
+    from knickpoint.access.local_user import local_caller
     from knickpoint.watch.triage import decisions as triage
 
     action = _chosen_action(status, split=split, merge=merge, undo=undo)
     with open_chosen_instance(instance) as opened:
         store = opened.store
         targets = triage.read_targets([*ids, *(_at_commit(store, commit) if commit else [])])
-        by = deciding_user(who)
+        by = local_caller().name
         if action is Action.SPLIT:
             done = triage.split(store, targets, who=by, note=note)
         elif action is Action.MERGE:

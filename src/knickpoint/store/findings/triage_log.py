@@ -245,7 +245,7 @@ class TriageLog:
 
 def _check_name(who: str) -> None:
     if not who.strip():
-        raise InputError("a decision needs the name of who made it", remedy="Set --who, or your git user.name.")
+        raise InputError("a decision needs the name of who made it", remedy="Pass the name of the caller.")
 
 
 def _changed_state(point: RowMapping, changes: Mapping[str, Any]) -> _State:

@@ -1,0 +1,55 @@
+"""``knick audit``: list the audit log."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+import click
+
+from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.output import Column, OutputFormat, format_option, show
+from knickpoint.model.audit import AuditKind
+
+__all__ = ["command"]
+
+_KINDS: Final = {kind.value.replace(" ", "-"): kind for kind in AuditKind}
+_COLUMNS: Final = (
+    Column("time"),
+    Column("kind"),
+    Column("who"),
+    Column("about"),
+    Column("address", text=lambda address: address or "–"),
+)
+_DETAILS: Final = (Column("id"),)
+
+
+@click.command("audit")
+@click.option(
+    "--since", default="", metavar="DAYSd|DATE", help="Only entries of this day (UTC) and later, or of the last days."
+)
+@click.option("--kind", type=click.Choice(list(_KINDS)), default=None, help="Only entries of this kind.")
+@click.option("--who", default="", metavar="NAME", help="Only entries of this person, token or CI job.")
+@click.option("--limit", type=click.IntRange(1), default=200, show_default=True, help="The most entries to list.")
+@instance_option
+@format_option
+def command(*, since: str, kind: str | None, who: str, limit: int, instance: str | None, output: OutputFormat) -> None:
+    """List the audit log, the newest entries first: sign-ins, tokens, the configuration, decisions."""
+    from knickpoint.access.times import read_since
+
+    begin = read_since(since, datetime.now(UTC)) if since else None
+    with open_chosen_instance(instance) as opened:
+        entries = opened.store.audit.entries(kind=_KINDS[kind] if kind else None, who=who, since=begin, limit=limit)
+    rows = [
+        {
+            "id": entry.id,
+            "time": entry.time.isoformat(timespec="seconds"),
+            "kind": entry.kind.value,
+            "who": entry.who,
+            "about": entry.about,
+            "address": entry.address,
+        }
+        for entry in entries
+    ]
+    columns = _COLUMNS if output is OutputFormat.TEXT else _DETAILS + _COLUMNS
+    show(columns, rows, output, empty="There are no such entries in the audit log.")

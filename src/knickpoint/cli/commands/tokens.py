@@ -1,0 +1,174 @@
+"""``knick tokens``: create, list and revoke tokens for machines."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.model.access import Permission
+from knickpoint.model.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from knickpoint.model.access import Token
+
+__all__ = ["command"]
+
+
+def _day(moment: str) -> str:
+    return moment[:10]
+
+
+_LIST: Final = (
+    Column("name"),
+    Column("state"),
+    Column("scopes", text=", ".join),
+    Column("repositories", text=lambda names: ", ".join(names) or "all"),
+    Column("created", text=_day),
+    Column("created_by", "by"),
+    Column("expires", text=lambda moment: _day(moment) or "never"),
+    Column("last_used", "last used", text=lambda moment: moment or "never"),
+)
+_DETAILS: Final = (Column("revoked"),)
+_SECRET: Final = (Column("name"), Column("secret"))
+
+
+@click.group("tokens")
+def command() -> None:
+    """Create, list and revoke tokens for machines.
+
+    A program sends the secret of a token in the header `Authorization: Bearer SECRET`.
+    """
+
+
+@command.command("create")
+@click.argument("name")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    required=True,
+    metavar="SCOPE,…",
+    help="What the token permits: upload, read, decide, admin. Several with commas, or several times.",
+)
+@click.option(
+    "--repository",
+    "repositories",
+    multiple=True,
+    metavar="NAME",
+    help="Limit the token to this repository. Can be given several times. Default: all repositories.",
+)
+@click.option(
+    "--expires",
+    default="",
+    metavar="DAYSd|DATE",
+    help="When it ends: a number of days as in 90d, or the last day (UTC). Default: it does not expire.",
+)
+@instance_option
+@format_option
+def create(
+    *,
+    name: str,
+    scopes: tuple[str, ...],
+    repositories: tuple[str, ...],
+    expires: str,
+    instance: str | None,
+    output: OutputFormat,
+) -> None:
+    """Create the token NAME, and print its secret. The secret is printed once and stored nowhere.
+
+    NAME has letters, digits, dots, underscores and hyphens, and was never used before.
+    """
+    from knickpoint.access.local_user import local_caller
+    from knickpoint.access.times import read_expiry
+    from knickpoint.access.tokens import create_token
+
+    chosen = _read_scopes(scopes)
+    until = read_expiry(expires, datetime.now(UTC)) if expires else None
+    with open_chosen_instance(instance) as opened:
+        made = create_token(
+            opened.store, name, chosen, by=local_caller().name, repositories=repositories, expires=until
+        )
+    row: Row = {**_row(made.token, datetime.now(UTC)), "secret": made.secret}
+    if output is OutputFormat.JSON:
+        click.echo(json.dumps(row, indent=2, ensure_ascii=False))
+    elif output is OutputFormat.CSV:
+        show(_SECRET, [row], output)
+    else:
+        click.echo(made.secret)
+    end = f"expires at {until.isoformat(timespec='seconds')}" if until else "does not expire"
+    click.echo(
+        f"Keep this secret now, it is not shown again. The token {name} {end}; knick tokens revoke {name} ends it.",
+        err=True,
+    )
+
+
+@command.command("list")
+@instance_option
+@format_option
+def list_(instance: str | None, output: OutputFormat) -> None:
+    """List the tokens, with expired and revoked ones."""
+    from knickpoint.access.tokens import list_tokens
+
+    with open_chosen_instance(instance) as opened:
+        _show(list_tokens(opened.store), output)
+
+
+@command.command("revoke")
+@click.argument("names", nargs=-1, required=True, metavar="NAME…")
+@instance_option
+@format_option
+def revoke(names: tuple[str, ...], instance: str | None, output: OutputFormat) -> None:
+    """Revoke tokens, all of them or none. A revoked token is refused for good, and its name is not free again."""
+    from knickpoint.access.local_user import local_caller
+    from knickpoint.access.tokens import revoke_token
+
+    with open_chosen_instance(instance) as opened, opened.store.transaction():
+        revoked = [revoke_token(opened.store, name, by=local_caller().name) for name in dict.fromkeys(names)]
+    _show(revoked, output)
+
+
+def _read_scopes(texts: Sequence[str]) -> frozenset[Permission]:
+    """Read ``upload,read`` and the like.
+
+    Raises:
+        InputError: a scope is not known, or there is none.
+    """
+    known = {permission.value: permission for permission in Permission}
+    names = [name.strip() for text in texts for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        message = f"{unknown[0]!r} is not a scope" if unknown else "a token needs a scope"
+        raise InputError(message, where="--scope", remedy=f"Give one or more of {', '.join(known)}.")
+    return frozenset(known[name] for name in names)
+
+
+def _show(tokens: Sequence[Token], output: OutputFormat) -> None:
+    now = datetime.now(UTC)
+    columns = _LIST if output is OutputFormat.TEXT else _LIST + _DETAILS
+    rows = [_row(token, now) for token in tokens]
+    show(columns, rows, output, empty="There are no tokens: knick tokens create NAME --scope upload.")
+
+
+def _row(token: Token, now: datetime) -> Row:
+    return {
+        "name": token.name,
+        "state": "revoked" if token.revoked else "valid" if token.is_valid(now) else "expired",
+        "scopes": [permission.value for permission in Permission if permission in token.scopes],
+        "repositories": token.repositories,
+        "created": _text(token.created),
+        "created_by": token.created_by,
+        "expires": _text(token.expires),
+        "last_used": _text(token.last_used),
+        "revoked": _text(token.revoked),
+    }
+
+
+def _text(moment: datetime | None) -> str:
+    return moment.isoformat(timespec="seconds") if moment else ""
