@@ -12,7 +12,7 @@ from typing import Final
 from knickpoint.access.settings import AccessSettings
 from knickpoint.model.errors import ConfigError
 
-__all__ = ["KEY_FILE", "session_key"]
+__all__ = ["KEY_FILE", "check_secret", "session_key"]
 
 KEY_FILE: Final = "session.key"
 """Name of the file in the directory of the instance."""
@@ -33,12 +33,7 @@ def session_key(directory: Path, settings: AccessSettings) -> bytes:
         ConfigError: the secret is short, or the file cannot be made, can be read by others, or holds no key.
     """
     if settings.session_secret:
-        if len(settings.session_secret) < _SHORTEST_SECRET:
-            raise ConfigError(
-                f"session_secret has fewer than {_SHORTEST_SECRET} characters",
-                where="[access]",
-                remedy="Use a random one, as openssl rand -hex 32 writes it.",
-            )
+        check_secret(settings, "[access]")
         return settings.session_secret.encode()
     path = directory / KEY_FILE
     try:
@@ -51,6 +46,20 @@ def session_key(directory: Path, settings: AccessSettings) -> bytes:
             where=str(path),
             remedy="Make it readable and its directory writable for the server, or set session_secret of [access].",
         ) from error
+
+
+def check_secret(settings: AccessSettings, where: str) -> None:
+    """Check that the secret of the configuration, if there is one, is long enough.
+
+    Raises:
+        ConfigError: it is short.
+    """
+    if 0 < len(settings.session_secret) < _SHORTEST_SECRET:
+        raise ConfigError(
+            f"session_secret has fewer than {_SHORTEST_SECRET} characters",
+            where=where,
+            remedy="Use a random one, as openssl rand -hex 32 writes it.",
+        )
 
 
 def _make(path: Path) -> None:

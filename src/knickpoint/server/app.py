@@ -14,6 +14,7 @@ from knickpoint.instance import Instance
 from knickpoint.server.callers import IDENTIFYING
 from knickpoint.server.dashboard import add_pages
 from knickpoint.server.error_responses import ERRORS, add_error_handlers
+from knickpoint.server.forwarded_headers import ForwardedHeaders
 from knickpoint.server.request_guard import RequestGuard
 from knickpoint.server.routes import routers
 
@@ -76,6 +77,7 @@ def create_app(instance: Instance, *, hosts: Collection[str] = (), open_port: bo
     add_pages(app)
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)
     app.add_middleware(RequestGuard, hosts=hosts)
+    app.add_middleware(ForwardedHeaders, proxies=instance.config.server.proxies)
     return app
 
 

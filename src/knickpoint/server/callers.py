@@ -4,8 +4,8 @@ A route declares its need by the type of one parameter: ``RequestCaller`` for ev
 ``Editor`` and ``Admin`` for callers that have the permission for at least one repository. Which repositories a caller
 sees is decided by the visible repositories, through which answers read the store.
 
-The caller is the first of: the token of the ``Authorization`` header; the person of this machine, where no sign-in is
-configured; anyone. A credential that is present and wrong is refused, and never counts as no credential.
+The caller is the first of: the token of the ``Authorization`` header; the person whom a proxy names; the person of this
+machine, where no sign-in is configured; anyone. A credential that is present and wrong is refused, and never counts as no credential.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Annotated, Final
 from fastapi import Depends, Query, Request
 
 from knickpoint.access.local_user import local_caller
+from knickpoint.access.proxy import client_address, proxy_caller
 from knickpoint.access.settings import AnyoneRole, SignInKind
 from knickpoint.access.tokens import verify_token
 from knickpoint.instance import Instance
@@ -81,6 +82,11 @@ def caller_of_token(instance: Instance, secret: str) -> Caller:
     return verify_token(instance.store, secret)
 
 
+def _proxy(request: Request, instance: Instance) -> Caller | None:
+    """Return the person that a proxy in front of the server names."""
+    return proxy_caller(request.client.host if request.client else "", request.headers, instance.config)
+
+
 def _local(request: Request, instance: Instance) -> Caller | None:
     """Return the person at this machine, where no other machine can reach the server."""
     config = instance.config
@@ -97,13 +103,13 @@ _ROLES: Final = {
 
 def _anyone(request: Request, instance: Instance) -> Caller:
     role = _ROLES.get(instance.config.access.anyone)
-    address = request.client.host if request.client else "unknown address"
+    address = client_address(request.scope, instance.config.server.proxies) or "unknown address"
     return Caller(
         CallerKind.ANYONE, f"anyone ({address})", Grants.of(role.permissions) if role else NO_GRANTS, title="Anyone"
     )
 
 
-_WAYS: Final[tuple[Callable[[Request, Instance], Caller | None], ...]] = (_bearer, _local)
+_WAYS: Final[tuple[Callable[[Request, Instance], Caller | None], ...]] = (_bearer, _proxy, _local)
 """The ways to know a caller, in order. Each returns None where the request has no such credential."""
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from knickpoint.instance.config.ci_job_checks import check_ci_jobs
 from knickpoint.instance.config.settings import Config
+from knickpoint.instance.config.sign_in_checks import check_sign_in
 from knickpoint.instance.config.toml_tables import read_section
 from knickpoint.model.errors import ConfigError, QueryError
 from knickpoint.model.query import parse_query
@@ -41,6 +42,7 @@ def read_config(path: Path) -> Config:
     _check_queries(config, path)
     _check_outgoing(config, path)
     check_ci_jobs(config, path)
+    check_sign_in(config, path)
     return config
 
 

@@ -51,8 +51,8 @@ class ServerSettings:
         names: names under which people reach the server, in addition to addresses and localhost.
         address: public address of the dashboard, as in `https://perf.example.org`, for links, sign-in and cookies. Default:
             the address that a request names.
-        proxies: networks of the proxies in front of the server, as in `10.0.0.0/8`, whose `X-Forwarded-For` and
-            `X-Forwarded-Proto` are believed.
+        proxies: networks of the proxies in front of the server, as in `10.0.0.0/8`, whose `X-Forwarded-For`,
+            `X-Forwarded-Proto` and `X-Forwarded-Host` are believed.
         upload_token: secret with which machines upload results, as in `${KNICKPOINT_UPLOAD_TOKEN}`, in addition to the
             tokens of `knick tokens`.
     """
