@@ -48,6 +48,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Audit
+         * @description List the audit log, the newest entries first; it is for admins of all repositories.
+         */
+        get: operations["get_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/commits": {
         parameters: {
             query?: never;
@@ -410,6 +430,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Tokens
+         * @description List tokens by name, revoked and expired ones too. An admin of some repositories sees the tokens for these alone.
+         */
+        get: operations["get_tokens"];
+        put?: never;
+        /**
+         * Post Token
+         * @description Create a token. The answer is the only one that has its secret. A token grants no more than its creator has.
+         */
+        post: operations["post_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Token
+         * @description Revoke a token: it is refused from now on, for good, and stays in the list.
+         */
+        delete: operations["delete_token"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/traces": {
         parameters: {
             query?: never;
@@ -749,6 +813,41 @@ export interface components {
              */
             files: components["schemas"]["UploadAnswer"][];
         };
+        /**
+         * AuditEntryAnswer
+         * @description One entry of the audit log.
+         */
+        AuditEntryAnswer: {
+            /**
+             * About
+             * @description What the caller did, in words.
+             */
+            about: string;
+            /**
+             * Address
+             * @description Network address that the request came from; empty for a command.
+             */
+            address: string;
+            /** Id */
+            id: number;
+            kind: components["schemas"]["AuditKind"];
+            /**
+             * Time
+             * Format: date-time
+             */
+            time: string;
+            /**
+             * Who
+             * @description Name of the caller: a mail address or user name, `token:NAME`, or that of a CI job.
+             */
+            who: string;
+        };
+        /**
+         * AuditKind
+         * @description What an entry of the audit log records.
+         * @enum {string}
+         */
+        AuditKind: "signed in" | "sign-in refused" | "signed out" | "token created" | "token revoked" | "configuration changed" | "decided" | "boundary moved" | "alerts applied" | "entries deleted" | "restored";
         /**
          * Better
          * @description Which direction of a value is better.
@@ -1440,6 +1539,18 @@ export interface components {
             time: string;
         };
         /**
+         * NewTokenAnswer
+         * @description A new token with its secret.
+         */
+        NewTokenAnswer: {
+            /**
+             * Secret
+             * @description What machines send as `Authorization: Bearer SECRET`. It cannot be read again.
+             */
+            secret: string;
+            token: components["schemas"]["TokenAnswer"];
+        };
+        /**
          * NoticeAnswer
          * @description Something to look at that is no finding: a canary that moved, or a benchmark that stopped.
          */
@@ -1483,6 +1594,12 @@ export interface components {
          * @enum {string}
          */
         Outcome: "measured" | "failed" | "skipped";
+        /**
+         * Permission
+         * @description One thing that a caller may do; also the scope of a token.
+         * @enum {string}
+         */
+        Permission: "read" | "upload" | "decide" | "admin";
         /**
          * PlaceAnswer
          * @description A suspect range: the change lies in (previous, position].
@@ -1728,6 +1845,76 @@ export interface components {
          * @enum {string}
          */
         Status: "new" | "acknowledged" | "hidden" | "ticket";
+        /**
+         * TokenAnswer
+         * @description A token for machines, without its secret.
+         */
+        TokenAnswer: {
+            /**
+             * Created
+             * Format: date-time
+             */
+            created: string;
+            /**
+             * Created By
+             * @description Name of the caller who created it.
+             */
+            created_by: string;
+            /**
+             * Expires
+             * @description From when on it is refused; null: never.
+             */
+            expires: string | null;
+            /**
+             * Last Used
+             * @description When it was last used, to the minute; null: never.
+             */
+            last_used: string | null;
+            /** Name */
+            name: string;
+            /**
+             * Repositories
+             * @description Names of the repositories that it is limited to; empty: all.
+             */
+            repositories: string[];
+            /**
+             * Revoked
+             * @description When it was revoked; null: it is not.
+             */
+            revoked: string | null;
+            /**
+             * Scopes
+             * @description What the token permits. `decide` includes `read`, `admin` includes all.
+             */
+            scopes: components["schemas"]["Permission"][];
+        };
+        /**
+         * TokenRequest
+         * @description A token to create.
+         */
+        TokenRequest: {
+            /**
+             * Expires
+             * @description From when on it is refused; with an offset to UTC. Default: never.
+             */
+            expires?: string | null;
+            /**
+             * Name
+             * @description 1 to 64 letters, digits, dots, underscores and hyphens; a name that no token had before.
+             */
+            name: string;
+            /**
+             * Repositories
+             * @description Names of the repositories that it is limited to. Default: all, which takes an admin of all.
+             * @default []
+             */
+            repositories: string[];
+            /**
+             * Scopes
+             * @description What the token permits; at least one.
+             */
+            scopes: components["schemas"]["Permission"][];
+        };
         /**
          * TraceAnswer
          * @description A trace: its params and its unit.
@@ -2086,6 +2273,89 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ArrivalsAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store, or a service that is needed, is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_audit: {
+        parameters: {
+            query?: {
+                /** @description Id of the last entry of the page before. Default: the newest ones. */
+                before?: number | null;
+                /** @description Only entries of this kind. */
+                kind?: components["schemas"]["AuditKind"] | null;
+                /** @description Only entries of the caller of exactly this name. */
+                who?: string;
+                /** @description How many to return. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditEntryAnswer"][];
                 };
             };
             /** @description The request cannot be used. */
@@ -3562,6 +3832,235 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ShortcutAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store, or a service that is needed, is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_tokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenAnswer"][];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store, or a service that is needed, is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    post_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TokenRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewTokenAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store, or a service that is needed, is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    delete_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the token. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenAnswer"];
                 };
             };
             /** @description The request cannot be used. */

@@ -53,7 +53,9 @@ def _operation(title: str, operation: Node) -> Iterator[str]:
     for kind, content in body.items():
         yield ""
         yield f"Takes {_kind(content['schema']) if kind == 'application/json' else f'`{kind}`'}."
-    for kind, content in operation["responses"]["200"].get("content", {}).items():
+    responses = operation["responses"]
+    success = next(responses[code] for code in sorted(responses) if code.startswith("2"))
+    for kind, content in success.get("content", {}).items():
         yield ""
         yield f"Answers {_kind(content['schema']) if kind == 'application/json' else f'`{kind}`'}."
 

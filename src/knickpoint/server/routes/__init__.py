@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from knickpoint.server.routes import commits, formulas, health, regressions, traces, uploads
+from knickpoint.server.routes import access, commits, formulas, health, regressions, traces, uploads
 
 __all__ = ["routers"]
 
 
 def routers() -> tuple[APIRouter, ...]:
     """Return the routers of all resources, in the order of the reference."""
-    return (health.router, commits.router, regressions.router, traces.router, formulas.router, uploads.router)
+    return (
+        health.router,
+        access.router,
+        commits.router,
+        regressions.router,
+        traces.router,
+        formulas.router,
+        uploads.router,
+    )
