@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
+from knickpoint.model.access import Permission, Token
+from knickpoint.model.audit import AuditKind
 from knickpoint.model.errors import InputError, StoreError
 from knickpoint.store import export, open_store, restore
 
@@ -81,3 +85,46 @@ def test_the_same_set_has_the_same_shortcut(bench: Bench) -> None:
 def test_an_unknown_shortcut_is_an_error(bench: Bench) -> None:
     with pytest.raises(InputError, match="no shortcut"):
         bench.store.shortcuts.get("nothing")
+
+
+def test_a_restored_store_accepts_no_token_and_no_session_of_the_backup(bench: Bench, tmp_path: Path) -> None:
+    store, long_ago = bench.store, datetime.now(UTC) - timedelta(hours=1)
+    token = Token("ci", frozenset({Permission.UPLOAD}), (), long_ago, "ada")
+    store.tokens.insert(token, "ab" * 32)
+    store.backup(tmp_path / "backup")
+    with restore(tmp_path / "backup", tmp_path / "again.db", who="grace") as again:
+        (kept,) = again.tokens.all()
+        assert (kept.name, kept.is_valid(datetime.now(UTC))) == ("ci", False)
+        assert again.sessions.ended("any", long_ago)
+        (entry,) = again.audit.entries()
+        assert (entry.kind, entry.who) == (AuditKind.RESTORED, "grace")
+        assert "1 tokens are revoked" in entry.about
+
+
+def test_tokens_can_be_kept_and_those_that_were_revoked_stay_revoked(bench: Bench, tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    for number, name in enumerate(("good", "bad")):
+        token = Token(name, frozenset({Permission.UPLOAD}), (), now, "ada")
+        bench.store.tokens.insert(token, f"{number:064x}")
+    bench.store.tokens.revoke("bad", now)
+    bench.store.backup(tmp_path / "backup")
+    with restore(tmp_path / "backup", tmp_path / "again.db", keep_tokens=True) as again:
+        assert [token.is_valid(now) for token in again.tokens.all()] == [False, True]
+
+
+def test_the_audit_log_of_a_restored_store_cannot_be_changed_either(
+    bench: Bench, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    bench.store.audit.append(AuditKind.SIGNED_IN, "ada", "company", time=datetime(2020, 1, 1, tzinfo=UTC))
+    bench.store.audit.append(AuditKind.SIGNED_OUT, "ada", "company")
+    bench.store.audit.delete_before(datetime(2021, 1, 1, tzinfo=UTC))
+    bench.store.backup(tmp_path / "backup")
+    cluster = request.getfixturevalue("cluster")
+    cluster.execute("DROP DATABASE IF EXISTS restored_log")
+    cluster.execute("CREATE DATABASE restored_log")
+    for location in (str(tmp_path / "again.db"), cluster.url("restored_log")):
+        with restore(tmp_path / "backup", location) as again:
+            assert [entry.kind for entry in again.audit.entries()] == [AuditKind.RESTORED, AuditKind.SIGNED_OUT]
+            for change in ("UPDATE audit_entry SET who = 'eve'", "DELETE FROM audit_entry"):
+                with pytest.raises(StoreError, match="entries of the audit log"), again.transaction() as connection:
+                    connection.execute(text(change))

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from knickpoint.model.audit import AuditKind
+from knickpoint.model.errors import StoreError
 from knickpoint.model.regression import ChangePoint, Direction, Status
 from knickpoint.store import open_store
 from knickpoint.store.database import Database
@@ -101,3 +103,14 @@ def test_what_an_older_store_found_or_looked_at_stays_work(empty_location: str) 
         boundaries = [store.boundaries.get(repository) for repository in store.commits.repositories()]
         assert [known and known.slots for known in boundaries] == [frozenset(), None, frozenset()]
         assert [point.history for point in store.findings.points([1])] == [False]
+
+
+def test_an_older_store_gets_an_audit_log_that_cannot_be_changed(empty_location: str) -> None:
+    database = Database(empty_location)
+    migrate(database, "0010")
+    database.close()
+    with open_store(empty_location) as store:
+        entry = store.audit.append(AuditKind.SIGNED_IN, "ada", "company")
+        with pytest.raises(StoreError, match="entries of the audit log"), store.transaction() as connection:
+            connection.execute(text("DELETE FROM audit_entry"))
+        assert (store.audit.entries(), store.tokens.all()) == ([entry], [])

@@ -31,12 +31,12 @@ def test_what_was_never_applied_is_added(world: World) -> None:
 
 
 def test_applying_twice_changes_nothing(world: World) -> None:
-    apply_alerts(world.store, [QUICK, SLOW])
+    apply_alerts(world.store, [QUICK, SLOW], who="ada")
     assert changes(world, QUICK, SLOW) == [("quick", AlertChange.UNCHANGED), ("slow", AlertChange.UNCHANGED)]
 
 
 def test_a_changed_setting_is_told_with_both_values(world: World) -> None:
-    apply_alerts(world.store, [SLOW])
+    apply_alerts(world.store, [SLOW], who="ada")
     (difference,) = compare_alerts(world.store, [replace(SLOW, minimum_effect=0.2)])
     assert (difference.change, difference.settings) == (
         AlertChange.CHANGED,
@@ -51,10 +51,10 @@ def test_comparing_applies_nothing(world: World) -> None:
 
 def test_what_only_a_removed_alert_saw_is_gone_and_its_decision_stays_in_the_log(world: World) -> None:
     world.measure({"parse": levels((10, 20.0), (10, 25.0))})
-    apply_alerts(world.store, [QUICK, SLOW])
+    apply_alerts(world.store, [QUICK, SLOW], who="ada")
     world.run(QUICK, SLOW)
     decide(world.store, Targets(points=(world.points("parse")[0].id,)), who="Ada", status=Status.HIDDEN)
-    apply_alerts(world.store, [SLOW])
+    apply_alerts(world.store, [SLOW], who="ada")
     assert changes(world, SLOW) == [("slow", AlertChange.UNCHANGED)]
     assert [point.condition for point in world.points("parse", gone=True)] == [Condition.GONE]
     assert world.store.findings.regressions(world.repository) == []
@@ -64,8 +64,8 @@ def test_what_only_a_removed_alert_saw_is_gone_and_its_decision_stays_in_the_log
 def test_an_alert_that_is_removed_and_comes_back_finds_again_what_it_found(world: World) -> None:
     world.measure({"parse": levels((10, 20.0), (10, 25.0))})
     world.run(QUICK, SLOW)
-    apply_alerts(world.store, [SLOW])
-    apply_alerts(world.store, [QUICK, SLOW])
+    apply_alerts(world.store, [SLOW], who="ada")
+    apply_alerts(world.store, [QUICK, SLOW], who="ada")
     world.run(QUICK, SLOW)
     assert [point.condition for point in world.points("parse")] == [Condition.PRESENT]
 
@@ -73,7 +73,7 @@ def test_an_alert_that_is_removed_and_comes_back_finds_again_what_it_found(world
 def test_what_another_alert_sees_too_outlives_a_removed_one(world: World) -> None:
     world.measure({"parse": levels((15, 20.0), (15, 25.0))})
     world.run(QUICK, Alert("all"))
-    apply_alerts(world.store, [QUICK])
+    apply_alerts(world.store, [QUICK], who="ada")
     assert [point.alerts for point in world.points("parse")] == [("quick",)]
 
 
@@ -105,7 +105,7 @@ def test_an_alert_that_could_not_run_is_refused_by_name(alert: Alert, message: s
 
 def test_a_bad_alert_keeps_all_from_being_applied(world: World) -> None:
     with pytest.raises(ConfigError):
-        apply_alerts(world.store, [QUICK, Alert("a", method="guess")])
+        apply_alerts(world.store, [QUICK, Alert("a", method="guess")], who="ada")
     assert world.store.findings.alerts.stored() == {}
 
 

@@ -28,7 +28,7 @@ def found(world: World) -> World:
             "read": levels((10, 5.0), (10, 3.0)),
         }
     )
-    apply_alerts(world.store, [ALL, PARSE])
+    apply_alerts(world.store, [ALL, PARSE], who="ada")
     world.run(ALL, PARSE)
     decide(world.store, Targets(points=(world.points("read")[0].id,)), who="Ada", status=Status.HIDDEN)
     return world

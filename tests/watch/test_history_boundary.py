@@ -280,7 +280,7 @@ def test_what_is_neither_date_nor_commit_is_refused(world: World, text: str) -> 
     import_years(world)
     world.run()
     with pytest.raises(InputError, match=r"no such commit|not a date"):
-        take(world.store, world.repository, text)
+        take(world.store, world.repository, text, who="ada")
     assert places(world, _HISTORY) == [10, 30]
 
 

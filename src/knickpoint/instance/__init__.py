@@ -20,7 +20,7 @@ from knickpoint.instance.config import (
 )
 from knickpoint.instance.instance import Instance, create_instance, find_instance, open_instance
 from knickpoint.instance.notices import Notice, NoticeKind, find_notices
-from knickpoint.instance.retention import forget_events, forget_values
+from knickpoint.instance.retention import forget_audit_entries, forget_events, forget_values
 from knickpoint.instance.worker import Worker
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "create_instance",
     "find_instance",
     "find_notices",
+    "forget_audit_entries",
     "forget_events",
     "forget_values",
     "open_instance",

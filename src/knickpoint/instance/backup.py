@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from knickpoint.access.local_user import local_caller
 from knickpoint.instance.config import CONFIG_FILE, read_config
 from knickpoint.instance.instance import Instance, store_location
 from knickpoint.model.errors import ConfigError, StoreError
@@ -62,10 +63,11 @@ def _unpack(path: Path, folder: Path) -> None:
         )
 
 
-def restore_instance(path: Path, directory: Path) -> None:
+def restore_instance(path: Path, directory: Path, *, keep_tokens: bool = False) -> None:
     """Make an instance in ``directory``, where there is none yet, from the file of a backup.
 
-    The store is created where the configuration says; there must be none yet.
+    The store is created where the configuration says; there must be none yet. Its tokens are revoked unless
+    ``keep_tokens`` is given, and all sessions have ended.
 
     Raises:
         ConfigError: there is an instance in ``directory`` already, or it cannot be written.
@@ -82,7 +84,8 @@ def restore_instance(path: Path, directory: Path) -> None:
             folder = Path(name)
             _unpack(path, folder)
             config = read_config(folder / CONFIG_FILE)
-            restore(folder / _STORE, store_location(config, directory.absolute())).close()
+            location = store_location(config, directory.absolute())
+            restore(folder / _STORE, location, who=local_caller().name, keep_tokens=keep_tokens).close()
             (folder / CONFIG_FILE).rename(target)
     except OSError as error:
         raise ConfigError(

@@ -11,6 +11,7 @@ from typing import Final, Self
 
 from knickpoint.ingest.settings import IngestSettings, RepositorySettings
 from knickpoint.instance.config import CONFIG_FILE, Config, read_config
+from knickpoint.instance.configuration_record import record_configuration
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError
 from knickpoint.outgoing import OutgoingRule
@@ -171,11 +172,14 @@ def create_instance(
         draft.rename(file)
     finally:
         draft.unlink(missing_ok=True)
+    record_configuration(opened, file)
     return Instance(target, config, opened)
 
 
 def open_instance(directory: Path | str | None = None) -> Instance:
     """Open the instance in ``directory``, or the one that :func:`find_instance` finds.
+
+    If its configuration has changed since it was last opened, the audit log gets an entry.
 
     Raises:
         ConfigError: there is none, or its configuration cannot be used.
@@ -183,7 +187,9 @@ def open_instance(directory: Path | str | None = None) -> Instance:
     """
     found = find_instance() if directory is None else _checked(Path(directory).expanduser(), "--instance")
     config = read_config(found / CONFIG_FILE)
-    return Instance(found, config, open_configured_store(config, found))
+    store = open_configured_store(config, found)
+    record_configuration(store, found / CONFIG_FILE)
+    return Instance(found, config, store)
 
 
 def open_configured_store(config: Config, directory: Path) -> Store:

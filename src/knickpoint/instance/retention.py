@@ -1,14 +1,18 @@
-"""Delete old samples, values and events by the rules of the configuration."""
+"""Delete old samples, values, events and entries of the audit log by the rules of the configuration."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
+
+from knickpoint.access.local_user import local_caller
+from knickpoint.model.audit import AuditKind
 
 if TYPE_CHECKING:
     from knickpoint.instance.instance import Instance
     from knickpoint.store import Forgotten
 
-__all__ = ["forget_events", "forget_values"]
+__all__ = ["forget_audit_entries", "forget_events", "forget_values"]
 
 _DAY_SECONDS: Final = 86_400
 
@@ -46,3 +50,20 @@ def forget_events(instance: Instance) -> list[str]:
         f" older than {rule.event_days:g} days or beyond {rule.most_events:,}"
         for counted in gone
     ]
+
+
+def forget_audit_entries(instance: Instance, *, now: datetime | None = None) -> int:
+    """Delete the entries of the audit log beyond ``[access] audit_days``, and return how many these were.
+
+    The deletion is an entry itself.
+    """
+    days, store = instance.config.access.audit_days, instance.store
+    if not days:
+        return 0
+    moment = now or datetime.now(UTC)
+    with store.transaction():
+        deleted = store.audit.delete_before(moment - timedelta(days=days))
+        if deleted:
+            about = f"{deleted:,} entries older than {days:g} days"
+            store.audit.append(AuditKind.ENTRIES_DELETED, local_caller().name, about, time=moment)
+    return deleted

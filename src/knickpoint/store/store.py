@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from sqlalchemy import Connection
 
+from knickpoint.model.audit import AuditKind
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import StoreError
 from knickpoint.store import schema
 from knickpoint.store.access.audit_log import AuditLog
+from knickpoint.store.access.configuration_digests import ConfigurationDigests
 from knickpoint.store.access.ended_sessions import EndedSessions
 from knickpoint.store.access.token_table import TokenTable
 from knickpoint.store.backup import backup
@@ -54,6 +57,7 @@ class Store:
         tokens: tokens for machines, as hashes.
         sessions: sessions that ended before they expired.
         audit: the audit log.
+        configuration: digests of the configuration file that was last used.
     """
 
     def __init__(self, database: Database) -> None:
@@ -72,19 +76,21 @@ class Store:
         self.tokens = TokenTable(database)
         self.sessions = EndedSessions(database)
         self.audit = AuditLog(database)
+        self.configuration = ConfigurationDigests(database)
 
     @property
     def location(self) -> str:
         """The path or the address of the store, without a password."""
         return self.database.where
 
-    def transaction(self) -> AbstractContextManager[Connection]:
+    def transaction(self, *, wait: bool = True) -> AbstractContextManager[Connection]:
         """Group writes of several areas: all take place, or none.
 
         A transaction inside another one joins it; when it fails, only its own writes are undone, and the
-        outer one goes on if it catches the error.
+        outer one goes on if it catches the error. ``wait=False`` raises a BusyError at once while another process
+        writes to an SQLite store.
         """
-        return self.database.transaction()
+        return self.database.transaction(wait=wait)
 
     def seal(self, *, everything: bool = False) -> Sealed:
         """Seal values of commits that no longer change, so that they are read fast; for the worker, and after an import.
@@ -130,14 +136,24 @@ class Store:
         self.close()
 
 
-def restore(path: str | Path, location: str | Path) -> Store:
+def restore(path: str | Path, location: str | Path, *, who: str = "restore", keep_tokens: bool = False) -> Store:
     """Make a store at ``location`` from a backup, and open it; either may be SQLite or PostgreSQL.
+
+    All sessions have ended in it, and all tokens are revoked: a backup does not know which of them were revoked since.
+    ``keep_tokens`` leaves the tokens as they are in the backup. The audit log names ``who``.
 
     Raises:
         StoreError: the file is no whole backup, or there is a store already.
     """
     restore_backup(Path(path), location)
-    return open_store(location)
+    store = open_store(location)
+    now = datetime.now(UTC)
+    with store.transaction():
+        store.sessions.end_all(now)
+        revoked = 0 if keep_tokens else store.tokens.revoke_all(now)
+        tokens = "tokens are kept" if keep_tokens else f"{revoked:,} tokens are revoked"
+        store.audit.append(AuditKind.RESTORED, who, f"from a backup; {tokens}, all sessions have ended", time=now)
+    return store
 
 
 def create_store(location: str | Path) -> Store:

@@ -85,6 +85,7 @@ def apply(*, dry_run: bool, instance: str | None, output: OutputFormat) -> None:
     and those that stay because another alert reports them as well. The findings of a changed alert go at the next
     run. Findings that an alert would add are not counted.
     """
+    from knickpoint.access.local_user import local_caller
     from knickpoint.watch.alert_config.applied_alerts import AlertChange, apply_alerts, compare_alerts
     from knickpoint.watch.alert_config.finding_losses import losses_of
 
@@ -93,7 +94,7 @@ def apply(*, dry_run: bool, instance: str | None, output: OutputFormat) -> None:
         changed = [each.name for each in differences if each.change is not AlertChange.UNCHANGED]
         losses = losses_of(opened.store, opened.alerts, changed)
         if not dry_run:
-            apply_alerts(opened.store, opened.alerts)
+            apply_alerts(opened.store, opened.alerts, who=local_caller().name)
     show(_DIFFERENCE, _rows(differences, losses), output)
 
 

@@ -12,9 +12,18 @@ __all__ = ["command"]
 @click.command("restore")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("directory", default=".", type=click.Path(file_okay=False, path_type=Path))
-def command(file: Path, directory: Path) -> None:
-    """Restore an instance into DIRECTORY, where there is none yet, from a FILE of `knick backup`."""
+@click.option(
+    "--keep-tokens",
+    is_flag=True,
+    help="Accept the tokens of the backup again, also those that were revoked after it was made.",
+)
+def command(file: Path, directory: Path, *, keep_tokens: bool) -> None:
+    """Restore an instance into DIRECTORY, where there is none yet, from a FILE of `knick backup`.
+
+    All tokens are revoked and all sessions have ended in the restored instance: the backup does not know which of them
+    ended after it was made.
+    """
     from knickpoint.instance.backup import restore_instance
 
-    restore_instance(file, directory)
+    restore_instance(file, directory, keep_tokens=keep_tokens)
     click.echo(f"Restored the instance into {directory.absolute()}.")

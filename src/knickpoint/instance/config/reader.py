@@ -17,6 +17,7 @@ from knickpoint.model.query import parse_query
 __all__ = ["CONFIG_FILE", "read_config"]
 
 CONFIG_FILE: Final = "knickpoint.toml"
+_MOST_DAYS: Final = 36_500
 
 
 def read_config(path: Path) -> Config:
@@ -87,6 +88,10 @@ def _check_numbers(config: Config, path: Path) -> None:
         if not value >= 0:
             where = f"{path}, [retention]"
             raise ConfigError(f"{name} is {value:g}", where=where, remedy="Give 0, which keeps all, or more.")
+    days = config.access.audit_days
+    if not 0 <= days <= _MOST_DAYS:
+        where = f"{path}, [access]"
+        raise ConfigError(f"audit_days is {days:g}", where=where, remedy=f"Give 0, which keeps all, to {_MOST_DAYS:,}.")
     lease = config.worker.lease_seconds
     if not lease >= 0:
         raise ConfigError(f"lease_seconds is {lease:g}", where=f"{path}, [worker]", remedy="Give 0 or more.")

@@ -14,13 +14,14 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.notices import find_notices
-from knickpoint.instance.retention import forget_events, forget_values
+from knickpoint.instance.retention import forget_audit_entries, forget_events, forget_values
 from knickpoint.instance.worker.alert_runs import AlertRuns
 from knickpoint.instance.worker.heartbeat import Heartbeat
 from knickpoint.instance.worker.task_runner import Announce, Task, TaskRunner
@@ -211,6 +212,9 @@ class Worker:
         if self._tasks.is_due("forget", _HOUR_SECONDS):
             for line in forget_events(self.instance):
                 self.announce(line)
+            if deleted := forget_audit_entries(self.instance):
+                self.announce(f"audit log: deleted {deleted:,} old entries")
+            self.instance.store.sessions.forget(datetime.now(UTC))
         if self._tasks.is_due("retention", self.instance.config.retention.every_hours * _HOUR_SECONDS):
             for name, lost in forget_values(self.instance).items():
                 self.announce(f"retention: {lost.samples:,} samples and {lost.points:,} points of {name} are deleted")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sqlalchemy import Row, delete, select, update
+from sqlalchemy import Row, delete, select
 
 from knickpoint.model.audit import AuditEntry, AuditKind
 from knickpoint.model.errors import InputError
@@ -83,7 +83,8 @@ class AuditLog:
         """Delete the entries older than ``time``, and return how many these were."""
         seconds = time.timestamp()
         with self._database.transaction() as connection:
-            connection.execute(update(audit_retention).values(before=seconds))
+            connection.execute(delete(audit_retention))
+            connection.execute(audit_retention.insert().values(before=seconds))
             return connection.execute(delete(table).where(table.c.time < seconds)).rowcount
 
 

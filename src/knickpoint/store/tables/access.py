@@ -50,7 +50,7 @@ audit_entry = Table(
 """Triggers refuse every UPDATE, and the DELETE of entries that ``audit_retention`` does not release."""
 
 audit_retention = Table("audit_retention", metadata, Column("before", Time, nullable=False))
-"""One row: entries older than ``before`` may be deleted."""
+"""At most one row: entries older than ``before`` may be deleted; without it, none may."""
 
 configuration_digest = Table(
     "configuration_digest",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from knickpoint.model.alert import Alert
+from knickpoint.model.audit import AuditKind
 from knickpoint.model.errors import ConfigError
 from knickpoint.store import Store
 from knickpoint.watch.alert_run.comparison import compare_retired
@@ -98,25 +99,35 @@ def _text(alert: Alert) -> str:
     return json.dumps(alert_settings(alert), sort_keys=True, ensure_ascii=False)
 
 
-def apply_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertDifference]:
+def apply_alerts(store: Store, alerts: Sequence[Alert], *, who: str) -> list[AlertDifference]:
     """Make ``alerts`` the applied ones and take back what others found, in one transaction.
 
     Findings of removed alerts alone are gone; decisions about them stay in the log. Changed
-    alerts show their effect at the next run.
+    alerts show their effect at the next run. Where there is a difference, the audit log has an entry that names ``who``.
 
     Raises:
         ConfigError: an alert could not run, or two have one name; nothing is applied.
     """
-    differences = compare_alerts(store, alerts)
     for alert in alerts:
         check_alert(alert)
     with store.transaction():
+        differences = compare_alerts(store, alerts)
         store.findings.alerts.replace({alert.name: _text(alert) for alert in alerts})
         names = {alert.name for alert in alerts}
         for name in store.findings.sightings.alerts():
             if name not in names:
                 _retire(store, name)
+        about = _described(differences)
+        if about:
+            store.audit.append(AuditKind.ALERTS_APPLIED, who, about)
     return differences
+
+
+def _described(differences: Sequence[AlertDifference]) -> str:
+    """Return the changed alerts by kind of change, as in ``added: a, b; removed: c``."""
+    changes = (change for change in AlertChange if change is not AlertChange.UNCHANGED)
+    names = {change: [each.name for each in differences if each.change is change] for change in changes}
+    return "; ".join(f"{change.value}: {', '.join(some)}" for change, some in names.items() if some)
 
 
 def _retire(store: Store, name: str) -> None:

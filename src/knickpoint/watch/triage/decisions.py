@@ -1,4 +1,7 @@
-"""Decide about findings: acknowledge, hide, link, split, merge, and take it back."""
+"""Decide about findings: acknowledge, hide, link, split, merge, and take it back.
+
+Each act is one entry of the audit log, beside the entries of the triage log for each finding.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from knickpoint.model.audit import AuditKind
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Action, Decision, Status
 from knickpoint.store import Store
@@ -14,6 +18,9 @@ from knickpoint.store.events.payloads import MOST_LISTED, FindingsDecided
 from knickpoint.watch.regressions.membership import MovedPoints, RegressionChanges, regroup
 
 __all__ = ["Targets", "TriageResult", "decide", "merge", "read_targets", "split", "undo"]
+
+_MOST_NAMED: Final = 20
+"""How many regressions an entry of the audit log names."""
 
 _TARGET: Final = re.compile(r"([RrPp]?)([0-9]{1,18})")
 
@@ -102,6 +109,28 @@ def _keep_bystanders(store: Store, decisions: Sequence[Decision], regrouped: Reg
         store.findings.triage.keep_bystanders(decisions[0].id, former)
 
 
+def _record(store: Store, who: str, what: str, decisions: Sequence[Decision]) -> None:
+    """Add one entry to the audit log for all ``decisions`` of an act; without any, nothing was done."""
+    if not decisions:
+        return
+    regressions = sorted({entry.regression_id for entry in decisions} - {0})
+    names = ", ".join(f"R{key}" for key in regressions[:_MOST_NAMED])
+    further = f" and {len(regressions) - _MOST_NAMED:,} more" if len(regressions) > _MOST_NAMED else ""
+    findings = f"{len(decisions):,} finding" + ("" if len(decisions) == 1 else "s")
+    store.audit.append(AuditKind.DECIDED, who, f"{what}: {findings} of {names or 'no regression'}{further}")
+
+
+def _described(status: Status | None, note: str | None, ticket: str | None, assignee: str | None) -> str:
+    """Describe a decision for the audit log; the text of a note stays in the triage log."""
+    parts = [
+        "" if status is None else status.value,
+        "" if ticket is None else f"ticket {ticket}" if ticket else "no ticket",
+        "" if assignee is None else f"assigned to {assignee}" if assignee else "assigned to no person",
+        "" if note is None else "note",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
 def decide(
     store: Store,
     targets: Targets,
@@ -128,6 +157,7 @@ def decide(
         ids = _members(store, targets, all_members=all_members)
         decisions = store.findings.triage.decide(ids, status, who, note, ticket=ticket, assignee=assignee)
         _announce(store, ids, decisions)
+        _record(store, who, _described(status, note, ticket, assignee), decisions)
     return TriageResult(tuple(decisions), RegressionChanges())
 
 
@@ -143,6 +173,7 @@ def split(store: Store, targets: Targets, *, who: str, note: str | None = None) 
         regrouped = _regroup(store, ids)
         _keep_bystanders(store, decisions, regrouped)
         _announce(store, ids, decisions)
+        _record(store, who, Action.SPLIT.value, decisions)
     return TriageResult(tuple(decisions), regrouped)
 
 
@@ -162,6 +193,7 @@ def merge(store: Store, targets: Targets, *, who: str, note: str | None = None) 
         regrouped = _regroup(store, ids)
         _keep_bystanders(store, decisions, regrouped)
         _announce(store, ids, decisions)
+        _record(store, who, Action.MERGE.value, decisions)
     return TriageResult(tuple(decisions), regrouped)
 
 
@@ -188,4 +220,5 @@ def undo(store: Store, targets: Targets, *, who: str) -> TriageResult:
         # Groups depend on suspect ranges, splits and merges alone: without a change of these no point moves.
         regrouped = _regroup(store, moved, claims) if moved else RegressionChanges()
         _announce(store, ids, decisions)
+        _record(store, who, Action.UNDO.value, decisions)
     return TriageResult(tuple(decisions), regrouped)

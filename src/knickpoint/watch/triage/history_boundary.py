@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from knickpoint.model.audit import AuditKind
 from knickpoint.model.boundary import Boundary
 from knickpoint.model.commit import Commit, Line, Repository
 from knickpoint.model.errors import InputError
@@ -23,6 +24,10 @@ from knickpoint.store.events.payloads import MOST_LISTED, BoundaryMoved
 from knickpoint.store.findings.boundaries import Sides
 
 __all__ = ["BoundaryMove", "HistoryExtent", "drop_boundary", "is_date", "read_extent", "set_boundary", "take"]
+
+_NO_HISTORY: Final = "nothing is history"
+_IMPORT: Final = "import"
+"""Who moves the boundary in an import that says that all of its repository is work."""
 
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}([T ].+)?")
 
@@ -63,42 +68,46 @@ def read_extent(store: Store, repository: Repository) -> HistoryExtent:
     return HistoryExtent(line.name, position, commit, boundary, store.boundaries.sides(repository))
 
 
-def take(store: Store, repository: Repository, since: str = "", *, who: str = "") -> BoundaryMove:
+def take(store: Store, repository: Repository, since: str = "", *, who: str) -> BoundaryMove:
     """Take history of ``repository`` into work: all of it, or what is newer than ``since``.
 
     ``since`` is a commit, which itself stays history, or a date, whose day is work already. The boundary moves back
-    only: work stays work.
+    only: work stays work. The audit log names ``who``.
 
     Raises:
         InputError: ``since`` is neither a date nor a commit of the default line.
     """
     if not since:
-        return _move(store, repository, lambda _line, _end: -1, who)
+        return _move(store, repository, lambda _line, _end: -1, who, _NO_HISTORY)
     mark = _mark(store, repository, since, days=0)
-    return _move(store, repository, lambda line, end: min(end, mark(line, end)), who)
+    return _move(store, repository, lambda line, end: min(end, mark(line, end)), who, f"work since {since}")
 
 
-def set_boundary(store: Store, repository: Repository, until: str, *, who: str = "") -> BoundaryMove:
+def set_boundary(store: Store, repository: Repository, until: str, *, who: str) -> BoundaryMove:
     """Declare that everything of ``repository`` up to ``until`` is history, and what is newer is work.
 
-    ``until`` is a commit or a date, both included.
+    ``until`` is a commit or a date, both included. The audit log names ``who``.
 
     Raises:
         InputError: ``until`` is neither a date nor a commit of the default line.
     """
-    return _move(store, repository, _mark(store, repository, until, days=1), who)
+    return _move(store, repository, _mark(store, repository, until, days=1), who, f"history until {until}")
 
 
 def drop_boundary(store: Store, repository: Repository) -> BoundaryMove:
     """Make everything of ``repository`` work: what is there, and what its first run will find.
 
     Unlike :func:`take`, it works before the repository has a line, and does nothing where the boundary has nothing
-    before it.
+    before it. The audit log has an entry if there was a boundary to move.
     """
-    known = store.boundaries.get(repository)
-    if known is not None and not known.slots:
-        return BoundaryMove(repository, (), ())
-    return _put(store, repository, set(), "")
+    with store.transaction():
+        known = store.boundaries.get(repository)
+        if known is not None and not known.slots:
+            return BoundaryMove(repository, (), ())
+        moved = _put(store, repository, set(), "")
+        if known is not None:
+            _record(store, moved, _IMPORT, _NO_HISTORY)
+        return moved
 
 
 def is_date(text: str) -> bool:
@@ -155,8 +164,8 @@ def _before(store: Store, repository: Repository, moment: datetime) -> Mark:
     return mark
 
 
-def _move(store: Store, repository: Repository, mark: Mark, who: str) -> BoundaryMove:
-    """Set the boundary of every line by ``mark``, in one transaction."""
+def _move(store: Store, repository: Repository, mark: Mark, who: str, what: str) -> BoundaryMove:
+    """Set the boundary of every line by ``mark``, and record that ``who`` did so, in one transaction."""
     with store.transaction():
         known = store.boundaries.get(repository)
         slots: set[int] = set()
@@ -166,7 +175,9 @@ def _move(store: Store, repository: Repository, mark: Mark, who: str) -> Boundar
             # Up to its merge base a branch is its base line.
             if end > line.merge_base:
                 slots.add(line.slots[end])
-        return _put(store, repository, slots, who)
+        moved = _put(store, repository, slots, who)
+        _record(store, moved, who, what)
+        return moved
 
 
 def _put(store: Store, repository: Repository, slots: Collection[int], who: str) -> BoundaryMove:
@@ -179,3 +190,9 @@ def _put(store: Store, repository: Repository, slots: Collection[int], who: str)
             truncated = len(work) > MOST_LISTED
             store.outbox.publish(BoundaryMoved(repository.name, work[:MOST_LISTED], len(history), truncated))
     return BoundaryMove(repository, work, tuple(sorted(history)))
+
+
+def _record(store: Store, moved: BoundaryMove, who: str, what: str) -> None:
+    """Add the entry of a move to the audit log."""
+    sides = f"{len(moved.work):,} regressions became work, {len(moved.history):,} became history"
+    store.audit.append(AuditKind.BOUNDARY_MOVED, who, f"{moved.repository.name}: {what}; {sides}")

@@ -21,7 +21,7 @@ SQLITE_TRIGGERS = (
     """,
     """
     CREATE TRIGGER audit_entry_is_kept BEFORE DELETE ON audit_entry
-    WHEN OLD.time >= (SELECT MAX(before) FROM audit_retention)
+    WHEN OLD.time >= COALESCE((SELECT MAX(before) FROM audit_retention), 0)
     BEGIN SELECT RAISE(ABORT, 'entries of the audit log are deleted by age only'); END
     """,
 )
@@ -30,7 +30,7 @@ POSTGRES_TRIGGERS = (
     CREATE FUNCTION refuse_change_of_audit_entry() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
         IF TG_OP = 'DELETE' THEN
-            IF OLD.time < (SELECT MAX(before) FROM audit_retention) THEN RETURN OLD; END IF;
+            IF OLD.time < COALESCE((SELECT MAX(before) FROM audit_retention), 0) THEN RETURN OLD; END IF;
         END IF;
         RAISE EXCEPTION 'entries of the audit log are not changed, and deleted by age only';
     END $$
@@ -81,8 +81,7 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("ix_audit_entry_time", "audit_entry", ["time"], unique=False)
-    retention = op.create_table("audit_retention", sa.Column("before", TIME, nullable=False))
-    op.bulk_insert(retention, [{"before": 0.0}])
+    op.create_table("audit_retention", sa.Column("before", TIME, nullable=False))
     op.create_table(
         "configuration_digest",
         sa.Column("section", TEXT, nullable=False),
