@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.routing import APIRoute
 
-from knickpoint.instance import Instance
+from knickpoint.instance import Config, Instance
+from knickpoint.model.errors import ConfigError
 from knickpoint.server.callers import IDENTIFYING
 from knickpoint.server.dashboard import add_pages
 from knickpoint.server.error_responses import ERRORS, add_error_handlers
 from knickpoint.server.forwarded_headers import ForwardedHeaders
 from knickpoint.server.request_guard import RequestGuard
 from knickpoint.server.routes import routers
+
+if TYPE_CHECKING:
+    from knickpoint.access.issuer_keys import KeySource
 
 __all__ = ["create_app", "describe_api", "routes_without_caller"]
 
@@ -74,11 +79,31 @@ def create_app(instance: Instance, *, hosts: Collection[str] = (), open_port: bo
     app = _build()
     app.state.instance = instance
     app.state.open_port = open_port
+    app.state.ci_job_keys = _ci_job_keys(instance.config)
     add_pages(app)
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)
     app.add_middleware(RequestGuard, hosts=hosts)
     app.add_middleware(ForwardedHeaders, proxies=instance.config.server.proxies)
     return app
+
+
+def _ci_job_keys(config: Config) -> KeySource | None:
+    """Return where the keys of CI services come from, None where no CI job may upload.
+
+    Raises:
+        ConfigError: the package that verifies identity tokens is missing.
+    """
+    if not config.ci_jobs:
+        return None
+    try:
+        from knickpoint.access.issuer_keys import KeySource
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"identity tokens of CI jobs need the package {error.name}",
+            where="[ci_jobs]",
+            remedy='Run: pip install "knickpoint[sign-in]"',
+        ) from error
+    return KeySource(config.outgoing.rule)
 
 
 def describe_api() -> dict[str, object]:

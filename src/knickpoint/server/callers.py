@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable
-from typing import Annotated, Final
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import Depends, Query, Request
 
@@ -24,6 +25,9 @@ from knickpoint.instance import Instance
 from knickpoint.model.access import NO_GRANTS, Caller, CallerKind, Grants, Permission, Role
 from knickpoint.model.errors import ForbiddenError, NotSignedInError
 from knickpoint.server.local_requests import is_local_request, serves_this_machine_only
+
+if TYPE_CHECKING:
+    from knickpoint.access.issuer_keys import KeySource
 
 __all__ = [
     "IDENTIFYING",
@@ -38,6 +42,8 @@ __all__ = [
     "require",
 ]
 
+_IDENTITY_TOKEN: Final = "ey"  # noqa: S105  # how they begin, not one
+"""How every JSON Web Token begins: a brace and a quotation mark or a space, in base64url."""
 _UPLOAD_TOKEN: Final = "token:upload_token"  # noqa: S105  # the name of the caller, not the secret
 _WRONG_TOKEN: Final = "Send Authorization: Bearer TOKEN with a token that is valid; knick tokens lists them."  # noqa: S105
 
@@ -67,7 +73,22 @@ def _bearer(request: Request, instance: Instance) -> Caller | None:
         if any(settings.kind is SignInKind.PROXY for settings in instance.config.sign_in.values()):
             return None  # the header is between the person and the proxy, which sends its own headers
         raise NotSignedInError("the header cannot be used", where="Authorization", remedy=_WRONG_TOKEN)
+    ci_job_keys = request.app.state.ci_job_keys
+    if ci_job_keys is not None and _is_identity_token(secret.strip()):
+        return _ci_job(instance, secret.strip(), ci_job_keys)
     return caller_of_token(instance, secret.strip())
+
+
+def _is_identity_token(secret: str) -> bool:
+    return secret.count(".") == 2 and secret.startswith(_IDENTITY_TOKEN)
+
+
+def _ci_job(instance: Instance, text: str, keys: KeySource) -> Caller:
+    """Return the CI job that sends an identity token."""
+    from knickpoint.access.ci_jobs import ci_job_caller  # needs the extra sign-in
+
+    config = instance.config
+    return ci_job_caller(text, config.ci_jobs, audience=config.server.address, keys=keys, now=datetime.now(UTC))
 
 
 def caller_of_token(instance: Instance, secret: str) -> Caller:
@@ -156,6 +177,12 @@ def _notifier(
     given = token and "authorization" not in request.headers
     caller = caller_of_token(request.app.state.instance, token) if given else caller_of(request)
     require(caller, Permission.UPLOAD)
+    if Permission.UPLOAD not in caller.grants.everywhere:
+        raise ForbiddenError(
+            f"{caller.name} may upload to some repositories only, and a notification may be about any",
+            where="permissions",
+            remedy="Send notifications with a token for all repositories.",
+        )
     return caller
 
 

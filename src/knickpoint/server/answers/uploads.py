@@ -5,16 +5,45 @@ from __future__ import annotations
 from typing import Final
 
 from knickpoint.ingest.bucket_events import import_bucket_event
+from knickpoint.ingest.commit_sources.selection import CommitSources
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
 from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary
 from knickpoint.instance import Instance
-from knickpoint.model.errors import InputError
+from knickpoint.model.access import Caller, Permission
+from knickpoint.model.errors import ForbiddenError, InputError
 from knickpoint.server.schemas.uploads import ArrivalsAnswer, UploadAnswer
 
-__all__ = ["import_notified_files", "import_upload", "largest_bytes"]
+__all__ = ["import_notified_files", "import_upload", "largest_bytes", "permitted_repository"]
 
 _MEGABYTE: Final = 1_000_000
+
+
+def permitted_repository(instance: Instance, caller: Caller, requested: str) -> str:
+    """Return the repository that an upload of ``caller`` goes to: what was ``requested``, "" where the results decide.
+
+    The results do not decide for a caller that may upload to some repositories only, because the repository is checked
+    before the file is read, and has to hold for a file that waits or is tried again, too.
+
+    Raises:
+        ForbiddenError: the caller may not upload to this repository, or names none of several.
+    """
+    grants = caller.grants
+    if Permission.UPLOAD in grants.everywhere:
+        return requested
+    permitted = [name for name in grants.repositories if grants.allow(Permission.UPLOAD, name)]
+    if not requested and len(permitted) == 1:
+        return permitted[0]
+    if requested:
+        find = CommitSources(instance).repository_name
+        name = find(requested, "")
+        if name in permitted and find(name, "") == name:
+            return name
+    raise ForbiddenError(
+        f"{caller.name} may upload to some repositories only",
+        where="repository",
+        remedy="Name one of these in the address of the upload, as in repository=NAME: GET /api/v1/me lists them.",
+    )
 
 
 def largest_bytes(instance: Instance) -> int:

@@ -11,7 +11,12 @@ from fastapi.concurrency import run_in_threadpool
 from knickpoint.formats.toolbox.timestamps import in_utc
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.model.errors import InputError
-from knickpoint.server.answers.uploads import import_notified_files, import_upload, largest_bytes
+from knickpoint.server.answers.uploads import (
+    import_notified_files,
+    import_upload,
+    largest_bytes,
+    permitted_repository,
+)
 from knickpoint.server.callers import Notifier, Uploader
 from knickpoint.server.routes.dependencies import RequestInstance
 from knickpoint.server.schemas.uploads import ArrivalsAnswer, UploadAnswer
@@ -46,7 +51,7 @@ async def _read(request: Request, largest: int, remedy: str) -> bytes:
     openapi_extra=_BODY,
 )
 async def post_results(
-    _caller: Uploader,
+    caller: Uploader,
     request: Request,
     instance: RequestInstance,
     *,
@@ -62,6 +67,7 @@ async def post_results(
     dry_run: Annotated[bool, Query(description="Import the file, then roll back.")] = False,
 ) -> UploadAnswer:
     """Import a results file, the body of the request, exactly once."""
+    repository = permitted_repository(instance, caller, repository)
     data = await _read(request, largest_bytes(instance), _SPLIT_REMEDY)
     measured = in_utc(time) if time is not None else None
     sidecar = Sidecar(commit=commit, branch=branch, repository=repository, run=run, time=measured, format=format)
