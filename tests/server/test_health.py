@@ -62,7 +62,8 @@ def test_metrics_name_what_monitoring_asks_for(sick: Instance) -> None:
     }
     assert samples["knickpoint_alert_up", "sick"] == 0
     assert samples["knickpoint_alert_up", "well"] == 1
-    assert samples["knickpoint_worker_failures", "one"] == 2
+    assert samples["knickpoint_worker_failures",] == 2
+    assert samples["knickpoint_workers", "failing"] == 1
     assert samples["knickpoint_events_failed",] == 0
     assert ("knickpoint_regressions_unprocessed", REPOSITORY) in samples
 

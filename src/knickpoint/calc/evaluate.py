@@ -14,7 +14,7 @@ from knickpoint.calc.functions import PER_TRACE, divide, normalised
 from knickpoint.calc.grammar import Binary, Call, Negative, Node, Number, Text, parse
 from knickpoint.calc.pairing import pair
 from knickpoint.calc.tokens import formula_error
-from knickpoint.calc.traces import Traces, formula_id, plain
+from knickpoint.calc.traces import Checkpoint, Traces, formula_id, plain
 from knickpoint.model.errors import QueryError
 
 __all__ = ["FUNCTIONS", "Source", "evaluate", "queries_of"]
@@ -31,6 +31,9 @@ _OPERATORS: Final[dict[str, Callable[[NDArray[np.float64], NDArray[np.float64]],
     "*": lambda left, right: left * right,
     "/": divide,
 }
+
+_MOST_NAMED: Final = 100_000_000
+"""Characters of the names of joined traces."""
 
 FUNCTIONS: Final = tuple(sorted({"filter", "shortcut", "norm", "ratio", *_FOLDED, *PER_TRACE}))
 """Names of all functions."""
@@ -49,8 +52,10 @@ class _Evaluation:
     formula: str
     select: Source
     shortcut: Source
+    checkpoint: Checkpoint
 
     def value(self, node: Node) -> Value:
+        self.checkpoint()
         match node:
             case Number() | Text():
                 return node.value
@@ -96,7 +101,7 @@ class _Evaluation:
                 return self.joined("/", self.traces(left), self.traces(right), call.start, self.text(call))
         if call.name in PER_TRACE:
             (argument,) = self.arguments(call, 1, 1)
-            return self.traces(argument).map_values(*PER_TRACE[call.name])
+            return self.traces(argument).map_values(*PER_TRACE[call.name], self.checkpoint)
         if call.name in _FOLDED:
             (argument,) = self.arguments(call, 1, 1)
             return self.folded(call, self.traces(argument))
@@ -116,23 +121,23 @@ class _Evaluation:
         argument, *rest = self.arguments(call, 1, 2)
         traces = self.traces(argument)
         if not rest:
-            return traces.map_values("norm", normalised)
+            return traces.map_values("norm", normalised, self.checkpoint)
         least = self.value(rest[0])
         if not isinstance(least, float):
             raise self.error_at(rest[0], f"{_describe(least)} where a number is expected", "Give the least deviation.")
-        return traces.map_values("norm", lambda values: normalised(values, least))
+        return traces.map_values("norm", lambda values: normalised(values, least), self.checkpoint)
 
     def folded(self, call: Call, traces: Traces) -> Traces:
         if not len(traces):
             return traces
-        folded = FOLDS[_FOLDED[call.name]](traces.values)
+        folded = traces.fold_values(FOLDS[_FOLDED[call.name]], self.checkpoint)
         return Traces((formula_id(self.text(call)),), folded[None, :])
 
     def negative(self, node: Negative) -> Value:
         value = self.value(node.value)
         if isinstance(value, str):
             raise self.error_at(node.value, "a text where a number or traces are expected", "Take out the minus sign.")
-        return -value if isinstance(value, float) else value.map_values("-", np.negative)
+        return -value if isinstance(value, float) else value.map_values("-", np.negative, self.checkpoint)
 
     def binary(self, node: Binary) -> Value:
         left, right = self.value(node.left), self.value(node.right)
@@ -162,6 +167,7 @@ class _Evaluation:
             pairs = pair(left, right)
         except QueryError as error:
             raise formula_error(self.formula, operator_at, error.message, error.remedy) from error
+        self.check_names(len(pairs), left, right, operator_at)
         left_rows, right_rows = [row for row, _ in pairs], [row for _, row in pairs]
         if name and len(left) == len(right) == 1:
             ids = (formula_id(name),)
@@ -170,23 +176,41 @@ class _Evaluation:
         origins = tuple(left.origins[i] or right.origins[j] for i, j in pairs)
         return Traces(ids, operate(left.values[left_rows], right.values[right_rows]), origins)
 
+    def check_names(self, count: int, left: Traces, right: Traces, operator_at: int) -> None:
+        """Refuse to name ``count`` joined traces where that takes too much memory: a name has those of both sides."""
+        longest = sum(max(map(len, side.ids), default=0) for side in (left, right))
+        if count * longest > _MOST_NAMED:
+            raise formula_error(
+                self.formula,
+                operator_at,
+                f"the names of {count:,} calculated traces would have {longest:,} characters each",
+                "Narrow a filter, or write a shorter formula.",
+            )
+
 
 def _no_shortcuts(identity: str) -> Traces:
     raise QueryError(f"there is no shortcut {identity!r}", remedy="Shortcuts need an instance; use filter instead.")
 
 
-def evaluate(formula: str, select: Source, *, shortcut: Source = _no_shortcuts) -> Traces:
+def _go_on() -> None:
+    """Let the work go on."""
+
+
+def evaluate(
+    formula: str, select: Source, *, shortcut: Source = _no_shortcuts, checkpoint: Checkpoint = _go_on
+) -> Traces:
     """Return the traces of ``formula``.
 
     ``select`` returns the traces of the query in ``filter("…")``, ``shortcut`` those of ``shortcut("…")``; all have
     the same commits. Ids of calculated traces begin with ``@``: ``@norm(,arch=x86,)`` for a function of each trace, and
-    the text of the call for a fold of many traces.
+    the text of the call for a fold of many traces. ``checkpoint`` is called between blocks of work, and may raise to
+    stop it.
 
     Raises:
         QueryError: the formula cannot be read or evaluated; the message names the column and the remedy.
     """
     node = parse(formula)
-    evaluation = _Evaluation(formula, select, shortcut)
+    evaluation = _Evaluation(formula, select, shortcut, checkpoint)
     with np.errstate(over="ignore", invalid="ignore"):
         found = evaluation.traces(node)
     return Traces(found.ids, np.where(np.isinf(found.values), np.nan, found.values), found.origins)

@@ -18,7 +18,8 @@
     ├── AccessError           the caller may not do this
     │   ├── NotSignedInError  the caller is not known: no sign-in, no token, or one that is not valid
     │   └── ForbiddenError    the caller is known, and lacks the permission
-    └── ServiceError          a port, a server or a network peer fails
+    ├── ServiceError          a port, a server or a network peer fails
+    └── DeadlineError         the work for a request takes longer than it may
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ __all__ = [
     "AddressError",
     "BusyError",
     "ConfigError",
+    "DeadlineError",
     "ForbiddenError",
     "FormatError",
     "HistoryError",
@@ -124,3 +126,7 @@ class ForbiddenError(AccessError):
 
 class ServiceError(KnickpointError):
     """A port, a server or a network peer fails."""
+
+
+class DeadlineError(KnickpointError):
+    """The work for a request takes longer than it may."""

@@ -25,6 +25,11 @@ _PLAIN: Final = re.compile(r'[^\s"|&!~=*][^\s"|&*]*')
 _BAD_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 _OPERATORS: Final = ("!=", "!~", "=", "~")
 _MOST_PATTERNS: Final = 50
+_MOST_PARAMS: Final = 200
+"""Params that one query may name; each costs a pass over the traces."""
+
+_LONGEST: Final = 100_000
+"""Characters of a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +122,7 @@ class Query:
         """Join ``terms``; those on the same param become alternatives.
 
         Raises:
-            QueryError: there are too many regular expressions.
+            QueryError: there are too many regular expressions, or terms on too many params.
         """
         patterns = sum(len(term.patterns) + len(term.refused_patterns) for term in terms)
         if patterns > _MOST_PATTERNS:
@@ -126,6 +131,11 @@ class Query:
                 remedy=f"Use at most {_MOST_PATTERNS}, and join alternatives into one: name~(one|two).",
             )
         joined: dict[str, QueryTerm] = {}
+        if len({term.name for term in terms}) > _MOST_PARAMS:
+            raise QueryError(
+                f"the query has terms on {len({term.name for term in terms}):,} params",
+                remedy=f"Name at most {_MOST_PARAMS}, and join values of one param: name=one|two.",
+            )
         for term in terms:
             known = joined.get(term.name)
             joined[term.name] = known.with_more(term) if known else term
@@ -169,6 +179,7 @@ def parse_query(text: str) -> Query:
     Raises:
         QueryError: the text cannot be read; the message names the column, from 1.
     """
+    _check_length(text)
     if not text.strip():
         return Query()
     words = _words(text)
@@ -183,6 +194,7 @@ def parse_url_query(text: str) -> Query:
     Raises:
         QueryError: a value is empty, or a percent escape or regular expression is invalid; it names the column, from 1.
     """
+    _check_length(text)
     terms = []
     column = 1
     for piece in text.split("&"):
@@ -190,6 +202,11 @@ def parse_url_query(text: str) -> Query:
             terms.append(_url_term(piece, column))
         column += len(piece) + 1
     return Query.of(*terms)
+
+
+def _check_length(text: str) -> None:
+    if len(text) > _LONGEST:
+        raise QueryError(f"the query has {len(text):,} characters", remedy=f"Use at most {_LONGEST:,}.")
 
 
 def _quoted(text: str, *, always: bool = False) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.routing import APIRoute
@@ -18,6 +18,8 @@ from knickpoint.server.dashboard import add_pages
 from knickpoint.server.error_responses import ERRORS, add_error_handlers
 from knickpoint.server.forwarded_headers import ForwardedHeaders
 from knickpoint.server.request_guard import RequestGuard
+from knickpoint.server.request_limits import RequestLimits, limit_request
+from knickpoint.server.request_metrics import RequestMetrics, RequestMetricsMiddleware
 from knickpoint.server.routes import routers
 
 if TYPE_CHECKING:
@@ -27,8 +29,9 @@ __all__ = ["create_app", "describe_api", "routes_without_caller"]
 
 _ABOUT = """\
 Everything that the dashboard shows, for scripts. Every error has the body `{error, where, remedy}`. Requests that
-change something are refused when they come from a page of another site. Bodies of more than 4,000,000 bytes are
-refused (413), except uploads of results.
+change something are refused when they come from a page of another site. Limits of `[limits]` in the configuration bound
+how many requests a caller sends (429), how large they are (413, 414, 431), how slowly they come (408), and how long they
+work (503). Where it helps to wait, `Retry-After` says how many seconds.
 """
 
 
@@ -50,7 +53,9 @@ def _build() -> FastAPI:
     for router in routers():
         undeclared = routes_without_caller(router)
         assert not undeclared, f"these routes take no caller, see knickpoint.server.callers: {', '.join(undeclared)}"
-        app.include_router(router, prefix="/api/v1", responses=ERRORS)
+        app.include_router(
+            router, prefix="/api/v1", responses=ERRORS, dependencies=[Depends(limit_request, scope="function")]
+        )
     return app
 
 
@@ -76,14 +81,18 @@ def create_app(instance: Instance, *, hosts: Collection[str] = (), open_port: bo
         hosts: names under which the server is reached, in addition to its addresses and localhost.
         open_port: whether the server listens to other machines, too. Then no request is from the local person.
     """
+    config = instance.config
     app = _build()
     app.state.instance = instance
     app.state.open_port = open_port
-    app.state.ci_job_keys = _ci_job_keys(instance.config)
+    app.state.ci_job_keys = _ci_job_keys(config)
+    app.state.limits = limits = RequestLimits(config.limits, config.server.proxies)
+    app.state.request_metrics = RequestMetrics()
     add_pages(app)
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)
-    app.add_middleware(RequestGuard, hosts=hosts)
-    app.add_middleware(ForwardedHeaders, proxies=instance.config.server.proxies)
+    app.add_middleware(RequestGuard, limits=limits, hosts=hosts, address=config.server.address)
+    app.add_middleware(RequestMetricsMiddleware, metrics=app.state.request_metrics)
+    app.add_middleware(ForwardedHeaders, proxies=config.server.proxies)
     return app
 
 

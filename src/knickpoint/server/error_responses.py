@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -10,10 +11,12 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 
 from knickpoint.model.errors import (
     AbsentError,
     BusyError,
+    DeadlineError,
     ForbiddenError,
     HistoryError,
     InputError,
@@ -22,7 +25,8 @@ from knickpoint.model.errors import (
     ServiceError,
     StoreError,
 )
-from knickpoint.server.errors import UnknownError
+from knickpoint.server.errors import OverloadedError, TooManyRequestsError, UnknownError
+from knickpoint.server.request_metrics import RequestMetrics
 from knickpoint.server.schemas.base import ErrorAnswer
 
 __all__ = ["ERRORS", "add_error_handlers"]
@@ -30,11 +34,15 @@ __all__ = ["ERRORS", "add_error_handlers"]
 _LOG: Final = logging.getLogger("knickpoint.server")
 
 _UNAUTHORIZED: Final = 401
+_NOT_ALLOWED: Final = 405
 _BEARER: Final = 'Bearer realm="Knickpoint"'
 
 _CODES: Final[tuple[tuple[type[KnickpointError], int], ...]] = (
     (NotSignedInError, 401),
     (ForbiddenError, 403),
+    (TooManyRequestsError, 429),
+    (OverloadedError, 503),
+    (DeadlineError, 503),
     (UnknownError, 404),
     (AbsentError, 404),
     (HistoryError, 404),
@@ -49,8 +57,14 @@ ERRORS: Final[dict[int | str, dict[str, object]]] = {
     401: {"model": ErrorAnswer, "description": "It is not known who asks, or a token or a sign-in is not valid."},
     403: {"model": ErrorAnswer, "description": "The caller may not do this."},
     404: {"model": ErrorAnswer, "description": "What the address names does not exist, or the caller may not read it."},
+    408: {"model": ErrorAnswer, "description": "The body came too slowly."},
+    413: {"model": ErrorAnswer, "description": "The body is too large."},
+    429: {"model": ErrorAnswer, "description": "The caller sends too many requests; `Retry-After` says when to go on."},
     422: {"model": ErrorAnswer, "description": "A parameter is missing or of the wrong kind."},
-    503: {"model": ErrorAnswer, "description": "The store, or a service that is needed, is unavailable."},
+    503: {
+        "model": ErrorAnswer,
+        "description": "The store or a service is unavailable, the server is busy, or the request took too long.",
+    },
 }
 
 
@@ -64,8 +78,26 @@ def _knickpoint_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, KnickpointError)
     code = next((code for kind, code in _CODES if isinstance(error, kind)), 500)
     message = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
-    headers = {"www-authenticate": _challenge(request)} if code == _UNAUTHORIZED else None
+    headers = {"www-authenticate": _challenge(request)} if code == _UNAUTHORIZED else {}
+    if isinstance(error, TooManyRequestsError | OverloadedError):
+        headers["retry-after"] = str(math.ceil(error.seconds))
+    _count_limited(request, error)
     return _response(code, message, error.where, error.remedy, headers)
+
+
+_LIMITS: Final[tuple[tuple[type[KnickpointError], str], ...]] = (
+    (TooManyRequestsError, "rate"),
+    (OverloadedError, "load"),
+    (DeadlineError, "time"),
+)
+"""The limit that an error is about, as metrics name it."""
+
+
+def _count_limited(request: Request, error: KnickpointError) -> None:
+    metrics = getattr(request.app.state, "request_metrics", None)
+    limit = next((limit for kind, limit in _LIMITS if isinstance(error, kind)), "")
+    if limit and isinstance(metrics, RequestMetrics):
+        metrics.count_limited(limit)
 
 
 def _challenge(request: Request) -> str:
@@ -83,7 +115,20 @@ def _invalid_request(_request: Request, error: Exception) -> JSONResponse:
 def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     remedy = "See /api/v1/reference for the addresses there are." if error.status_code == 404 else ""
-    return _response(error.status_code, f"{error.detail}.", request.url.path, remedy, error.headers)
+    headers = {name.lower(): value for name, value in (error.headers or {}).items()}
+    if error.status_code == _NOT_ALLOWED:
+        headers["allow"] = _allowed_methods(request, headers.get("allow", ""))
+        remedy = f"Send {headers['allow']}."
+    return _response(error.status_code, f"{error.detail}.", request.url.path, remedy, headers)
+
+
+def _allowed_methods(request: Request, known: str) -> str:
+    """Return the methods of all routes at the address of ``request``; ``known`` are those of the first one."""
+    found = {method.strip() for method in known.split(",") if method.strip()}
+    for template, operations in request.app.openapi()["paths"].items():
+        if compile_path(template)[0].match(request.url.path):
+            found |= {method.upper() for method in operations}
+    return ", ".join(sorted(found | ({"HEAD"} if "GET" in found else set())))
 
 
 def _unexpected_error(request: Request, error: Exception) -> JSONResponse:

@@ -15,12 +15,16 @@ import uvicorn
 from knickpoint.instance import Instance
 from knickpoint.model.errors import ServiceError
 from knickpoint.server.app import create_app
+from knickpoint.server.connections import limited_connections
 from knickpoint.server.host_names import is_loopback_name
 
 __all__ = ["serve", "serving"]
 
 _GREATEST_PORT: Final = 65_535
 _START_SECONDS: Final = 30.0
+_OTHER_HEAD_BYTES: Final = 4096
+"""Bytes of the head of a request beside its address and its headers: method, version, signs."""
+
 _REASONS: Final = {
     errno.EADDRINUSE: ("is in use", "Stop the other program, or choose another port with --port."),
     errno.EACCES: ("needs more permissions", "Choose a port from 1024 on with --port."),
@@ -66,9 +70,13 @@ def _names(host: str, hosts: Collection[str]) -> frozenset[str]:
 
 
 def _server(instance: Instance, listener: socket.socket, names: frozenset[str]) -> uvicorn.Server:
+    settings = instance.config
     config = uvicorn.Config(
         create_app(instance, hosts=names, open_port=not is_loopback_name(listener.getsockname()[0])),
         proxy_headers=False,  # which forwarding headers are believed is in the configuration, and no default of a library
+        http=limited_connections(settings.limits, settings.server.proxies),
+        h11_max_incomplete_event_size=settings.limits.address_bytes + settings.limits.header_bytes + _OTHER_HEAD_BYTES,
+        timeout_keep_alive=settings.limits.idle_seconds,
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -1,49 +1,52 @@
-"""Refuse requests of other sites' pages and oversized bodies, and set the security headers of every response.
+"""Refuse requests of other sites' pages and oversized requests, and set the security headers of every response.
 
 Any page in a browser on this machine can send requests to 127.0.0.1, so listening there only is not enough. The guard
 refuses a Host name that it does not know, because another site may have its own name resolve to this machine (DNS
 rebinding), and a request that changes something from a page of another site (cross-site request forgery).
+
+It also answers HEAD as GET without the body, and counts what clients may do before they are known: attempts to sign in,
+and requests with credentials that are refused.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import math
 from collections.abc import Collection
 from typing import Final
 
 from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from knickpoint.server.errors import TooManyRequestsError
+from knickpoint.server.host_names import host_of_address, name_of_host
+from knickpoint.server.request_bodies import too_large, watched_body
+from knickpoint.server.request_limits import UPLOADS, RequestLimits
 
 __all__ = ["RequestGuard", "is_known_host", "is_own_origin"]
 
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-_LARGEST_BYTES: Final = 4_000_000
-"""Bytes of a body; a decision about 100,000 findings takes a quarter of it."""
-
-_TOO_LARGE: Final = f"The body is larger than {_LARGEST_BYTES:,} bytes"
-_STREAMED: Final = frozenset({"/api/v1/results", "/api/v1/arrivals"})
-"""Paths whose routes check the size of the body; the limit of results is in the configuration."""
-
+_FEATURES: Final = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"
 _HEADERS: Final = {
     "content-security-policy": _POLICY,
     "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
     "referrer-policy": "same-origin",
+    "permissions-policy": _FEATURES,
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
+_PRIVATE: Final = ("/api/", "/sign-in", "/sign-out")
+"""Beginnings of paths whose answers depend on the caller, so that nothing may keep them."""
 
-
-def _name(host: str) -> str:
-    """Return the name in a Host header, without port and brackets."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.rpartition(":")[0] if host.count(":") == 1 else host
+_SIGN_IN: Final = "/sign-in"
+_ONLY_HTTPS: Final = "max-age=31536000"
+_UNAUTHORIZED: Final = 401
 
 
 def is_known_host(host: str, known: Collection[str]) -> bool:
@@ -51,7 +54,7 @@ def is_known_host(host: str, known: Collection[str]) -> bool:
 
     Any other name may belong to a site that has it resolve to this machine.
     """
-    name = _name(host).lower()
+    name = name_of_host(host)
     if name == "localhost" or name.endswith(".localhost") or name in known:
         return True
     try:
@@ -61,70 +64,110 @@ def is_known_host(host: str, known: Collection[str]) -> bool:
     return True
 
 
-def is_own_origin(headers: Headers) -> bool:
-    """Whether a request comes from a page of this server, or from no page."""
+def is_own_origin(headers: Headers, address: str = "") -> bool:
+    """Whether a request comes from a page of this server, or from no page.
+
+    ``address`` is the public address of the server: behind a proxy, the Host header may name the server itself.
+    """
+    if headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}:
+        return False
     origin = headers.get("origin")
-    if origin is not None:
-        return origin.partition("://")[2] == headers.get("host", "")
-    return headers.get("sec-fetch-site", "none") in {"none", "same-origin"}
+    if origin is None or (address and origin == address.rstrip("/")):
+        return True
+    return origin.partition("://")[2] == headers.get("host", "")
 
 
 class RequestGuard:
-    """Check the host, the origin and the length of each request, and set the headers of each response."""
+    """Check the host, the origin and the size of each request, and set the headers of each response.
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str] = ()) -> None:
+    ``hosts`` are names of the server in addition to its addresses and localhost, ``address`` is its public address.
+    """
+
+    def __init__(self, app: ASGIApp, limits: RequestLimits, hosts: Collection[str] = (), address: str = "") -> None:
         self._app = app
-        self._hosts = frozenset(host.lower() for host in hosts)
+        self._limits = limits
+        named = [*hosts, *([host_of_address(address)] if address else [])]
+        self._hosts = frozenset(host.lower() for host in named)
+        self._address = address
+        https = {"strict-transport-security": _ONLY_HTTPS} if address.startswith("https://") else {}
+        self._headers = {**_HEADERS, **https}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        bodiless = scope["method"] == "HEAD"
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
+                self._complete(message, scope)
+            elif bodiless:
+                message = {**message, "body": b""}
             await send(message)
 
-        refusal = self._refusal(scope)
-        bounded = receive if scope["path"] in _STREAMED else _bounded(receive)
-        await (refusal or self._app)(scope, bounded, send_guarded)
+        watched = watched_body(receive, self._limits.settings, bounded=scope["path"] not in UPLOADS)
+        inner = {**scope, "method": "GET"} if bodiless else scope
+        await (self._refusal(scope) or self._app)(inner, watched, send_guarded)
+        if bodiless and "route" in inner:
+            scope["route"] = inner["route"]
+
+    def _complete(self, message: Message, scope: Scope) -> None:
+        """Add the security headers to the start of a response, and count a credential that was refused."""
+        headers = MutableHeaders(scope=message)
+        for name, value in self._headers.items():
+            headers.setdefault(name, value)
+        if scope["path"].startswith(_PRIVATE):
+            headers.setdefault("cache-control", "no-store")
+        if message["status"] == _UNAUTHORIZED:
+            self._limits.count_refused_credential(self._limits.address_of(scope))
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
+        return self._unsafe(scope) or self._oversized(scope) or self._too_often(scope)
+
+    def _unsafe(self, scope: Scope) -> JSONResponse | None:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not is_known_host(host, self._hosts):
             return _refused(
-                f"the name {_name(host)!r} is not one of this server's",
+                f"the name {name_of_host(host)!r} is not one of this server's",
                 "Use its address, or add the name to names of [server] in knickpoint.toml.",
             )
-        if scope["method"] not in _SAFE_METHODS and not is_own_origin(headers):
+        if scope["method"] not in _SAFE_METHODS and not is_own_origin(headers, self._address):
             return _refused(
                 f"a page of {headers.get('origin', 'another site')!r} may not change anything here",
                 "Open the dashboard under the address that the server printed.",
             )
-        length = headers.get("content-length", "0")
-        if scope["path"] not in _STREAMED and not (length.isdecimal() and int(length) <= _LARGEST_BYTES):
-            return _refused(_TOO_LARGE, "Decide about fewer findings at a time.", 413)
         return None
 
+    def _oversized(self, scope: Scope) -> JSONResponse | None:
+        limits = self._limits.settings
+        address = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+        if address > limits.address_bytes:
+            return _refused(
+                f"The address is longer than {limits.address_bytes:,} bytes",
+                "Shorten the query, or keep the set of traces under a short id.",
+                414,
+            )
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > limits.header_bytes:
+            return _refused(
+                f"The headers have more than {limits.header_bytes:,} bytes",
+                "Send fewer cookies and headers.",
+                431,
+            )
+        length = Headers(scope=scope).get("content-length", "0")
+        if scope["path"] not in UPLOADS and not (length.isdecimal() and int(length[:20]) <= limits.body_bytes):
+            return _refused(too_large(limits), "Decide about fewer findings at a time.", 413)
+        return None
 
-def _bounded(receive: Receive) -> Receive:
-    """Return ``receive`` with a limit: a request need not announce the length of its body."""
-    received = 0
-
-    async def receive_bounded() -> Message:
-        nonlocal received
-        message = await receive()
-        received += len(message.get("body", b""))
-        if received > _LARGEST_BYTES:
-            raise HTTPException(413, _TOO_LARGE)
-        return message
-
-    return receive_bounded
+    def _too_often(self, scope: Scope) -> JSONResponse | None:
+        try:
+            self._limits.admit_unknown(self._limits.address_of(scope), sign_in=scope["path"].startswith(_SIGN_IN))
+        except TooManyRequestsError as error:
+            response = _refused(f"{error.message[:1].upper()}{error.message[1:]}.", error.remedy, 429)
+            response.headers["retry-after"] = str(math.ceil(error.seconds))
+            return response
+        return None
 
 
 def _refused(error: str, remedy: str, code: int = 403) -> JSONResponse:

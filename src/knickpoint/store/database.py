@@ -39,7 +39,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from knickpoint.model.errors import BusyError, InputError, StoreError
+from knickpoint.budget import check_time, deadline_error, remaining_seconds
+from knickpoint.model.errors import BusyError, InputError, KnickpointError, StoreError
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
@@ -56,6 +57,12 @@ _LOG_BYTES: Final = 2**26
 
 _WRITE_LOCK: Final = 0x6B6E69636B
 """Key of the advisory lock that makes writers of a PostgreSQL store take turns, as they do in SQLite."""
+
+_OPCODES: Final = 20_000
+"""Steps of SQLite between two looks at the clock; some tens of microseconds."""
+
+_STOPPED: Final = ("interrupted", "statement timeout")
+"""What the databases say of a statement whose time was up."""
 
 _SAVEPOINT: Final = "SAVEPOINT within"
 _RELEASE: Final = "RELEASE SAVEPOINT within"
@@ -157,7 +164,8 @@ class Database:
                 self._begin(connection, alone=alone, wait=wait)
                 self._current.connection = connection
                 try:
-                    yield connection
+                    with self._timed(connection):
+                        yield connection
                     self._check_whole(connection)
                     connection.commit()
                 except BaseException:
@@ -233,11 +241,31 @@ class Database:
                 self._current.connection = connection
                 self._current.only_reading = True
                 try:
-                    yield connection
+                    with self._timed(connection):
+                        yield connection
                 finally:
                     self._current.connection = None
                     self._current.only_reading = False
                     connection.rollback()
+
+    @contextmanager
+    def _timed(self, connection: Connection) -> Iterator[None]:
+        """Have the database stop the statements of a request whose time is up."""
+        left = remaining_seconds()
+        if left is None:
+            yield
+            return
+        check_time()
+        if not self.embedded:
+            connection.exec_driver_sql(f"SET LOCAL statement_timeout = {max(1, round(left * 1000))}")
+            yield
+            return
+        driver = _driver(connection)
+        driver.set_progress_handler(lambda: remaining_seconds() == 0.0, _OPCODES)
+        try:
+            yield
+        finally:
+            driver.set_progress_handler(None, 0)
 
     def numbers(self, name: str = "numbers", known: Sequence[int] | None = None) -> FromClause:
         """Return a table of one column ``value``, filled by the bound parameter ``name``: see :meth:`listed`.
@@ -333,8 +361,10 @@ class Database:
         except SQLAlchemyError as error:
             raise StoreError(f"the database layer failed: {error}", where=self.where) from error
 
-    def _explained(self, reason: str) -> StoreError:
+    def _explained(self, reason: str) -> KnickpointError:
         lowered = reason.lower()
+        if remaining_seconds() is not None and any(sign in lowered for sign in _STOPPED):
+            return deadline_error()
         if "locked" in lowered or "lock timeout" in lowered or "deadlock" in lowered:
             return BusyError(
                 f"another writer has kept the store for {_BUSY_SECONDS} seconds",

@@ -1,5 +1,6 @@
 """The configuration of an instance: the settings of ``knickpoint.toml``, and how they are read and checked."""
 
+from knickpoint.instance.config.limits import LimitSettings
 from knickpoint.instance.config.reader import CONFIG_FILE, read_config
 from knickpoint.instance.config.settings import (
     CanarySettings,
@@ -23,6 +24,7 @@ __all__ = [
     "DirectionChoice",
     "DirectionSettings",
     "HistorySettings",
+    "LimitSettings",
     "MissingSettings",
     "NatsSettings",
     "RetentionSettings",

@@ -72,6 +72,7 @@ def _check_numbers(config: Config, path: Path) -> None:
     """Refuse intervals and counts that would have the worker do nothing, or one task without end."""
     positive: dict[str, dict[str, float]] = {
         "worker": {name: value for name, value in asdict(config.worker).items() if name != "lease_seconds"},
+        "limits": asdict(config.limits),
         "tickets": {"every_seconds": config.tickets.every_seconds},
         "retention": {"every_hours": config.retention.every_hours},
         **{

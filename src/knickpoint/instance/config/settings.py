@@ -8,6 +8,7 @@ from enum import Enum
 
 from knickpoint.access.settings import AccessSettings, CiJobSettings, RoleSettings, SignInSettings
 from knickpoint.ingest.settings import IngestSettings, RepositorySettings
+from knickpoint.instance.config.limits import LimitSettings
 from knickpoint.model.alert import Alert
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.query import parse_query
@@ -229,6 +230,7 @@ class Config:
         missing: which benchmarks are reported when they stop.
         tickets: where tickets of an issue tracker come from.
         server: where the dashboard is served.
+        limits: what one caller, one connection and one request may take from the server.
         access: what callers may do who have not signed in, and how long a sign-in lasts.
         sign_in: the ways to sign in, by name. Without any, the user of this machine is the only person.
         roles: who has which role, by name of the section.
@@ -250,6 +252,7 @@ class Config:
     missing: MissingSettings = field(default_factory=MissingSettings)
     tickets: TicketSettings = field(default_factory=TicketSettings)
     server: ServerSettings = field(default_factory=ServerSettings)
+    limits: LimitSettings = field(default_factory=LimitSettings)
     access: AccessSettings = field(default_factory=AccessSettings)
     sign_in: Mapping[str, SignInSettings] = field(default_factory=dict)
     roles: Mapping[str, RoleSettings] = field(default_factory=dict)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import Enum
+from typing import Final
 
 from knickpoint.model.commit import Repository
+from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Condition
 from knickpoint.server.answers.commits import choose_repository
 from knickpoint.server.schemas.filters import ListFilter
@@ -13,6 +15,10 @@ from knickpoint.store import Store
 from knickpoint.store.findings.selection import Selection
 
 __all__ = ["Tab", "filtered_repositories", "matching_members", "members_on_list", "tab_of"]
+
+
+_MOST_WORDS: Final = 20
+"""Words of a filter; each is searched in four texts of every member."""
 
 
 class Tab(Enum):
@@ -34,7 +40,14 @@ def tab_of(wanted: ListFilter) -> Tab:
 
 
 def matching_members(wanted: ListFilter) -> Selection:
-    """Return the members that match ``wanted``, whichever of the lists they are on."""
+    """Return the members that match ``wanted``, whichever of the lists they are on.
+
+    Raises:
+        InputError: the filter has too many words.
+    """
+    words = len(wanted.filter.split())
+    if words > _MOST_WORDS:
+        raise InputError(f"the filter has {words} words", where="filter", remedy=f"Use at most {_MOST_WORDS}.")
     return Selection(
         text=wanted.filter,
         directions=frozenset({wanted.direction} if wanted.direction else ()),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from knickpoint.budget import check_time, largest_read
 from knickpoint.calc import FORMULA_SIGN, Traces, evaluate, parse
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import InputError, QueryError
@@ -21,8 +22,14 @@ from knickpoint.store import Store
 
 __all__ = ["add_shortcut", "calculate", "read_shortcut"]
 
-_MOST_CELLS: Final = 20_000_000
-"""Values (traces times commits) that one formula may read; 160 MB."""
+_MOST_VALUES: Final = 20_000_000
+"""Values (traces times commits) that one formula may read where no budget says so; 160 MB."""
+
+_MOST_TRACES: Final = 200_000
+"""Traces that one formula may read."""
+
+_MOST_READS: Final = 1000
+"""Queries and short ids in one formula, with those of its short ids."""
 
 _DEEPEST: Final = 3
 """How deep short ids may be nested within the formulas of short ids."""
@@ -35,11 +42,13 @@ class _Reader:
     store: Store
     line: Line
     units: set[str] = field(default_factory=set)
-    cells: int = 0
+    values: int = 0
+    traces: int = 0
+    reads: int = 0
     depth: int = 0
 
     def select(self, query: str) -> Traces:
-        return self._read(self.store.traces.select(self.line.repository, parse_query(query)).tolist())
+        return self._read(self.store.traces.select(self.line.repository, parse_query(query)))
 
     def shortcut(self, name: str) -> Traces:
         try:
@@ -48,14 +57,14 @@ class _Reader:
             raise QueryError(error.message, remedy=error.remedy) from error
         keys = [entry for entry in entries if not entry.startswith(FORMULA_SIGN)]
         known = self.store.traces.find_ids(self.line.repository, keys)
-        parts = [self._read([number for key in keys for number in known.get(key, ())])]
+        parts = [self._read(np.array([number for key in keys for number in known.get(key, ())], dtype=np.int64))]
         self.depth += 1
         if self.depth > _DEEPEST:
             raise QueryError(
                 f"{name!r} is a short id within too many other short ids", remedy="Write its formulas out."
             )
         formulas = [entry.removeprefix(FORMULA_SIGN) for entry in entries if entry.startswith(FORMULA_SIGN)]
-        parts += [evaluate(formula, self.select, shortcut=self.shortcut) for formula in formulas]
+        parts += [self.evaluate(formula) for formula in formulas]
         self.depth -= 1
         return Traces(
             tuple(name for part in parts for name in part.ids),
@@ -63,9 +72,20 @@ class _Reader:
             tuple(origin for part in parts for origin in part.origins),
         )
 
-    def _read(self, ids: Sequence[int]) -> Traces:
-        self.cells += len(ids) * len(self.line.slots)
-        if self.cells > _MOST_CELLS:
+    def evaluate(self, formula: str) -> Traces:
+        return evaluate(formula, self.select, shortcut=self.shortcut, checkpoint=check_time)
+
+    def _read(self, ids: NDArray[np.int64]) -> Traces:
+        """Return the values of traces. All limits are checked before anything of them is read."""
+        self.reads += 1
+        if self.reads > _MOST_READS:
+            raise QueryError(
+                f"the formula has more than {_MOST_READS:,} queries and short ids",
+                remedy="Write a shorter one.",
+            )
+        self.traces += len(ids)
+        self.values += len(ids) * len(self.line.slots)
+        if self.traces > _MOST_TRACES or self.values > (largest_read() or _MOST_VALUES):
             raise QueryError(
                 f"{len(ids):,} traces of {len(self.line.slots):,} commits are too many for one formula",
                 remedy="Narrow the query.",
@@ -83,7 +103,7 @@ def calculate(store: Store, line: Line, formula: str, *, points: int, limit: int
         QueryError: the formula cannot be read or evaluated; it names the column.
     """
     reader = _Reader(store, line)
-    found = evaluate(formula, reader.select, shortcut=reader.shortcut)
+    found = reader.evaluate(formula)
     unit = unit_of(parse(formula), reader.units)
     origins = store.traces.find_ids(line.repository, [key for key in found.origins[:limit] if key])
     answers = []

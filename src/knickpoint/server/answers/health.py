@@ -12,7 +12,10 @@ from knickpoint.store.events.workers import WorkerState
 from knickpoint.store.findings.alerts import AlertRun
 from knickpoint.watch.alert_validation import reason_against
 
-__all__ = ["list_alerts", "list_notices", "list_workers", "read_health"]
+__all__ = ["State", "list_alerts", "list_notices", "list_workers", "read_health"]
+
+State = Literal["working", "failing", "lost"]
+"""The state of a worker."""
 
 _LOST_AFTER: Final = timedelta(minutes=10)
 """A worker without a heartbeat for longer is lost."""
@@ -51,7 +54,7 @@ def list_workers(instance: Instance, now: datetime) -> list[WorkerAnswer]:
     return [WorkerAnswer.of(worker, state=_state(worker, now)) for worker in instance.store.workers.all()]
 
 
-def _state(worker: WorkerState, now: datetime) -> Literal["working", "failing", "lost"]:
+def _state(worker: WorkerState, now: datetime) -> State:
     if worker.failures:
         return "failing"
     return "lost" if now - worker.seen > _LOST_AFTER else "working"

@@ -1,15 +1,16 @@
 """Collect the metrics of an instance for Prometheus.
 
-All metrics are gauges. They describe what the store holds, so every scrape reads the store, and it does not matter
-which process answers.
+These metrics are gauges. They describe what the store holds, so every scrape reads the store, and it does not matter
+which process answers. What the process itself counts is in :mod:`knickpoint.server.request_metrics`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, get_args
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
@@ -17,7 +18,7 @@ from prometheus_client.registry import Collector
 
 from knickpoint.instance import Instance
 from knickpoint.model.commit import Repository
-from knickpoint.server.answers.health import list_alerts, list_workers
+from knickpoint.server.answers.health import State, list_alerts, list_workers
 from knickpoint.store import Store
 from knickpoint.store.findings.selection import Selection
 
@@ -110,13 +111,22 @@ def _alert_gauges(instance: Instance) -> Iterator[GaugeMetricFamily]:
 
 
 def _worker_gauges(instance: Instance) -> Iterator[GaugeMetricFamily]:
+    """Yield the gauges of all workers together.
+
+    The name of a worker has its process and its thread. As a label, it would begin a new series at each start.
+    """
     workers = list_workers(instance, datetime.now(UTC))
+    states = Counter(each.state for each in workers)
+    yield _gauge("workers", "Workers by state.", ["state"], [([state], states[state]) for state in get_args(State)])
     yield _gauge(
-        "worker_failures", "Consecutive failures.", ["worker"], [([each.name], each.failures) for each in workers]
+        "worker_failures",
+        "Consecutive failures of the worker that has most of them.",
+        [],
+        [([], max((each.failures for each in workers), default=0))],
     )
     yield _gauge(
         "worker_seen_time",
-        "Last heartbeat of the worker, seconds since 1970.",
-        ["worker"],
-        [([each.name], each.seen.timestamp()) for each in workers],
+        "Newest heartbeat of any worker, seconds since 1970.",
+        [],
+        [([], max(each.seen for each in workers).timestamp())] if workers else [],
     )

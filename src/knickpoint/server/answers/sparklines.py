@@ -2,7 +2,7 @@
 
 A sparkline has 24 measured values on each side. Most traces are measured at almost every commit, so 48 commits on each
 side suffice; where they do not, the search is repeated over 512. Change points whose surroundings overlap are read
-together, as one block of values.
+together, as one block of values, as long as the block stays small.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ _REACH: Final = (48, 512)
 
 _ENOUGH: Final = 6
 """Values on a side that need no second search."""
+
+_LARGEST_BLOCK: Final = 1 << 21
+"""Values (traces times commits) of a block; one change point may take more."""
 
 _DIGITS: Final = 5
 """Significant digits of a drawn value."""
@@ -73,14 +76,16 @@ def _draw(store: Store, line: Line, points: Sequence[ChangePoint], reach: int) -
 
 
 def _neighbours(line: Line, points: Sequence[ChangePoint], reach: int) -> Iterator[list[ChangePoint]]:
-    """Part ``points`` into groups whose surroundings overlap, by position."""
+    """Part ``points`` into groups whose surroundings overlap, by position; the block of a group stays small."""
     near: list[ChangePoint] = []
-    before = 0
+    first = before = 0
     for point in sorted(points, key=lambda point: line.positions[point.suspect_range.slot]):
         position = line.positions[point.suspect_range.slot]
-        if near and position - before > reach:
+        block = (len(near) + 1) * (position - first + 2 * reach)
+        if near and (position - before > reach or block > _LARGEST_BLOCK):
             yield near
             near = []
+        first = first if near else position
         near.append(point)
         before = position
     if near:

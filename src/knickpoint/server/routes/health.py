@@ -44,9 +44,10 @@ def get_notices(
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
-def get_metrics(_caller: Reader, instance: RequestInstance) -> PlainTextResponse:
-    """Return metrics for monitoring, in the text format of Prometheus."""
-    return PlainTextResponse(metrics.render_metrics(instance), media_type=_PROMETHEUS_TEXT)
+def get_metrics(_caller: Reader, request: Request, instance: RequestInstance) -> PlainTextResponse:
+    """Return metrics of the instance and of the requests of this process, in the text format of Prometheus."""
+    text = metrics.render_metrics(instance) + request.app.state.request_metrics.render()
+    return PlainTextResponse(text, media_type=_PROMETHEUS_TEXT)
 
 
 @router.get("/version")

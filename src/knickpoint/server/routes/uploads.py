@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Annotated, Final
+from tempfile import SpooledTemporaryFile
+from typing import IO, Annotated, Final
 
 from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
@@ -18,6 +21,7 @@ from knickpoint.server.answers.uploads import (
     permitted_repository,
 )
 from knickpoint.server.callers import Notifier, Uploader
+from knickpoint.server.request_limits import limits_of
 from knickpoint.server.routes.dependencies import RequestInstance
 from knickpoint.server.schemas.uploads import ArrivalsAnswer, UploadAnswer
 
@@ -37,13 +41,24 @@ _SPLIT_REMEDY: Final = "Split it, or raise largest_megabytes of [ingest] in knic
 _LARGEST_EVENT: Final = 1_000_000
 
 
-async def _read(request: Request, largest: int, remedy: str) -> bytes:
-    data = bytearray()
-    async for piece in request.stream():
-        data += piece
-        if len(data) > largest:
-            raise InputError(f"the body is larger than {largest:,} bytes", where="body", remedy=remedy)
-    return bytes(data)
+_IN_MEMORY: Final = 4_000_000
+"""Bytes of an upload that are held in memory while it is received; the rest goes to a temporary file."""
+
+
+@asynccontextmanager
+async def _received(request: Request, largest: int, remedy: str) -> AsyncIterator[IO[bytes]]:
+    """Receive the body of a request, however slowly it comes, and give it as a file.
+
+    Raises:
+        InputError: it is larger than ``largest`` bytes.
+    """
+    with SpooledTemporaryFile(max_size=_IN_MEMORY) as file:
+        async for piece in request.stream():
+            if file.tell() + len(piece) > largest:
+                raise InputError(f"the body is larger than {largest:,} bytes", where="body", remedy=remedy)
+            file.write(piece)
+        file.seek(0)
+        yield file
 
 
 @router.post(
@@ -68,10 +83,12 @@ async def post_results(
 ) -> UploadAnswer:
     """Import a results file, the body of the request, exactly once."""
     repository = permitted_repository(instance, caller, repository)
-    data = await _read(request, largest_bytes(instance), _SPLIT_REMEDY)
     measured = in_utc(time) if time is not None else None
     sidecar = Sidecar(commit=commit, branch=branch, repository=repository, run=run, time=measured, format=format)
-    return await run_in_threadpool(import_upload, instance, data, f"upload:{name}", sidecar, dry_run=dry_run)
+    async with _received(request, largest_bytes(instance), _SPLIT_REMEDY) as file, limits_of(request).import_turn():
+        return await run_in_threadpool(
+            lambda: import_upload(instance, file.read(), f"upload:{name}", sidecar, dry_run=dry_run)
+        )
 
 
 @router.post(
@@ -85,5 +102,6 @@ async def post_arrivals(_caller: Notifier, request: Request, instance: RequestIn
     (Pub/Sub push or CloudEvents), or `{"url": "…"}`. Only files of `[ingest.sources]` are imported. 503 asks for
     another delivery.
     """
-    body = await _read(request, _LARGEST_EVENT, "Send the event, not the file.")
-    return await run_in_threadpool(import_notified_files, instance, body)
+    received = _received(request, _LARGEST_EVENT, "Send the event, not the file.")
+    async with received as file, limits_of(request).import_turn():
+        return await run_in_threadpool(lambda: import_notified_files(instance, file.read()))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import BigInteger, Connection, bindparam, select
 
+from knickpoint.budget import check_time, check_values, largest_read
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Frame
@@ -90,7 +91,12 @@ class Frames:
     def blocks(
         self, line: Line, trace_ids: Ids, *, first: int = 0, last: int | None = None, memory: int = _BLOCK_BYTES
     ) -> Iterator[Frame]:
-        """Stream a frame as frames of fewer traces, each of at most ``memory`` bytes (one trace at least)."""
+        """Stream a frame as frames of fewer traces, each of at most ``memory`` bytes (one trace at least).
+
+        For a request, a frame has at most as many values as it may read at a time.
+        """
+        allowed = largest_read()
+        memory = memory if allowed is None else min(memory, 8 * allowed)
         ids = np.asarray(trace_ids, dtype=np.int64)
         positions = self._range(line, first, last)
         rows = max(1, memory // max(1, 8 * len(positions)))
@@ -124,6 +130,7 @@ class Frames:
         self, connection: Connection, repository_id: int, ids: NDArray[np.int64], slots: NDArray[np.int64]
     ) -> NDArray[np.floating[Any]]:
         """Return the values of traces at slots, shape (ids, slots), in the order given."""
+        check_values(len(ids), len(slots))
         matrix = FrameMatrix(ids, slots)
         if not len(ids) or not len(slots):
             return matrix.result()
@@ -133,6 +140,7 @@ class Frames:
         # Sealed tiles: dense ones are copied as they come, sparse ones scattered together.
         sparse = []
         for row in map(SealedRow._make, self._database.quick(connection, self._sealed, values)):
+            check_time()
             if row.sparse:
                 sparse.append(row)
                 continue
@@ -143,6 +151,7 @@ class Frames:
 
         # Hot tiles, each a whole commit of its chunk.
         for hot_row in map(_HotRow._make, self._database.quick(connection, self._hot, values)):
+            check_time()
             column = matrix.column_of.get(hot_row.slot)
             if column is not None:
                 matrix.put_block(hot_row.chunk, column, _taken(floats(hot_row), matrix.places(hot_row.chunk)))
@@ -162,6 +171,7 @@ class Frames:
             segment.c.highest >= int(matrix.ids[0]),
         )
         for row in connection.execute(query.order_by(segment.c.id)):
+            check_time()
             column = matrix.column_of.get(row.slot)
             if column is None:
                 continue  # of a commit that is not on the line

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
+from knickpoint.budget import check_time, deadline_error, remaining_seconds
 from knickpoint.model.query import Query, QueryTerm
 from knickpoint.store.array_codec import unpack
 from knickpoint.store.database import Database
@@ -36,6 +37,9 @@ _CACHED_TRACES: Final = 8_000_000
 """Traces up to which a process keeps the codes of a repository in memory: 400 MB with 12 params."""
 
 _STREAMED_CHUNKS: Final = 256
+
+_TRIED_VALUES: Final = 20_000
+"""Values that the patterns of a term are tried on between two looks at the clock."""
 
 _NOTHING: Final = np.zeros(0, dtype=np.int64)
 
@@ -169,6 +173,7 @@ class Catalogue:
             totals: dict[int, NDArray[np.int64]] = {}
             for columns, positions in self._matches(connection, repository_id, query):
                 for number, column in columns.columns.items():
+                    check_time()
                     size, alike = len(self._names.values[number]), columns.alike(number)
                     if alike < 0:
                         counts = np.bincount(column[positions], minlength=size)
@@ -198,7 +203,7 @@ class Catalogue:
         the thread after it.
         """
         inside = self._database.connection is not None
-        with self._database.reading() as connection, self._lock:
+        with self._database.reading() as connection, self._locked():
             private = inside and self.version(connection) != self._committed()
             if private:
                 self.forget()
@@ -207,6 +212,21 @@ class Catalogue:
             finally:
                 if private:
                     self.forget()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock; a request waits no longer than it may work.
+
+        Raises:
+            DeadlineError: another request held the lock until the time was up.
+        """
+        left = remaining_seconds()
+        if not self._lock.acquire(timeout=-1 if left is None else left):
+            raise deadline_error()
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def _committed(self) -> int:
         """Return the version that a new transaction sees."""
@@ -218,7 +238,8 @@ class Catalogue:
     ) -> Iterator[tuple[_Columns, NDArray[np.int64]]]:
         """Yield columns and the matching positions in them: from memory at once, or streamed in pieces."""
         version = self.version(connection)
-        self._names.load(connection, version)
+        with self._whole():
+            self._names.load(connection, version)
 
         # A repository that is too large for memory
         if repository_id not in self._columns and self._is_large(connection, repository_id):
@@ -230,11 +251,21 @@ class Catalogue:
             return
         # Others from memory. The last answer is kept: a page asks the same query for its list and for its facets.
         columns = self._columns.setdefault(repository_id, _Columns())
-        columns.load(connection, repository_id, version)
+        with self._whole():
+            columns.load(connection, repository_id, version)
         key = _Answer(repository_id, version, query)
         if self._last is None or self._last[0] != key:
             self._last = (key, np.flatnonzero(_mask(columns, self._accepted_codes(query))))
         yield columns, self._last[1]
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Forget everything where a load breaks off in the middle, as when the time of a request is up."""
+        try:
+            yield
+        except BaseException:
+            self.forget()
+            raise
 
     def _is_large(self, connection: Connection, repository_id: int) -> bool:
         count = select(func.sum(tables.chunk.c.count)).where(tables.chunk.c.repository_id == repository_id)
@@ -267,6 +298,7 @@ def _mask(columns: _Columns, terms: Sequence[_AcceptedCodes]) -> NDArray[np.bool
     """Return which traces meet all terms."""
     mask = np.ones(columns.count, dtype=np.bool_)
     for name, accepted in terms:
+        check_time()
         column = columns.columns.get(name)
         if column is None:  # no trace has the param
             if not accepted[0]:
@@ -299,6 +331,10 @@ def _streamed(connection: Connection, repository_id: int) -> Iterator[_Columns]:
 
 def _accepted(term: QueryTerm, values: Sequence[str]) -> NDArray[np.bool_]:
     """Return which codes a term accepts; code 0 is a missing param."""
-    accepted = np.array(term.accepts_each(values), dtype=np.bool_)
+    accepted = np.empty(len(values), dtype=np.bool_)
+    for begin in range(0, len(values), _TRIED_VALUES):
+        check_time()
+        block = values[begin : begin + _TRIED_VALUES]
+        accepted[begin : begin + len(block)] = term.accepts_each(block)
     accepted[0] = term.accepts(None)
     return accepted

@@ -1,0 +1,93 @@
+"""Count the requests of one server process by endpoint, method and status, and measure how long they take.
+
+The label ``endpoint`` is the template of the route, as in ``/api/v1/traces/{key}``, so that the number of series does not
+depend on what clients send; what no route answers is ``other``.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["RequestMetrics", "RequestMetricsMiddleware"]
+
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_OTHER: Final = "other"
+_API: Final = "/api/v1"
+_SECONDS: Final = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+
+
+class RequestMetrics:
+    """The metrics of the requests of one server, in a registry of its own."""
+
+    def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # a series for each counter that says when the process first counted it
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._requests = Counter(
+            "knickpoint_requests",
+            "Requests by template of the endpoint, method and status.",
+            ["endpoint", "method", "status"],
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "knickpoint_request_seconds",
+            "Seconds until a request was answered.",
+            ["endpoint"],
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self._limited = Counter(
+            "knickpoint_requests_limited",
+            "Requests that a limit refused or stopped, by limit.",
+            ["limit"],
+            registry=self._registry,
+        )
+
+    def count(self, endpoint: str, method: str, status: int, seconds: float) -> None:
+        """Count one request."""
+        self._requests.labels(endpoint, method if method in _METHODS else _OTHER, str(status)).inc()
+        self._seconds.labels(endpoint).observe(seconds)
+
+    def count_limited(self, limit: str) -> None:
+        """Count a request that the limit named ``limit`` refused or stopped."""
+        self._limited.labels(limit).inc()
+
+    def render(self) -> str:
+        """Return the metrics in the text format of Prometheus."""
+        return generate_latest(self._registry).decode()
+
+
+class RequestMetricsMiddleware:
+    """Count each request when it is answered."""
+
+    def __init__(self, app: ASGIApp, metrics: RequestMetrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begin, method, status = time.monotonic(), scope["method"], 500
+
+        async def send_noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_noted)
+        finally:
+            self._metrics.count(_template(scope), method, status, time.monotonic() - begin)
+
+
+def _template(scope: Scope) -> str:
+    """Return the template of the route that answered; routers know theirs without the prefix of the API."""
+    path = getattr(scope.get("route"), "path", "")
+    in_api = scope["path"].startswith(_API) and not path.startswith(_API)
+    return f"{_API}{path}" if path and in_api else path or _OTHER

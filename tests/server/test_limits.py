@@ -1,0 +1,275 @@
+"""What one caller may take from the server, and what every refusal says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from tests.server.client import Client
+
+from knickpoint.instance import Instance
+from knickpoint.instance.config import LimitSettings
+from knickpoint.server import create_app
+from knickpoint.server.errors import OverloadedError, TooManyRequestsError
+from knickpoint.server.rate_limits import RateLimit, Turns, address_key
+
+
+def limited(instance: Instance, **limits: Any) -> Instance:
+    """Return ``instance`` with other limits."""
+    return replace(instance, config=replace(instance.config, limits=LimitSettings(**limits)))
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_caller_may_send_a_minutes_requests_at_once_and_then_as_many_as_time_gives() -> None:
+    clock = Clock()
+    limit = RateLimit(60, "requests", clock)
+    for _ in range(60):
+        limit.take("a")
+    with pytest.raises(TooManyRequestsError) as caught:
+        limit.take("a")
+    assert caught.value.seconds == pytest.approx(1.0)
+    clock.now = 1.0
+    limit.take("a")
+    with pytest.raises(TooManyRequestsError):
+        limit.take("a")
+
+
+def test_callers_do_not_share_their_rate() -> None:
+    limit = RateLimit(1, "requests", Clock())
+    limit.take("a")
+    limit.take("b")
+
+
+def test_a_rate_limit_forgets_the_caller_seen_longest_ago() -> None:
+    limit = RateLimit(1, "requests", Clock())
+    for number in range(20_001):
+        limit.take(str(number))
+    limit.take("0")
+    with pytest.raises(TooManyRequestsError):
+        limit.take("20000")
+
+
+@pytest.mark.parametrize(
+    ("address", "key"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("unix", "unix"),
+    ],
+)
+def test_the_addresses_of_one_network_of_ipv6_are_one_caller(address: str, key: str) -> None:
+    assert address_key(address) == key
+
+
+class Work:
+    """Work of several callers that waits for turns, and holds them until all may end."""
+
+    def __init__(self, turns: Turns) -> None:
+        self.turns = turns
+        self._begun: asyncio.Queue[str] = asyncio.Queue()
+        self._end = asyncio.Event()
+
+    def begin(self, caller: str) -> asyncio.Task[None]:
+        return asyncio.create_task(self._hold(caller))
+
+    async def _hold(self, caller: str) -> None:
+        async with self.turns.turn(caller):
+            self._begun.put_nowait(caller)
+            await self._end.wait()
+
+    async def begun(self, count: int) -> list[str]:
+        """Wait until ``count`` pieces of work have begun, and return their callers."""
+        return sorted([await self._begun.get() for _ in range(count)])
+
+    def end(self) -> None:
+        self._end.set()
+
+
+def test_a_caller_with_many_requests_waits_for_its_own_ones_only() -> None:
+    async def story() -> None:
+        work = Work(Turns("requests", 3, 2, 60))
+        tasks = [work.begin(caller) for caller in ("a", "a", "a", "b")]
+        assert await work.begun(3) == ["a", "a", "b"]
+        work.end()
+        await asyncio.gather(*tasks)
+        assert (work.turns.working, await work.begun(1)) == (0, ["a"])
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(("callers", "error"), [(["a", "a"], TooManyRequestsError), (["b", "c"], OverloadedError)])
+def test_who_waits_too_long_is_refused_for_what_it_waits_for(callers: list[str], error: type[Exception]) -> None:
+    async def story() -> None:
+        work = Work(Turns("requests", 2, 2, 0.001))
+        tasks = [work.begin(caller) for caller in callers]
+        await work.begun(2)
+        with pytest.raises(error):
+            await work.begin("a")
+        work.end()
+        await asyncio.gather(*tasks)
+        await work.begin("a")
+        assert work.turns.working == 0
+
+    asyncio.run(story())
+
+
+def test_a_wait_that_is_cancelled_takes_no_turn() -> None:
+    async def story() -> int:
+        work = Work(Turns("requests", 1, 1, 60))
+        first, second = work.begin("a"), work.begin("b")
+        await work.begun(1)
+        second.cancel()
+        work.end()
+        await asyncio.gather(first, second, return_exceptions=True)
+        return work.turns.working
+
+    assert asyncio.run(story()) == 0
+
+
+def test_too_many_requests_are_refused_with_when_to_go_on(instance: Instance) -> None:
+    client = Client(create_app(limited(instance, requests_per_minute=2)))
+    codes = [client.get("/api/v1/version").status_code for _ in range(2)]
+    refused = client.get("/api/v1/version")
+    assert (codes, refused.status_code) == ([200, 200], 429)
+    assert 1 <= int(refused.headers["retry-after"]) <= 30
+    assert refused.json()["remedy"]
+
+
+def test_addresses_that_are_not_known_have_their_own_rates(instance: Instance) -> None:
+    app = create_app(limited(instance, requests_per_minute=1))
+    one, other = (Client(app, peer=peer) for peer in ("192.0.2.1", "192.0.2.2"))
+    assert [one.get("/api/v1/version").status_code for _ in range(2)] == [200, 429]
+    assert other.get("/api/v1/version").status_code == 200
+
+
+def test_wrong_credentials_are_refused_more_briefly_where_there_are_too_many(instance: Instance) -> None:
+    client = Client(create_app(limited(instance, requests_per_minute=2)))
+    wrong = {"authorization": "Bearer knick_wrong"}
+    codes = [client.get("/api/v1/version", headers=wrong).status_code for _ in range(3)]
+    assert codes == [401, 401, 429]
+
+
+def test_too_many_attempts_to_sign_in_are_refused(instance: Instance) -> None:
+    client = Client(create_app(limited(instance, sign_ins_per_minute=2)))
+    codes = [client.get("/sign-in/none").status_code for _ in range(3)]
+    assert (429 in codes[:2], codes[2]) == (False, 429)
+    assert client.get("/api/v1/version").status_code == 200
+
+
+def test_light_requests_are_answered_while_all_turns_are_taken(instance: Instance) -> None:
+    app = create_app(limited(instance, costly_at_once=1, costly_per_caller=1, wait_seconds=0.001))
+
+    async def story() -> None:
+        async with app.state.limits.costly_turn("somebody else"):
+            codes = await asyncio.to_thread(
+                lambda: [Client(app).get(path).status_code for path in ("/api/v1/health", "/api/v1/traces")]
+            )
+            assert codes == [200, 503]
+
+    asyncio.run(story())
+    assert Client(app).get("/api/v1/traces").status_code == 200
+
+
+def _too_long_an_address(client: Client) -> Any:
+    return client.get("/api/v1/traces", params={"query": "a" * 3000})
+
+
+def _too_many_headers(client: Client) -> Any:
+    return client.get("/api/v1/version", headers={"cookie": "a" * 3000})
+
+
+def _too_large_a_body(client: Client) -> Any:
+    return client.post("/api/v1/triage", content=b" " * 3000)
+
+
+@pytest.mark.parametrize(
+    ("send", "code"), [(_too_long_an_address, 414), (_too_many_headers, 431), (_too_large_a_body, 413)]
+)
+def test_what_is_too_large_is_refused_with_a_remedy(
+    instance: Instance, send: Callable[[Client], Any], code: int
+) -> None:
+    client = Client(create_app(limited(instance, address_bytes=2000, header_bytes=2000, body_bytes=2000)))
+    answer = send(client)
+    assert answer.status_code == code
+    assert answer.json()["error"]
+    assert answer.json()["remedy"]
+
+
+def test_requests_are_counted_by_the_template_of_their_endpoint(instance: Instance) -> None:
+    client = Client(create_app(limited(instance, requests_per_minute=5)))
+    for path in ("/api/v1/traces/1", "/api/v1/traces/2", "/nothing", "/triage"):
+        client.get(path)
+    samples = {
+        (sample.labels.get("endpoint"), sample.labels.get("status")): sample.value
+        for family in text_string_to_metric_families(client.get("/api/v1/metrics").text)
+        for sample in family.samples
+        if sample.name == "knickpoint_requests_total"
+    }
+    found = samples.get(("/api/v1/traces/{key}", "200"), 0) + samples.get(("/api/v1/traces/{key}", "404"), 0)
+    assert found == 2
+    assert samples["other", "404"] == 1
+    assert any(endpoint == "/triage" for endpoint, _ in samples)
+
+
+def test_requests_that_a_limit_refuses_are_counted(instance: Instance) -> None:
+    app = create_app(limited(instance, requests_per_minute=1))
+    for _ in range(3):
+        Client(app).get("/api/v1/version")
+    assert 'knickpoint_requests_limited_total{limit="rate"} 2.0' in app.state.request_metrics.render()
+
+
+def test_a_worker_that_starts_again_begins_no_new_series(instance: Instance) -> None:
+    client = Client(create_app(instance))
+
+    def series() -> set[str]:
+        lines = client.get("/api/v1/metrics").text.splitlines()
+        return {line.rpartition(" ")[0] for line in lines if line.startswith("knickpoint_worker")}
+
+    instance.store.workers.report("host/100/worker", started=1e9)
+    before = series()
+    instance.store.workers.report("host/200/worker", started=2e9)
+    assert series() == before
+    assert {each["name"] for each in client.get("/api/v1/health").json()["workers"]} == {
+        "host/100/worker",
+        "host/200/worker",
+    }
+
+
+@pytest.mark.parametrize("path", ["/triage", "/api/v1/health", "/api/v1/traces", "/assets"])
+def test_head_is_get_without_the_body(reader: Client, path: str) -> None:
+    head, get = reader.ask("HEAD", path), reader.get(path)
+    assert (head.status_code, head.content) == (get.status_code, b"")
+    assert head.headers.get("content-length") == get.headers.get("content-length")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/api/v1/triage", "GET, HEAD, POST"),
+        ("GET", "/api/v1/triage/undo", "POST"),
+        ("HEAD", "/api/v1/triage/undo", "POST"),
+        ("OPTIONS", "/api/v1/traces/1", "GET, HEAD"),
+        ("POST", "/triage", "GET, HEAD"),
+    ],
+)
+def test_a_method_that_an_address_does_not_have_is_refused_with_those_it_has(
+    reader: Client, method: str, path: str, allowed: str
+) -> None:
+    answer = reader.ask(method, path)
+    assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
