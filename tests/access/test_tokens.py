@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import hmac
 import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event
 
 from knickpoint.access.tokens import create_token, list_tokens, revoke_token, verify_token
 from knickpoint.model.access import CallerKind, Permission
@@ -121,3 +124,22 @@ def test_a_token_that_would_be_expired_at_once_is_refused(store: Store) -> None:
 def test_a_repository_without_a_valid_name_is_refused(store: Store, name: str) -> None:
     with pytest.raises(InputError, match="not the name of a repository"):
         create_token(store, "ci", UPLOAD, by="ada", repositories=[name])
+
+
+def test_a_secret_reaches_neither_the_database_nor_a_comparison(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = create_token(store, "ci", UPLOAD, by="ada").secret
+    sent: list[object] = []
+    compared: list[object] = []
+    compare = hmac.compare_digest
+    event.listen(store.database.engine, "before_cursor_execute", lambda *call: sent.append(call[2:4]))
+
+    def recorded(*pair: str) -> bool:
+        compared.append(pair)
+        return compare(*pair)
+
+    monkeypatch.setattr(hmac, "compare_digest", recorded)
+    verify_token(store, secret)
+    digest = sha256(secret.encode()).hexdigest()
+    assert compared == [(digest, digest)]
+    assert digest in str(sent)
+    assert secret not in str(sent)

@@ -131,3 +131,10 @@ def test_a_decision_names_the_user_of_the_operating_system(
     decided = listed(knick, "triage", str(finding), "--as", "hidden")
     assert {row["who"] for row in decided} == {local_caller().name}
     assert "No such option" in knick("triage", str(finding), "--undo", "--by", "mallory").errors
+
+
+@pytest.mark.usefixtures("instance")
+def test_a_message_about_a_hostile_name_does_not_control_the_terminal(knick: Knick, tmp_path: Path) -> None:
+    ran = knick("restore", tmp_path / "\x1b[2J\u202etfel.tar", tmp_path / "again")
+    assert (ran.code, "�[2J�tfel.tar" in ran.errors) == (2, True)
+    assert ran.errors.strip().isprintable()

@@ -41,8 +41,8 @@ def test_the_worker_deletes_old_entries_and_records_the_deletion_once(instance: 
     assert forget_audit_entries(keeping(instance, 90)) == 0
     deletion, kept = instance.store.audit.entries()
     assert (kept.about, deletion.kind) == ("0 days ago", AuditKind.ENTRIES_DELETED)
-    assert deletion.about == "1 entries older than 90 days"
-    assert "audit log: deleted 1 old entries" in announced
+    assert deletion.about == "1 entry older than 90 days"
+    assert "audit log: deleted 1 old entry" in announced
 
 
 @pytest.mark.parametrize("days", ["-1", "nan", "inf", "1e9"])

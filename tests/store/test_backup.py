@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -98,7 +100,18 @@ def test_a_restored_store_accepts_no_token_and_no_session_of_the_backup(bench: B
         assert again.sessions.ended("any", long_ago)
         (entry,) = again.audit.entries()
         assert (entry.kind, entry.who) == (AuditKind.RESTORED, "grace")
-        assert "1 tokens are revoked" in entry.about
+        assert "revoked 1 token," in entry.about
+
+
+def test_a_backup_whose_tokens_withstand_revocation_is_refused(bench: Bench, tmp_path: Path) -> None:
+    token = Token("ci", frozenset({Permission.UPLOAD}), (), datetime.now(UTC), "ada")
+    bench.store.tokens.insert(token, "ab" * 32)
+    bench.store.backup(tmp_path / "backup")
+    with closing(sqlite3.connect(tmp_path / "backup")) as hostile:
+        hostile.execute("CREATE TRIGGER keep BEFORE UPDATE ON token BEGIN SELECT RAISE(IGNORE); END")
+        hostile.commit()
+    with pytest.raises(StoreError):
+        restore(tmp_path / "backup", tmp_path / "again.db")
 
 
 def test_tokens_can_be_kept_and_those_that_were_revoked_stay_revoked(bench: Bench, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import click
 
-__all__ = ["Column", "OutputFormat", "Row", "counted", "format_option", "percent", "render", "show"]
+__all__ = ["Column", "OutputFormat", "Row", "format_option", "percent", "render", "show", "without_control"]
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Characters that break a line of text, control the terminal, or turn the direction of writing."""
@@ -46,9 +46,9 @@ class Column:
     listed: str = ""
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: ``1 regression``, ``1,234 regressions``."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+def without_control(text: str) -> str:
+    """Replace the characters that break a line, control the terminal, or turn the direction of writing."""
+    return _CONTROL.sub("�", text)
 
 
 def percent(value: float | None) -> str:
@@ -91,7 +91,7 @@ def _csv_field(value: Cell, listed: str = "") -> str:
 
 
 def _table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
-    cells = [[_CONTROL.sub("�", column.text(row[column.name])) for column in columns] for row in rows]
+    cells = [[without_control(column.text(row[column.name])) for column in columns] for row in rows]
     titles = [column.title or column.name for column in columns]
     widths = [max(len(line[index]) for line in [titles, *cells]) for index in range(len(columns))]
     lines = []

@@ -10,6 +10,7 @@ import click
 
 from knickpoint import __version__
 from knickpoint.cli.exit_codes import FAILED, INTERRUPTED
+from knickpoint.cli.output import without_control
 from knickpoint.model.errors import KnickpointError
 
 __all__ = ["COMMANDS", "knick", "main"]
@@ -78,7 +79,7 @@ def main() -> NoReturn:
         print("knick: interrupted", file=sys.stderr)  # noqa: T201
         sys.exit(INTERRUPTED)
     except KnickpointError as error:
-        print(f"knick: {error}", file=sys.stderr)  # noqa: T201
+        print(f"knick: {without_control(str(error))}", file=sys.stderr)  # noqa: T201
         sys.exit(FAILED)
     except BrokenPipeError:
         sys.stderr.close()

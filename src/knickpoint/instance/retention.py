@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from knickpoint.access.local_user import local_caller
 from knickpoint.model.audit import AuditKind
+from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
     from knickpoint.instance.instance import Instance
@@ -64,6 +65,6 @@ def forget_audit_entries(instance: Instance, *, now: datetime | None = None) -> 
     with store.transaction():
         deleted = store.audit.delete_before(moment - timedelta(days=days))
         if deleted:
-            about = f"{deleted:,} entries older than {days:g} days"
+            about = f"{counted(deleted, 'entry', 'entries')} older than {days:g} days"
             store.audit.append(AuditKind.ENTRIES_DELETED, local_caller().name, about, time=moment)
     return deleted

@@ -29,7 +29,7 @@ class AuditKind(Enum):
 class AuditEntry:
     """One entry of the audit log: at ``time``, ``who`` did what ``kind`` and ``about`` say.
 
-    ``who`` is the name of a caller. ``address`` is the network address that a request came from, "" where there is none.
+    ``who`` is the name of a caller. ``address`` is the network address that a sign-in came from, "" for other kinds.
     All texts are one line without control characters.
     """
 

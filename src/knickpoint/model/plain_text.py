@@ -1,12 +1,17 @@
-"""Text from elsewhere as one line that cannot change how the text around it is shown."""
+"""Text for people: counted nouns, and text from elsewhere as a line that cannot change how the text around it is shown."""
 
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["plain_line"]
+__all__ = ["counted", "plain_line"]
 
 _CUT: Final = "…"
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: ``1 regression``, ``1,234 regressions``. The plural is the noun with an s by default."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def plain_line(text: str, longest: int) -> str:

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from knickpoint.model.audit import AuditKind
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import StoreError
+from knickpoint.model.plain_text import counted
 from knickpoint.store import schema
 from knickpoint.store.access.audit_log import AuditLog
 from knickpoint.store.access.configuration_digests import ConfigurationDigests
@@ -143,17 +144,32 @@ def restore(path: str | Path, location: str | Path, *, who: str = "restore", kee
     ``keep_tokens`` leaves the tokens as they are in the backup. The audit log names ``who``.
 
     Raises:
-        StoreError: the file is no whole backup, or there is a store already.
+        StoreError: the file is no whole backup, there is a store already, or a token of the backup cannot be revoked.
     """
     restore_backup(Path(path), location)
     store = open_store(location)
+    try:
+        _end_access(store, who, keep_tokens=keep_tokens)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _end_access(store: Store, who: str, *, keep_tokens: bool) -> None:
+    """Revoke the tokens of a restored store, end its sessions, and record both."""
     now = datetime.now(UTC)
     with store.transaction():
         store.sessions.end_all(now)
-        revoked = 0 if keep_tokens else store.tokens.revoke_all(now)
-        tokens = "tokens are kept" if keep_tokens else f"{revoked:,} tokens are revoked"
-        store.audit.append(AuditKind.RESTORED, who, f"from a backup; {tokens}, all sessions have ended", time=now)
-    return store
+        about = "tokens are kept" if keep_tokens else f"revoked {counted(store.tokens.revoke_all(now), 'token')}"
+        # The file may come from elsewhere, with triggers that make nothing of a statement.
+        if not keep_tokens and any(token.is_valid(now) for token in store.tokens.all()):
+            raise StoreError(
+                "a token of the backup cannot be revoked",
+                where=store.location,
+                remedy="Remove this store, and use a file that knick backup wrote.",
+            )
+        store.audit.append(AuditKind.RESTORED, who, f"from a backup; {about}, ended all sessions", time=now)
 
 
 def create_store(location: str | Path) -> Store:

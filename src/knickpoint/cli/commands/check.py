@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs
-from knickpoint.cli.output import Column, OutputFormat, Row, counted, format_option, percent, show
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, percent, show
 from knickpoint.model.errors import InputError
 from knickpoint.model.params import decode_key
+from knickpoint.model.plain_text import counted
 from knickpoint.model.query import parse_query
 from knickpoint.model.step import Verdict
 

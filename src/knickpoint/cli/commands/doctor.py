@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Column, OutputFormat, counted, format_option, show
+from knickpoint.cli.output import Column, OutputFormat, format_option, show
+from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
     from knickpoint.cli.output import Row

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Column, OutputFormat, Row, counted, format_option, show
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
 from knickpoint.model.errors import InputError
+from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -27,3 +27,5 @@ def command(file: Path, directory: Path, *, keep_tokens: bool) -> None:
 
     restore_instance(file, directory, keep_tokens=keep_tokens)
     click.echo(f"Restored the instance into {directory.absolute()}.")
+    if not keep_tokens:
+        click.echo("Its tokens are revoked: knick tokens create makes new ones.")

@@ -8,8 +8,9 @@ import click
 
 from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Column, OutputFormat, counted, format_option, show
+from knickpoint.cli.output import Column, OutputFormat, format_option, show
 from knickpoint.cli.progress import Progress
+from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
     from knickpoint.watch.alert_run.run_summary import RunSummary

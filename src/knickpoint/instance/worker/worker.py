@@ -25,6 +25,7 @@ from knickpoint.instance.retention import forget_audit_entries, forget_events, f
 from knickpoint.instance.worker.alert_runs import AlertRuns
 from knickpoint.instance.worker.heartbeat import Heartbeat
 from knickpoint.instance.worker.task_runner import Announce, Task, TaskRunner
+from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
     from knickpoint.ingest import ImportSummary, WatchedSource
@@ -213,7 +214,7 @@ class Worker:
             for line in forget_events(self.instance):
                 self.announce(line)
             if deleted := forget_audit_entries(self.instance):
-                self.announce(f"audit log: deleted {deleted:,} old entries")
+                self.announce(f"audit log: deleted {counted(deleted, 'old entry', 'old entries')}")
             self.instance.store.sessions.forget(datetime.now(UTC))
         if self._tasks.is_due("retention", self.instance.config.retention.every_hours * _HOUR_SECONDS):
             for name, lost in forget_values(self.instance).items():

@@ -12,6 +12,7 @@ from typing import Final
 
 from knickpoint.model.audit import AuditKind
 from knickpoint.model.errors import InputError
+from knickpoint.model.plain_text import counted
 from knickpoint.model.regression import Action, Decision, Status
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, FindingsDecided
@@ -116,7 +117,7 @@ def _record(store: Store, who: str, what: str, decisions: Sequence[Decision]) ->
     regressions = sorted({entry.regression_id for entry in decisions} - {0})
     names = ", ".join(f"R{key}" for key in regressions[:_MOST_NAMED])
     further = f" and {len(regressions) - _MOST_NAMED:,} more" if len(regressions) > _MOST_NAMED else ""
-    findings = f"{len(decisions):,} finding" + ("" if len(decisions) == 1 else "s")
+    findings = counted(len(decisions), "finding")
     store.audit.append(AuditKind.DECIDED, who, f"{what}: {findings} of {names or 'no regression'}{further}")
 
 

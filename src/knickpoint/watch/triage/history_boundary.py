@@ -19,6 +19,7 @@ from knickpoint.model.audit import AuditKind
 from knickpoint.model.boundary import Boundary
 from knickpoint.model.commit import Commit, Line, Repository
 from knickpoint.model.errors import InputError
+from knickpoint.model.plain_text import counted
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, BoundaryMoved
 from knickpoint.store.findings.boundaries import Sides
@@ -194,5 +195,5 @@ def _put(store: Store, repository: Repository, slots: Collection[int], who: str)
 
 def _record(store: Store, moved: BoundaryMove, who: str, what: str) -> None:
     """Add the entry of a move to the audit log."""
-    sides = f"{len(moved.work):,} regressions became work, {len(moved.history):,} became history"
+    sides = f"{counted(len(moved.work), 'regression')} became work, {len(moved.history):,} became history"
     store.audit.append(AuditKind.BOUNDARY_MOVED, who, f"{moved.repository.name}: {what}; {sides}")
