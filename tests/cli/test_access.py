@@ -138,3 +138,8 @@ def test_a_message_about_a_hostile_name_does_not_control_the_terminal(knick: Kni
     ran = knick("restore", tmp_path / "\x1b[2J\u202etfel.tar", tmp_path / "again")
     assert (ran.code, "�[2J�tfel.tar" in ran.errors) == (2, True)
     assert ran.errors.strip().isprintable()
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_message_of_several_lines_keeps_them(knick: Knick) -> None:
+    assert len(knick("explain", "unit!=x").errors.splitlines()) > 3

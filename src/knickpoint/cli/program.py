@@ -79,7 +79,8 @@ def main() -> NoReturn:
         print("knick: interrupted", file=sys.stderr)  # noqa: T201
         sys.exit(INTERRUPTED)
     except KnickpointError as error:
-        print(f"knick: {without_control(str(error))}", file=sys.stderr)  # noqa: T201
+        lines = [without_control(line) for line in str(error).split("\n")]
+        print("knick: " + "\n".join(lines), file=sys.stderr)  # noqa: T201
         sys.exit(FAILED)
     except BrokenPipeError:
         sys.stderr.close()
