@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,20 @@ _IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 def new_repository(tmp_path: Path) -> Callable[[str], GitRepository]:
     """Make real git repositories under the test's own directory, by name."""
     return lambda name: GitRepository.make(tmp_path / name)
+
+
+@pytest.fixture
+def git_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a file that gets the command line of every git program from now on."""
+    log = tmp_path / "git-commands"
+    log.touch()
+    folder = tmp_path / "git-program"
+    folder.mkdir()
+    program = folder / "git"
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >> {log}\nexec {shutil.which("git")} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return log
 
 
 def _reason(report: pytest.TestReport) -> str:

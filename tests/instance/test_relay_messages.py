@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from knickpoint.instance import CONFIG_FILE, Worker, create_instance, open_instance
 from knickpoint.instance.relay import LARGEST_BYTES, Subjects, encode_event, message_id, subject_name
-from knickpoint.instance.relay.connection import without_secrets
+from knickpoint.instance.relay.connection import servers_shown
 from knickpoint.model.errors import ConfigError
 from knickpoint.store import Event, EventKind, pack_ids, unpack_ids
 
@@ -100,8 +100,8 @@ def test_ids_of_messages_differ_after_a_restored_store_counts_again() -> None:
 
 
 def test_addresses_are_shown_without_secrets() -> None:
-    shown = without_secrets("nats://me:secret@one:4222, tls://token@two,nats://three")
-    assert shown == "nats://one:4222, tls://two, nats://three"
+    shown = servers_shown("nats://me:secret@one:4222, tls://token@two,nats://three,token@four:4222")
+    assert shown == "nats://one:4222, tls://two, nats://three, nats://four:4222"
 
 
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Final, Protocol
 
 from knickpoint.model.access import Role
+from knickpoint.model.secrets import secret
 
 __all__ = [
     "AccessConfig",
@@ -46,7 +47,7 @@ class AccessSettings:
 
     anyone: AnyoneRole = AnyoneRole.UNSET
     session_hours: float = 12.0
-    session_secret: str = ""
+    session_secret: str = secret()
     audit_days: float = 0.0
 
 
@@ -84,7 +85,7 @@ class SignInSettings:
     title: str = ""
     issuer: str = ""
     client_id: str = ""
-    client_secret: str = ""
+    client_secret: str = secret()
     scopes: tuple[str, ...] = ("openid", "email", "profile")
     groups_claim: str = "groups"
     name_claim: str = ""

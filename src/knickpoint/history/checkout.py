@@ -68,7 +68,10 @@ def remote_address(git: Git) -> str:
 
 
 def _top(git: Git) -> Path:
-    return Path(git.run("rev-parse", "--show-toplevel").decode(errors="surrogateescape").removesuffix("\n"))
+    """Return the top of the work tree; a bare repository that lies within one, as a file of it, is not taken for it."""
+    where = str(git.directory)
+    printed = run_git(["-c", "safe.bareRepository=explicit", "-C", where, "rev-parse", "--show-toplevel"], where=where)
+    return Path(printed.decode(errors="surrogateescape").removesuffix("\n"))
 
 
 def _changed(top: Path) -> tuple[Path, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -14,8 +14,10 @@ from typing import Final
 from knickpoint.history.commit_numbers import NumberPattern
 from knickpoint.history.git_addresses import web_address
 from knickpoint.history.git_process import git_process, nul_tokens, run_git
+from knickpoint.history.git_remote import GitRemote
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import HistoryError
+from knickpoint.model.secrets import without_secrets
 
 __all__ = ["Git"]
 
@@ -48,13 +50,14 @@ class Git:
     """A git repository on this machine, bare or not.
 
     ``numbers`` finds commit numbers in messages, None where the repository does not number its commits. ``web`` is the
-    page of the repository, for links to commits; "" takes it from the remote. What is read of branches is remembered: make
-    a new object to see changes.
+    page of the repository, for links to commits; "" takes it from the remote. ``remote`` is where a clone comes from. What
+    is read of branches is remembered: :meth:`afresh` sees changes.
     """
 
     directory: Path
     numbers: NumberPattern | None = None
     web: str = ""
+    remote: GitRemote | None = None
 
     @classmethod
     def at(cls, directory: Path, *, numbers: NumberPattern | None = None, web: str = "") -> Git:
@@ -73,31 +76,38 @@ class Git:
     def clone(cls, url: str, directory: Path, *, numbers: NumberPattern | None = None, web: str = "") -> Git:
         """Clone ``url`` without file contents into the bare repository ``directory``, whole or not at all.
 
-        An existing clone is used as it is; :meth:`fetch` brings it up to date.
+        An existing clone is used as it is; :meth:`fetch` brings it up to date. Its configuration has no password.
         """
+        remote = GitRemote.of(url)
         if not directory.exists():
             directory.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".clone-") as room:
                 target = Path(room) / "repository.git"
                 run_git(
-                    ["clone", "--quiet", "--bare", "--filter=blob:none", "--end-of-options", url, str(target)],
-                    where=url,
-                    network=True,
+                    ["clone", "--quiet", "--bare", "--filter=blob:none", "--end-of-options", remote.url, str(target)],
+                    where=without_secrets(url),
+                    remote=remote,
                 )
                 target.rename(directory)
-        return cls.at(directory, numbers=numbers, web=web)
+        git = replace(cls.at(directory, numbers=numbers, web=web), remote=remote)
+        if remote.password or remote.user:
+            git.run("config", "remote.origin.url", remote.url)  # clones of earlier versions kept the password
+        return git
 
-    def run(self, *arguments: str, stdin: bytes = b"", network: bool = False) -> bytes:
+    def afresh(self) -> Git:
+        """Return the same repository with nothing remembered."""
+        return replace(self)
+
+    def run(self, *arguments: str, stdin: bytes = b"", remote: GitRemote | None = None) -> bytes:
         """Run git in this repository. Raises ``HistoryError`` as :func:`run_git` does."""
         where = str(self.directory)
-        return run_git(["-C", where, *arguments], where=where, stdin=stdin, network=network)
+        return run_git(["-C", where, *arguments], where=where, stdin=stdin, remote=remote)
 
     def fetch(self) -> None:
         """Bring a clone made by :meth:`clone` up to date, its default branch included; force-pushed branches too."""
-        self.run(
-            "fetch", "--quiet", "--prune", "--no-write-fetch-head", "origin", "+refs/heads/*:refs/heads/*", network=True
-        )
-        printed = self.run("ls-remote", "--symref", "origin", "HEAD", network=True).decode()
+        prune = ("fetch", "--quiet", "--prune", "--no-write-fetch-head", "--no-recurse-submodules")
+        self.run(*prune, "origin", "+refs/heads/*:refs/heads/*", remote=self.remote)
+        printed = self.run("ls-remote", "--symref", "origin", "HEAD", remote=self.remote).decode(errors="replace")
         found = re.match(r"ref: (refs/heads/\S+)\tHEAD", printed)
         if found:
             self.run("symbolic-ref", "HEAD", found[1])
@@ -123,7 +133,7 @@ class Git:
             "for-each-ref", "--format=%(refname)%00%(objectname)%00%(symref)", "refs/heads", "refs/remotes/origin"
         ).decode(errors="replace")
         references = {}
-        for line in printed.splitlines():
+        for line in filter(None, printed.split("\n")):  # names of branches may have other separators of lines
             name, commit, symbolic = line.split("\0")
             references[name] = symbolic or commit
         return references

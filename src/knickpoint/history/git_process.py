@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Final
 
+from knickpoint.history.git_remote import GitRemote
 from knickpoint.model.errors import HistoryError
+from knickpoint.model.secrets import without_secrets
 
 __all__ = ["git_process", "nul_tokens", "run_git"]
 
@@ -31,6 +34,7 @@ _SAFE: Final = (
     "-c",
     "i18n.logOutputEncoding=UTF-8",
 )
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _KEPT_VARIABLES: Final = frozenset(
     {
         "GIT_ASKPASS",
@@ -43,29 +47,25 @@ _KEPT_VARIABLES: Final = frozenset(
         "GIT_SSL_NO_VERIFY",
     }
 )
-_PROTOCOLS: Final = "file:git:http:https:ssh"
+_LOCAL: Final = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 
 
-def _environment(*, network: bool) -> dict[str, str]:
+def _environment(remote: GitRemote | None) -> dict[str, str]:
     """Return the environment of this process without the variables that redirect git, as a hook of a repository sets them.
 
-    Without ``network``, a clone without file contents does not fetch the objects that it lacks.
+    Without ``remote``, git reaches no other machine: a clone without file contents does not fetch the objects that it lacks.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT_VARIABLES}
-    return kept | {
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_ALLOW_PROTOCOL": _PROTOCOLS if network else "none",
-        "GIT_NO_LAZY_FETCH": "0" if network else "1",
-        "LC_ALL": "C",
-    }
+    safe = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    return {**kept, **safe, **(_LOCAL if remote is None else remote.environment)}
 
 
 def _reason(errors: IO[bytes]) -> str:
     errors.seek(0)
     lines = errors.read(4096).decode(errors="replace").strip().splitlines()
     reasons = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines[-1:]
-    return reasons[0].partition(": ")[2] or reasons[0] if reasons else "git gave no reason"
+    reason = reasons[0].partition(": ")[2] or reasons[0] if reasons else "git gave no reason"
+    return without_secrets(_CONTROL.sub("�", reason))
 
 
 def _remedy(reason: str) -> str:
@@ -79,7 +79,9 @@ def _remedy(reason: str) -> str:
 
 
 @contextmanager
-def git_process(arguments: Sequence[str], where: str, stdin: bytes, *, network: bool = False) -> Iterator[IO[bytes]]:
+def git_process(
+    arguments: Sequence[str], where: str, stdin: bytes, *, remote: GitRemote | None = None
+) -> Iterator[IO[bytes]]:
     """Run git and yield its standard output.
 
     Input and errors go through files, so that no pipe can fill up while another is read.
@@ -96,7 +98,7 @@ def git_process(arguments: Sequence[str], where: str, stdin: bytes, *, network: 
                 stdin=given,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                env=_environment(network=network),
+                env=_environment(remote),
             )
         except FileNotFoundError as error:
             raise HistoryError(
@@ -116,14 +118,19 @@ def git_process(arguments: Sequence[str], where: str, stdin: bytes, *, network: 
 
 
 def run_git(
-    arguments: Sequence[str], *, where: str = "", stdin: bytes = b"", limit: int = 1 << 24, network: bool = False
+    arguments: Sequence[str],
+    *,
+    where: str = "",
+    stdin: bytes = b"",
+    limit: int = 1 << 24,
+    remote: GitRemote | None = None,
 ) -> bytes:
-    """Return what git prints; git may reach other machines only with ``network``.
+    """Return what git prints; git may reach another machine only if ``remote`` names it.
 
     Raises:
         HistoryError: git is missing, fails, or prints more than ``limit`` bytes.
     """
-    with git_process(arguments, where, stdin, network=network) as output:
+    with git_process(arguments, where, stdin, remote=remote) as output:
         printed = output.read(limit + 1)
         if len(printed) > limit:
             raise HistoryError(f"git {arguments[0]} printed more than {limit} bytes", where=where)

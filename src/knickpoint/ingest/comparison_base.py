@@ -276,7 +276,7 @@ class _Search:
             found = _named(self.work_tree, text, names=names)
         if not found and cloned:
             self.git.fetch()
-            found = _named(Git(self.git.directory, self.git.numbers, self.git.web), text, names=names)
+            found = _named(self.git.afresh(), text, names=names)
         return found
 
     def _on_line(self, full: str) -> int | None:

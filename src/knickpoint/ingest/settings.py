@@ -8,6 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from knickpoint.model.secrets import address_with_secret, secret_options
 from knickpoint.outgoing import OutgoingRule
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class RepositorySettings:
         web: page of the repository, for links to `WEB/commit/HASH`. Without it, it is taken from the remote.
     """
 
-    location: str = ""
+    location: str = address_with_secret("")
     branch: str = ""
     branches: tuple[str, ...] = ()
     number: str = ""
@@ -75,13 +76,13 @@ class SourceSettings:
         every_seconds: seconds between two polls.
     """
 
-    location: str
+    location: str = address_with_secret()
     pattern: str = "**/*"
     format: str = ""
     repository: str = ""
     branch: str = ""
     params: Mapping[str, str] = field(default_factory=dict)
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = secret_options()
     every_seconds: float = 60.0
 
 

@@ -36,11 +36,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from knickpoint.budget import check_time, deadline_error, remaining_seconds
 from knickpoint.model.errors import BusyError, InputError, KnickpointError, StoreError
+from knickpoint.model.secrets import without_secrets
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
@@ -91,7 +92,14 @@ def _location_url(location: str | Path) -> URL:
     plain = str(location)
     if "://" not in plain:
         return URL.create("sqlite", database=plain)
-    url = make_url(plain)
+    try:
+        url = make_url(plain)
+    except (ArgumentError, ValueError):
+        raise StoreError(
+            "the address of the store cannot be read",
+            where=without_secrets(plain),
+            remedy="Write it as postgresql://user:password@host:port/name, special characters percent-encoded.",
+        ) from None  # the error shows the whole address
     if url.get_backend_name() == "postgresql":
         return url.set(drivername="postgresql+psycopg")
     if url.get_backend_name() == "sqlite":
@@ -100,6 +108,12 @@ def _location_url(location: str | Path) -> URL:
         f"{url.get_backend_name()!r} is not a database that can hold a store",
         remedy="Give the path of a file, or an address that begins with postgresql://.",
     )
+
+
+def _shown(url: URL) -> str:
+    """Return the address of a store for messages: with the user, without password and options, which may hold another."""
+    kept = URL.create(url.get_backend_name(), url.username, None, url.host, url.port, url.database)
+    return kept.render_as_string()
 
 
 class Database:
@@ -111,11 +125,7 @@ class Database:
 
     def __init__(self, location: str | Path) -> None:
         self.url = _location_url(location)
-        self.where = (
-            self.url.set(drivername=self.url.get_backend_name()).render_as_string()
-            if "://" in str(location)
-            else str(location)
-        )
+        self.where = _shown(self.url) if "://" in str(location) else str(location)
         self.embedded = self.url.get_backend_name() == "sqlite"
         self._current = threading.local()
         self._undone: list[Callable[[], None]] = []
@@ -123,7 +133,7 @@ class Database:
             WeakKeyDictionary()
         )
         if self.embedded:
-            self.engine = create_engine(self.url, connect_args={"timeout": _BUSY_SECONDS})
+            self.engine = create_engine(self.url, connect_args={"timeout": _BUSY_SECONDS}, hide_parameters=True)
             event.listen(self.engine, "connect", _prepare_sqlite)
         else:
             self.engine = _postgres_engine(self.url, self.where)
@@ -399,6 +409,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     cursor.execute("PRAGMA journal_mode = WAL")
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
+    cursor.execute("PRAGMA trusted_schema = OFF")  # a restored file defines no functions
     cursor.execute("PRAGMA cache_size = -65536")
     cursor.execute(f"PRAGMA mmap_size = {_MAPPED_BYTES}")
     cursor.close()
@@ -421,4 +432,6 @@ def _postgres_engine(url: URL, where: str) -> Any:
             super().__init__(*arguments, **keywords)
             self.format = psycopg.pq.Format.BINARY
 
-    return create_engine(url, connect_args={"cursor_factory": BinaryCursor}, pool_size=5, max_overflow=20)
+    return create_engine(
+        url, connect_args={"cursor_factory": BinaryCursor}, pool_size=5, max_overflow=20, hide_parameters=True
+    )

@@ -18,6 +18,7 @@ from knickpoint.model.commit import Commit, Repository, SlottedCommit
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.report import Problem, Severity
 from knickpoint.model.revision import is_hash_or_number, is_placeholder
+from knickpoint.model.secrets import without_secrets
 
 if TYPE_CHECKING:
     from knickpoint.store import Store
@@ -52,7 +53,7 @@ class GitCommits:
             ConfigError: the pattern of commit numbers cannot be used.
         """
         git = open_git(name, settings, directory)
-        repository = store.commits.add_repository(name, settings.location)
+        repository = store.commits.add_repository(name, without_secrets(settings.location))
         return cls(store, repository, git, settings, GitLines(store, repository, git, settings))
 
     @cached_property
@@ -69,7 +70,7 @@ class GitCommits:
         if fetch and not self._fetched and is_url(self.settings.location):
             self._fetched = True
             self.git.fetch()
-        self.git = Git(self.git.directory, self.git.numbers, self.git.web)  # forgets what it read before
+        self.git = self.git.afresh()  # forgets what it read before
         self.lines.update(self.git)
 
     def resolve_name(self, name: str, *, references: bool) -> str:

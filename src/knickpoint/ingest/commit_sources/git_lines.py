@@ -127,7 +127,7 @@ class GitLines:
         printed = self.git.run(
             "for-each-ref", "--contains", commit, "--format=%(refname)", "refs/heads", "refs/remotes/origin"
         ).decode(errors="replace")
-        names = {name.removeprefix("refs/heads/").removeprefix("refs/remotes/origin/") for name in printed.split()}
+        names = {name.removeprefix("refs/heads/").removeprefix("refs/remotes/origin/") for name in printed.split("\n")}
         return min(names & tips.keys() - {self.branch}, default="")
 
     def _add(self, commits: Sequence[Commit]) -> list[int]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from knickpoint.model.errors import ConfigError, ServiceError
+from knickpoint.model.secrets import without_secrets
 
 __all__ = ["Bucket"]
 
@@ -16,8 +17,8 @@ __all__ = ["Bucket"]
 class Bucket:
     """A bucket as a file source."""
 
-    url: str
-    options: Mapping[str, str] = field(default_factory=dict)
+    url: str = field(repr=False)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def listing(self) -> dict[str, str]:
         """Return the objects below the URL, by name relative to it, with the facts that change when they do."""
@@ -45,7 +46,11 @@ class Bucket:
 
     def address(self, name: str) -> str:
         """Return the URL of an object."""
-        return f"{self.url.rstrip('/')}/{name}"
+        return f"{self._shown.rstrip('/')}/{name}"
+
+    @property
+    def _shown(self) -> str:
+        return without_secrets(self.url)
 
     def _open(self) -> tuple[Any, str]:
         """Return the file system of the URL, and the path of the URL in it."""
@@ -54,14 +59,16 @@ class Bucket:
         except ImportError as error:
             raise ConfigError(
                 "buckets need fsspec, which is not installed",
-                where=self.url,
+                where=self._shown,
                 remedy="Run: pip install 'knickpoint[buckets]'",
             ) from error
         try:
             files, root = fsspec.url_to_fs(self.url, **self._fsspec_options())
         except (ImportError, ValueError) as error:
             raise ConfigError(
-                f"this location cannot be opened: {error}", where=self.url, remedy="Correct it, or install its driver."
+                f"this location cannot be opened: {self._reason(error)}",
+                where=self._shown,
+                remedy="Correct it, or install its driver.",
             ) from error
         return files, str(root).rstrip("/")
 
@@ -73,6 +80,14 @@ class Bucket:
             options["client_kwargs"] = {"endpoint_url": endpoint}
         return options
 
+    def _reason(self, error: Exception) -> str:
+        """Return what the driver says, without the secrets among the options."""
+        reason = without_secrets(str(error))
+        for name, value in self.options.items():
+            if value and not name.endswith("url"):
+                reason = reason.replace(value, "…")
+        return reason
+
     @contextmanager
     def _service_errors(self) -> Iterator[None]:
         """Turn the errors of the bucket's driver, which each driver has of its own, into ``ServiceError``."""
@@ -80,8 +95,8 @@ class Bucket:
             yield
         except Exception as error:
             raise ServiceError(
-                f"the bucket does not answer as it should: {error}",
-                where=self.url,
+                f"the bucket does not answer as it should: {self._reason(error)}",
+                where=self._shown,
                 remedy="Check its address, the credentials and the rights.",
             ) from error
 

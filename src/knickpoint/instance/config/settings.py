@@ -12,6 +12,7 @@ from knickpoint.instance.config.limits import LimitSettings
 from knickpoint.model.alert import Alert
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.query import parse_query
+from knickpoint.model.secrets import address_with_secret, secret
 from knickpoint.model.unit import Better
 from knickpoint.outgoing.settings import OutgoingSettings
 
@@ -39,7 +40,7 @@ class StoreSettings:
         location: path of an SQLite file, relative to the instance, or `postgresql://…`.
     """
 
-    location: str = "knickpoint.db"
+    location: str = address_with_secret("knickpoint.db")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class ServerSettings:
     names: tuple[str, ...] = ()
     address: str = ""
     proxies: tuple[str, ...] = ()
-    upload_token: str = ""
+    upload_token: str = secret()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class NatsSettings:
         files: whether announced files are imported.
     """
 
-    url: str = ""
+    url: str = address_with_secret("")
     stream: str = ""
     credentials: str = ""
     authorities: str = ""

@@ -17,6 +17,7 @@ from enum import Enum
 from typing import Any, Final, TypeVar, cast
 
 from knickpoint.model.errors import ConfigError
+from knickpoint.model.secrets import SECRET
 
 __all__ = ["read_section"]
 
@@ -50,10 +51,22 @@ def read_section(kind: type[Section], table: Mapping[str, Any], *, file: str, se
     ]
     if required:
         raise ConfigError(f"{required[0]!r} is missing", where=where, remedy=f"Add {required[0]} = … there.")
+    for key, value in table.items():
+        if SECRET in fields[key].metadata:
+            _check_texts(value, f"{section}.{key}", file)
     values = {
         key: _value(hints[key], value, f"{section}.{key}" if section else key, file) for key, value in table.items()
     }
     return cast("Section", kind(**values))
+
+
+def _check_texts(value: Any, key: str, file: str) -> None:
+    """Refuse a secret that lacks its quotes by a message that does not show it."""
+    texts = value if isinstance(value, dict) else {"": value}
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            where = f"{key}.{name}".rstrip(".")
+            raise ConfigError(f"{where} is no text", where=file, remedy="Put it in quotes.")
 
 
 def _suggestion(key: str, names: list[str]) -> str:

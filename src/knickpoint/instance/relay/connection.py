@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from knickpoint.instance.config import NatsSettings
 from knickpoint.instance.relay.message import LARGEST_BYTES
@@ -18,11 +17,12 @@ from knickpoint.instance.relay.session import Session
 from knickpoint.instance.relay.stream import prepare_stream
 from knickpoint.instance.relay.subjects import Subjects
 from knickpoint.model.errors import ServiceError
+from knickpoint.model.secrets import without_secrets
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
 
-__all__ = ["authorities_file", "connected", "credentials_file", "without_secrets"]
+__all__ = ["authorities_file", "connected", "credentials_file", "servers_shown"]
 
 _CONNECT_SECONDS: Final = 5
 _CLOSE_SECONDS: Final = 5.0
@@ -128,11 +128,10 @@ def credentials_file(settings: NatsSettings, directory: Path) -> Path | None:
     return directory / Path(settings.credentials).expanduser() if settings.credentials else None
 
 
-def without_secrets(url: str) -> str:
+def servers_shown(url: str) -> str:
     """Return the addresses of servers without users, passwords and tokens."""
-    return ", ".join(
-        part.strip().replace(f"{urlsplit(part.strip()).netloc.rpartition('@')[0]}@", "") for part in url.split(",")
-    )
+    parts = (part.strip() for part in url.split(","))
+    return ", ".join(without_secrets(part if "://" in part else f"nats://{part}") for part in parts)
 
 
 @contextmanager
@@ -141,7 +140,7 @@ def _as_service_errors(url: str) -> Iterator[None]:
     from nats.errors import Error
     from nats.js.errors import APIError, NoStreamResponseError, ServiceUnavailableError
 
-    where = without_secrets(url)
+    where = servers_shown(url)
     try:
         yield
     except (NoStreamResponseError, ServiceUnavailableError) as error:
@@ -156,8 +155,10 @@ def _as_service_errors(url: str) -> Iterator[None]:
     except (Error, OSError) as error:
         if "authori" in str(error).lower() or "authenti" in str(error).lower():
             remedy = "Correct the user, the token or the credentials in [nats]."
-            raise ServiceError(f"NATS does not let us in: {error}", where=where, remedy=remedy) from error
+            raise ServiceError(
+                f"NATS does not let us in: {without_secrets(str(error))}", where=where, remedy=remedy
+            ) from error
         remedy = "Start the server, or correct url in [nats]; nothing is lost in the meantime."
         raise ServiceError(
-            f"NATS does not answer: {error or type(error).__name__}", where=where, remedy=remedy
+            f"NATS does not answer: {without_secrets(str(error)) or type(error).__name__}", where=where, remedy=remedy
         ) from error

@@ -19,7 +19,7 @@ from typing import Final, Self
 
 from knickpoint.instance.config import Config
 from knickpoint.instance.instance import Instance, open_configured_store
-from knickpoint.instance.relay.connection import authorities_file, connected, credentials_file, without_secrets
+from knickpoint.instance.relay.connection import authorities_file, connected, credentials_file, servers_shown
 from knickpoint.instance.relay.publisher import Publisher, listen_to_outbox
 from knickpoint.instance.relay.receiver import Receiver
 from knickpoint.instance.relay.session import Session, wait_for_end
@@ -163,5 +163,5 @@ class Relay:
 
     def _recover(self) -> None:
         if self._announced:
-            self.announce(f"{without_secrets(self.instance.config.nats.url)}: NATS does its part again")
+            self.announce(f"{servers_shown(self.instance.config.nats.url)}: NATS does its part again")
         self._announced.clear()
