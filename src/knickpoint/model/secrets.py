@@ -12,7 +12,11 @@ __all__ = ["SECRET", "SecretKind", "address_with_secret", "secret", "secret_opti
 SECRET: Final = "secret"  # noqa: S105 - a key, not a secret
 """The key of a :class:`SecretKind` in the metadata of a field."""
 
-_USER: Final = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<user>[^\s/?#]*)@", re.IGNORECASE)
+_USER: Final = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<user>[^\s/?#]*|[^\s/:@]*:(?!\d+(?:/|\Z))\S*)@", re.IGNORECASE
+)
+"""The user of an address, and a password in which ``/``, ``?`` or ``#`` is not percent-encoded, as it should be."""
+
 _QUERY: Final = re.compile(r"(://[^\s?#'\"]*\?)[^\s#'\",]+")
 
 
