@@ -14,12 +14,11 @@ from knickpoint.detect.registry import ENTRY_POINTS
 from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Condition, Direction, Status
-from knickpoint.model.step import Step
 from knickpoint.plugins import Plugin
 from knickpoint.store import EventKind, open_store
 from knickpoint.store.tables.commits import line as line_table
 from knickpoint.watch.alert_run.run import default_alert, run_alerts
-from knickpoint.watch.detection.trace_detection import Shard, detect_shard
+from knickpoint.watch.detection.trace_detection import SettledSteps, Shard, detect_shard
 from knickpoint.work import Processes
 
 from .conftest import QUICK, World, levels
@@ -324,7 +323,7 @@ def test_an_alert_that_cannot_run_says_so_and_the_others_run(world: World, broke
 
 
 def test_a_defect_of_one_method_stops_no_other_alert(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(shard: Shard) -> list[list[Step]]:
+    def broken(shard: Shard) -> list[SettledSteps]:
         if shard.method == "t_test":
             raise ZeroDivisionError
         return detect_shard(shard)

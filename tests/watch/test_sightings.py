@@ -9,6 +9,7 @@ import pytest
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.alert import AlertDirection
 from knickpoint.model.regression import Direction, Sighting, Status
+from knickpoint.model.settlement import SETTLED
 from knickpoint.watch.detection.filters import refusal
 from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.lines import Lines
@@ -25,7 +26,8 @@ def seen(world: World, values: Sequence[float], place: int) -> Sighting:
     world.measure({"parse": values})
     lines = Lines(world.store, world.repository)
     frame = world.store.frames.read(lines.default, [world.trace("parse")])
-    (found,) = sightings_of("a", frame, 0, build_steps(frame.values[0].astype(float), [place], method="m"), lines)
+    steps = build_steps(frame.values[0].astype(float), [place], method="m")
+    (found,) = sightings_of("a", frame, 0, steps, lines, settlements=[SETTLED])
     return found
 
 

@@ -794,6 +794,12 @@ export interface components {
              * @description Duration of the last run.
              */
             seconds: number | null;
+            /** Settle Least */
+            settle_least: number;
+            /** Settle Most */
+            settle_most: number;
+            /** Settle Share */
+            settle_share: number;
             /**
              * Traces
              * @description Number of traces in the last run.
@@ -880,6 +886,12 @@ export interface components {
              */
             reason: string;
         };
+        /**
+         * Certainty
+         * @description Whether later values may still move a finding or take it away.
+         * @enum {string}
+         */
+        Certainty: "provisional" | "settled";
         /**
          * ChangesAnswer
          * @description The stable regions of a trace and the changes between them, by positions on a line.
@@ -1142,6 +1154,15 @@ export interface components {
             name: string;
         };
         /**
+         * FindingKind
+         * @description What changed in a benchmark.
+         *
+         *     STEP is a change of level, DRIFT a slow one, MODE another share of the levels that the values jump between, and NOISE
+         *     more noise around the same level.
+         * @enum {string}
+         */
+        FindingKind: "step" | "drift" | "mode" | "noise";
+        /**
          * FormulaAnswer
          * @description The traces that a formula gives.
          */
@@ -1196,6 +1217,8 @@ export interface components {
          * @description A regression: the findings at one commit.
          */
         GroupAnswer: {
+            /** @description `provisional` where all of its live members are, whatever the filter. */
+            certainty: components["schemas"]["Certainty"];
             commit: components["schemas"]["CommitAnswer"];
             /**
              * Directions
@@ -1359,6 +1382,8 @@ export interface components {
              * @default
              */
             assignee: string;
+            /** @description Only findings of this certainty. */
+            certainty?: components["schemas"]["Certainty"] | null;
             /** @description Only this direction. */
             direction?: components["schemas"]["Direction"] | null;
             /**
@@ -1379,6 +1404,8 @@ export interface components {
              * @default false
              */
             history: boolean;
+            /** @description Only findings of this kind. */
+            kind?: components["schemas"]["FindingKind"] | null;
             /**
              * Minimum Effect
              * @description Only relative sizes of at least this; 0.02 is 2 %.
@@ -1433,6 +1460,13 @@ export interface components {
              * @description Median of the at most 20 values before the change.
              */
             before_level: number;
+            /** @description Whether later values may still move the change or take it away. */
+            certainty: components["schemas"]["Certainty"];
+            /**
+             * Certainty Reason
+             * @description Why it is provisional; empty where it is settled.
+             */
+            certainty_reason: string;
             commit: components["schemas"]["CommitAnswer"];
             condition: components["schemas"]["Condition"];
             /**
@@ -1453,6 +1487,8 @@ export interface components {
             history: boolean;
             /** Id */
             id: number;
+            /** @description `step`: a change of level; `drift`: a slow one; `mode`: another share of several levels; `noise`: more noise around the same level. */
+            kind: components["schemas"]["FindingKind"];
             /**
              * Matched Ticket
              * @description The known ticket that covers this trace and suspect range.
@@ -3369,6 +3405,10 @@ export interface operations {
                 direction?: components["schemas"]["Direction"] | null;
                 /** @description Only this status. */
                 status?: components["schemas"]["Status"] | null;
+                /** @description Only findings of this certainty. */
+                certainty?: components["schemas"]["Certainty"] | null;
+                /** @description Only findings of this kind. */
+                kind?: components["schemas"]["FindingKind"] | null;
                 /** @description Only findings of this alert. */
                 alert?: string;
                 /** @description Only findings assigned to this person. */
@@ -3913,6 +3953,10 @@ export interface operations {
                 direction?: components["schemas"]["Direction"] | null;
                 /** @description Only this status. */
                 status?: components["schemas"]["Status"] | null;
+                /** @description Only findings of this certainty. */
+                certainty?: components["schemas"]["Certainty"] | null;
+                /** @description Only findings of this kind. */
+                kind?: components["schemas"]["FindingKind"] | null;
                 /** @description Only findings of this alert. */
                 alert?: string;
                 /** @description Only findings assigned to this person. */

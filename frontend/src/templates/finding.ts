@@ -52,6 +52,21 @@ export function historyTag(): TemplateResult {
   return html`<span class="tag" title=${HISTORY_TITLE}>history</span>`;
 }
 
+/** That a finding is provisional, with the reason; nothing where it is settled. */
+export function provisionalTag(
+  finding: Pick<Finding, "certainty" | "certainty_reason">,
+): TemplateResult | typeof nothing {
+  if (finding.certainty === "settled") return nothing;
+  return html`<span class="tag" title="Later values may still move or remove it: ${finding.certainty_reason}."
+    >provisional</span
+  >`;
+}
+
+/** The kind of a finding; nothing for a step, which most are. */
+export function kindTag(finding: Pick<Finding, "kind">): TemplateResult | typeof nothing {
+  return finding.kind === "step" ? nothing : html`<span class="tag">${finding.kind}</span>`;
+}
+
 /** The shapes of the statuses; plots draw the same ones. */
 const STATUS_SHAPES: Record<Status, TemplateResult> = {
   new: html`<svg viewBox="0 0 12 12" aria-hidden="true"><path d="M6 .8 11.2 6 6 11.2.8 6Z" /></svg>`,

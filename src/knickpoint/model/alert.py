@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from knickpoint.model.settlement import DEFAULT_RULE, SettleRule
+
 __all__ = ["Alert", "AlertDirection"]
 
 
@@ -36,6 +38,10 @@ class Alert:
         minimum_effect: smallest |relative size| to report (0.02 is 2 %).
         minimum_traces: smallest number of traces that must move together.
         window: number of last measured commits of each trace in which steps are reported, 0 for all.
+        settle_share: share of the values since a change with which, in a row up to the newest, it must be found to be
+            settled.
+        settle_least: smallest number of these values; 1 with a share of 0 settles every finding at once.
+        settle_most: largest number of these values.
     """
 
     name: str
@@ -49,3 +55,11 @@ class Alert:
     minimum_effect: float = 0.0
     minimum_traces: int = 1
     window: int = 0
+    settle_share: float = DEFAULT_RULE.share
+    settle_least: int = DEFAULT_RULE.least
+    settle_most: int = DEFAULT_RULE.most
+
+    @property
+    def settle_rule(self) -> SettleRule:
+        """When a finding of this alert is settled."""
+        return SettleRule(self.settle_share, self.settle_least, self.settle_most)

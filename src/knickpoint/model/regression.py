@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
+from knickpoint.model.settlement import SETTLED, Certainty, FindingKind, Settlement
 from knickpoint.model.step import StableRegion
 from knickpoint.model.unit import Better
 
@@ -134,7 +135,7 @@ class Sighting:
     ``movement`` is +1 or -1, the sign of the difference between the means of the regions: part of the identity, never
     shown. ``direction`` follows from the sign of ``numbers.size`` and from the better direction of the trace. ``interval`` is the
     half width of the detector's interval of location, in measured commits. ``condition`` is PRESENT or RECOVERED, as
-    the later steps of the same detection show.
+    the later steps of the same detection show. ``settlement`` is that of the data at the time.
     """
 
     alert: str
@@ -145,6 +146,8 @@ class Sighting:
     interval: int
     numbers: StepNumbers
     condition: Condition = Condition.PRESENT
+    kind: FindingKind = FindingKind.STEP
+    settlement: Settlement = SETTLED
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +158,7 @@ class ChangePoint:
     ``alerts`` are the names of the alerts that found it, sorted. ``numbers`` are those of the :class:`Sighting` of one of
     them, chosen by the rule of :mod:`knickpoint.watch.identity.reconciliation`. ``matched_ticket`` is an imported
     ticket that covers this trace and suspect range. ``history`` is true if its regression lies at or before the history
-    boundary of its repository.
+    boundary of its repository. ``settlement`` says whether it is provisional; it is settled where one alert's sighting is.
     """
 
     id: int
@@ -177,6 +180,8 @@ class ChangePoint:
     matched_ticket: str = ""
     found: datetime | None = None
     history: bool = False
+    kind: FindingKind = FindingKind.STEP
+    settlement: Settlement = SETTLED
 
     @property
     def processed(self) -> bool:
@@ -272,7 +277,7 @@ class Regression:
     A query returns part of the members: ``members``, sorted by :attr:`ChangePoint.rank`. ``matching`` counts all members
     that match the query by direction, and ``extreme`` is the hazard level of largest magnitude among them. ``counts``
     (by effective status), ``conditions`` and ``unprocessed`` are about all members. ``gone`` counts the members that later
-    data no longer show, by status. ``found`` is when the first member was found. ``history`` is true if the suspect range
+    data no longer show, by status. ``certainty`` is PROVISIONAL while all live members are. ``found`` is when the first member was found. ``history`` is true if the suspect range
     lies at or before the history boundary of the repository.
     """
 
@@ -288,6 +293,7 @@ class Regression:
     matching: Mapping[Direction, int] = field(default_factory=dict)
     gone: Mapping[Status, int] = field(default_factory=dict)
     extreme: float | None = None
+    certainty: Certainty = Certainty.SETTLED
 
     @property
     def hazard(self) -> float:

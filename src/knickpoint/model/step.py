@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Self
 
+from knickpoint.model.settlement import FindingKind
+
 __all__ = ["Candidate", "Check", "Detection", "Movement", "StableRegion", "Step", "Verdict"]
 
 
@@ -97,6 +99,7 @@ class Step:
     order: int
     method: str
     evidence: tuple[Check, ...] = ()
+    kind: FindingKind = FindingKind.STEP
 
     @property
     def movement(self) -> Movement:

@@ -24,7 +24,7 @@ from knickpoint.watch.detection.clusters import narrowest
 __all__ = ["check_alert", "reason_against"]
 
 _LOG: Final = logging.getLogger("knickpoint.watch")
-_BOUNDS: Final = (("minimum_effect", 0), ("minimum_traces", 1), ("window", 0))
+_BOUNDS: Final = (("minimum_effect", 0), ("minimum_traces", 1), ("window", 0), ("settle_share", 0), ("settle_least", 1))
 _LENGTH: Final = 60
 """Length of the series on which the method of an alert without a window is tried."""
 
@@ -82,6 +82,16 @@ def _check_bounds(alert: Alert, where: str) -> None:
     for name, least in _BOUNDS:
         if not getattr(alert, name) >= least:
             raise ConfigError(f"{name} is {getattr(alert, name)}", where=where, remedy=f"Give {least} or more.")
+    if alert.settle_share > 1:
+        raise ConfigError(
+            f"settle_share is {alert.settle_share:g}", where=where, remedy="Give a share of the values, at most 1."
+        )
+    if alert.settle_most < alert.settle_least:
+        raise ConfigError(
+            f"settle_most is {alert.settle_most}, less than settle_least, which is {alert.settle_least}",
+            where=where,
+            remedy="Give settle_least or more.",
+        )
     if alert.minimum_effect == float("inf"):
         raise ConfigError("minimum_effect is inf", where=where, remedy="Give a share of the mean: 0.02 is 2 %.")
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect import explain, judges_groups
+from knickpoint.detect import explain, find_steps_many, judges_groups
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Repository, SlottedCommit
 from knickpoint.model.errors import AbsentError, HistoryError, InputError
@@ -21,11 +22,12 @@ from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_query
 from knickpoint.model.regression import ChangePoint, Sighting
-from knickpoint.model.step import Candidate, Detection
+from knickpoint.model.step import Candidate, Detection, Step
 from knickpoint.store import Store
 from knickpoint.watch.alert_validation import reason_against
 from knickpoint.watch.detection.alert_window import blank_before_window, known_columns, window_columns
 from knickpoint.watch.detection.filters import refusal
+from knickpoint.watch.detection.settlement import settle_steps
 from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.identity.point_matching import REACH
 from knickpoint.watch.lines import Lines
@@ -170,7 +172,7 @@ class _Subject:
             "",
             detection,
             tuple(candidates),
-            self._steps(alert, frame, detection, measured, at, reported=int(window.reported[0])),
+            self._steps(alert, frame, detection, measured, at, values=values, reported=int(window.reported[0])),
             len(detection.candidates) - len(candidates),
         )
 
@@ -182,9 +184,15 @@ class _Subject:
         measured: NDArray[np.int64],
         at: int | None,
         *,
+        values: NDArray[np.float64],
         reported: int,
     ) -> tuple[ExplainedStep, ...]:
         """Return the steps that are asked for, each with what the alert does with it."""
+
+        def detect(views: NDArray[np.floating[Any]]) -> list[list[Step]]:
+            return find_steps_many(views, method=alert.method, threads=1, **alert.parameters)
+
+        (settlements,) = settle_steps(values[None, :], [detection.steps], detect, alert.settle_rule)
         older = {int(frame.slots[step.index]) for step in detection.steps if alert.window and step.index <= reported}
         steps = [step for step in detection.steps if _near(measured, at, step.previous, step.index)]
         chosen = {step.index for step in steps}
@@ -192,7 +200,7 @@ class _Subject:
             sighting
             for step, sighting in zip(
                 detection.steps,
-                sightings_of(alert.name, frame, 0, detection.steps, self.lines),
+                sightings_of(alert.name, frame, 0, detection.steps, self.lines, settlements=settlements),
                 strict=True,
             )
             if step.index in chosen

@@ -6,7 +6,16 @@ import "../../components/decision-log";
 import { decide } from "../../state/triage/decisions";
 import { selectById } from "../../state/triage/selection";
 import { commitHash, date } from "../../templates/commit";
-import { change, comparison, hazard, standing, ticketLink, ticketOf } from "../../templates/finding";
+import {
+  change,
+  comparison,
+  hazard,
+  kindTag,
+  provisionalTag,
+  standing,
+  ticketLink,
+  ticketOf,
+} from "../../templates/finding";
 import { decidedStatus } from "../../text/findings";
 import { countText, numberText } from "../../text/numbers";
 import type { TraceContext } from "./context";
@@ -85,6 +94,7 @@ function renderStatus(context: TraceContext, finding: Finding) {
         ? html` <span class="tag" title="Later values are back at the level before the change.">recovered</span>`
         : nothing
     }
+    ${condition === "gone" ? nothing : html`${kindTag(finding)} ${provisionalTag(finding)}`}
     ${ticket ? html`<div class="second">${ticketLink(ticket)}</div>` : nothing}
     ${note ? html`<div class="second note" title=${note}>${note}</div>` : nothing}
     ${condition === "gone" ? nothing : renderActions(context, finding)}

@@ -15,6 +15,8 @@ import {
   hazard,
   HAZARD_TITLE,
   historyTag,
+  kindTag,
+  provisionalTag,
   statusLabel,
   ticketLink,
   ticketOf,
@@ -117,6 +119,7 @@ function renderSubject(context: TriageContext, row: RegressionRow, lead: Finding
           : nothing
       }
       ${regression.history && tab !== "history" ? historyTag() : nothing}
+      ${kindTag(lead)}${regression.certainty === "provisional" ? provisionalTag(lead) : nothing}
       ${showsDecisions(tab) ? renderStatuses(regression) : nothing}
     </div>
     <div class="second indent facts-line">
@@ -191,6 +194,7 @@ function renderFindingFacts(context: TriageContext, { finding, regression }: Fin
       >why</a
     >
     ${commit.hash === regression.commit.hash ? nothing : html`<span class="at">at ${commitHash(commit)}</span>`}
+    ${kindTag(finding)}${provisionalTag(finding)}
     ${condition === "present" ? nothing : html`<span class="tag">${condition}</span>`}
     ${status === "new" ? nothing : html`<span>${statusLabel(status)}</span>`}
     ${ticket ? html`<span>${ticketLink(ticket)}</span>` : nothing}

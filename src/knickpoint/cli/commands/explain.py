@@ -60,8 +60,12 @@ def _commit(slotted: SlottedCommit) -> str:
 
 
 def _step(step: ExplainedStep) -> str:
+    settlement = step.sighting.settlement
+    certainty = settlement.certainty.value + (f", {settlement.reason}" if settlement.reason else "")
     known = (
-        f"finding P{step.point.id}, {step.point.effective_status.value}" if step.point else "not known yet: knick run"
+        f"finding P{step.point.id}, {step.point.effective_status.value}, {certainty}"
+        if step.point
+        else "not known yet: knick run"
     )
     status = f"refused by the alert: {step.reason}" if step.reason else known
     return f"    step at {_commit(step.commit)}: {percent(step.sighting.numbers.relative_size)} ({status})"

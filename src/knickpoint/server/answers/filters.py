@@ -52,6 +52,8 @@ def matching_members(wanted: ListFilter) -> Selection:
         text=wanted.filter,
         directions=frozenset({wanted.direction} if wanted.direction else ()),
         statuses=frozenset({wanted.status} if wanted.status else ()),
+        certainty=wanted.certainty,
+        kinds=frozenset({wanted.kind} if wanted.kind else ()),
         alert=wanted.alert,
         assignee=wanted.assignee,
         ticket=wanted.ticket,

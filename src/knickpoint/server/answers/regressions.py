@@ -158,6 +158,7 @@ def _group_answer(reader: RepositoryReader, regression: Regression, members: Map
         regression,
         place=reader.suspect_range(regression.suspect_range),
         commit=reader.commit(regression.suspect_range),
+        certainty=regression.certainty,
         hazard=regression.extreme,
         lead=points[0].id,
         traces=sum(regression.matching.values()),

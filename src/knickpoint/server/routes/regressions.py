@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Query
 
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Direction, Status
+from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.server.answers.commits import choose_repository
 from knickpoint.server.answers.history import history_answer
 from knickpoint.server.answers.regressions import (
@@ -61,6 +62,8 @@ def _filtered(
     ] = "",
     direction: Annotated[Direction | None, Query(description="Only this direction.")] = None,
     status: Annotated[Status | None, Query(description="Only this status.")] = None,
+    certainty: Annotated[Certainty | None, Query(description="Only findings of this certainty.")] = None,
+    kind: Annotated[FindingKind | None, Query(description="Only findings of this kind.")] = None,
     alert: Annotated[str, Query(description="Only findings of this alert.")] = "",
     assignee: Annotated[str, Query(description="Only findings assigned to this person.")] = "",
     ticket: Annotated[str, Query(description="Only findings that belong to this ticket.")] = "",
@@ -78,6 +81,8 @@ def _filtered(
         filter=filter,
         direction=direction,
         status=status,
+        certainty=certainty,
+        kind=kind,
         alert=alert,
         assignee=assignee,
         ticket=ticket,

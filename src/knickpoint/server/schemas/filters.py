@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from knickpoint.model.regression import Direction, Status
+from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.server.schemas.base import Answer
 
 __all__ = ["ListFilter"]
@@ -22,6 +23,8 @@ class ListFilter(Answer):
     )
     direction: Direction | None = Field(default=None, description="Only this direction.")
     status: Status | None = Field(default=None, description="Only this status.")
+    certainty: Certainty | None = Field(default=None, description="Only findings of this certainty.")
+    kind: FindingKind | None = Field(default=None, description="Only findings of this kind.")
     alert: str = Field(default="", description="Only findings of this alert.")
     assignee: str = Field(default="", description="Only findings assigned to this person.")
     ticket: str = Field(default="", description="Only findings that belong to this ticket.")

@@ -64,6 +64,9 @@ class AlertAnswer(Answer):
     minimum_effect: float
     minimum_traces: int
     window: int
+    settle_share: float
+    settle_least: int
+    settle_most: int
     failure: str = Field(description="Why it cannot run, or could not the last time; empty where it can.")
     last_run: datetime | None = Field(description="null before the first run.")
     seconds: float | None = Field(description="Duration of the last run.")

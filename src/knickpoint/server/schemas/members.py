@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from knickpoint.model.regression import Condition, Direction, Status
+from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.step import Movement
 from knickpoint.server.schemas.base import Answer, FiniteOrNull
 from knickpoint.server.schemas.commits import CommitAnswer
@@ -72,6 +73,12 @@ class MemberAnswer(Answer):
     method: str
     alerts: list[str]
     condition: Condition
+    kind: FindingKind = Field(
+        description="`step`: a change of level; `drift`: a slow one; `mode`: another share of several levels; "
+        "`noise`: more noise around the same level."
+    )
+    certainty: Certainty = Field(description="Whether later values may still move the change or take it away.")
+    certainty_reason: str = Field(description="Why it is provisional; empty where it is settled.")
     history: bool = Field(description="Whether its regression lies at or before the history boundary.")
     status: Status = Field(description="The status; `ticket` for a `new` change point that a known ticket covers.")
     note: str

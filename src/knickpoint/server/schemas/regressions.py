@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from knickpoint.model.regression import Direction, Status
+from knickpoint.model.settlement import Certainty
 from knickpoint.server.schemas.base import Answer
 from knickpoint.server.schemas.commits import CommitAnswer
 from knickpoint.server.schemas.members import MemberAnswer, PlaceAnswer
@@ -20,6 +21,7 @@ class GroupAnswer(Answer):
     place: PlaceAnswer = Field(description="The suspect range that the members share.")
     commit: CommitAnswer
     history: bool = Field(description="Whether it lies at or before the history boundary of its repository.")
+    certainty: Certainty = Field(description="`provisional` where all of its live members are, whatever the filter.")
     hazard: float | None = Field(description="The hazard level of largest magnitude among the members.")
     lead: int = Field(
         description="Id of the member that leads the regression, listed first: the unprocessed one that got worse "

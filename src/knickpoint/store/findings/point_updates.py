@@ -15,7 +15,7 @@ from knickpoint.model.frame import Trace
 from knickpoint.model.regression import Condition, PointUpdate, Status, Transition, severity_of
 from knickpoint.store.database import Database
 from knickpoint.store.findings.row_writes import next_id, update_rows
-from knickpoint.store.findings.rows import step_values, text_of_names
+from knickpoint.store.findings.rows import settlement_values, step_values, text_of_names
 from knickpoint.store.tables.findings import change_point, sighting
 
 __all__ = ["write_point_updates"]
@@ -78,7 +78,14 @@ def _live_values(change: PointUpdate, seconds: float) -> dict[str, Any]:
     names = sorted(sighting.alert for sighting in change.sightings)
     first = change.sightings[0]
     severity = severity_of(first.direction, first.numbers.relative_size)
-    return {**step_values(first), "severity": severity, "alerts": text_of_names(names), "changed": seconds}
+    settled = next((seen.settlement for seen in change.sightings if seen.settlement.settled), first.settlement)
+    return {
+        **step_values(first),
+        **settlement_values(settled),
+        "severity": severity,
+        "alerts": text_of_names(names),
+        "changed": seconds,
+    }
 
 
 def _new_values(key: int, repository_id: int, change: PointUpdate, trace: Trace, seconds: float) -> dict[str, Any]:

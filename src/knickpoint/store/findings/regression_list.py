@@ -18,6 +18,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func,
 
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import ChangePoint, Condition, Direction, Regression, Status, SuspectRange
+from knickpoint.model.settlement import Certainty
 from knickpoint.store.database import Database
 from knickpoint.store.findings.rows import change_point_of
 from knickpoint.store.findings.selection import (
@@ -84,6 +85,14 @@ class PointState(NamedTuple):
 
     condition: Condition
     status: Status
+
+
+class _MemberState(NamedTuple):
+    """The state of a change point, and its certainty."""
+
+    condition: Condition
+    status: Status
+    certainty: Certainty
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,34 +286,41 @@ def _extreme(row: Row[Any]) -> float | None:
     return None if row.highest is None else max(row.highest, row.lowest, key=abs)
 
 
-def _counts(database: Database, connection: Connection, ids: Sequence[int]) -> dict[int, Counter[PointState]]:
+def _counts(database: Database, connection: Connection, ids: Sequence[int]) -> dict[int, Counter[_MemberState]]:
     """Return regression → how many of its members are in which state, for the regressions ``ids``."""
     point = change_point.c
     status = effective_status().label("effective")
     query = (
-        select(point.regression_id, status, point.condition, func.count().label("number"))
+        select(point.regression_id, status, point.condition, point.certainty, func.count().label("number"))
         .where(database.among(point.regression_id, "ids"))
-        .group_by(point.regression_id, "effective", point.condition)
+        .group_by(point.regression_id, "effective", point.condition, point.certainty)
     )
-    found: dict[int, Counter[PointState]] = defaultdict(Counter)
+    found: dict[int, Counter[_MemberState]] = defaultdict(Counter)
     for row in connection.execute(query, {"ids": database.listed(ids)}):
-        found[row.regression_id][PointState(Condition(row.condition), Status(row.effective))] += row.number
+        state = _MemberState(Condition(row.condition), Status(row.effective), Certainty(row.certainty))
+        found[row.regression_id][state] += row.number
     return found
 
 
-def _by_status(counted: Mapping[PointState, int], *, gone: bool) -> Counter[Status]:
+def _by_status(counted: Mapping[_MemberState, int], *, gone: bool) -> Counter[Status]:
     found: Counter[Status] = Counter()
-    for (condition, status), number in counted.items():
-        if (condition is Condition.GONE) is gone:
-            found[status] += number
+    for state, number in counted.items():
+        if (state.condition is Condition.GONE) is gone:
+            found[state.status] += number
     return found
 
 
-def _by_condition(counted: Mapping[PointState, int]) -> Counter[Condition]:
+def _by_condition(counted: Mapping[_MemberState, int]) -> Counter[Condition]:
     found: Counter[Condition] = Counter()
-    for (condition, _), number in counted.items():
-        found[condition] += number
+    for state, number in counted.items():
+        found[state.condition] += number
     return found
+
+
+def _certainty(counted: Mapping[_MemberState, int]) -> Certainty:
+    """Return PROVISIONAL where all live members are."""
+    live = {state.certainty for state in counted if state.condition is not Condition.GONE}
+    return Certainty.PROVISIONAL if live == {Certainty.PROVISIONAL} else Certainty.SETTLED
 
 
 def list_regressions(
@@ -350,6 +366,7 @@ def list_regressions(
             matching={direction: number for direction in Direction if (number := getattr(row, direction.value))},
             gone=_by_status(counted[key], gone=True),
             extreme=_extreme(row),
+            certainty=_certainty(counted[key]),
         )
         for key, row in listed.items()
     ]

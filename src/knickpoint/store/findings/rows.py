@@ -19,6 +19,7 @@ from knickpoint.model.regression import (
     StepNumbers,
     SuspectRange,
 )
+from knickpoint.model.settlement import Certainty, FindingKind, Settlement
 from knickpoint.model.step import StableRegion
 from knickpoint.store.timestamps import moment
 
@@ -27,6 +28,7 @@ __all__ = [
     "decision_of",
     "known_point_of",
     "names_of",
+    "settlement_values",
     "sighting_of",
     "step_values",
     "stored_step",
@@ -104,6 +106,19 @@ def _number_values(numbers: StepNumbers) -> dict[str, Any]:
     }
 
 
+def settlement_values(settlement: Settlement) -> dict[str, Any]:
+    """Return the columns of a settlement."""
+    return {
+        "certainty": settlement.certainty.value,
+        "found_with": settlement.found_with,
+        "needed": settlement.needed,
+    }
+
+
+def _settlement_of(row: Values) -> Settlement:
+    return Settlement(Certainty(row["certainty"]), row["found_with"], row["needed"])
+
+
 def step_values(sighting: Sighting) -> dict[str, Any]:
     """Return the columns that a change point and a sighting share."""
     return {
@@ -114,6 +129,8 @@ def step_values(sighting: Sighting) -> dict[str, Any]:
         "interval": sighting.interval,
         "direction": sighting.direction.value,
         "condition": sighting.condition.value,
+        "kind": sighting.kind.value,
+        **settlement_values(sighting.settlement),
         **_number_values(sighting.numbers),
     }
 
@@ -134,6 +151,8 @@ def sighting_of(row: Values) -> Sighting:
         interval=row["interval"],
         numbers=_numbers_of(row),
         condition=Condition(row["condition"]),
+        kind=FindingKind(row["kind"]),
+        settlement=_settlement_of(row),
     )
 
 
@@ -169,6 +188,8 @@ def change_point_of(row: Values) -> ChangePoint:
         matched_ticket=row["matched_ticket"],
         found=moment(row["found"]),
         history=bool(row["history"]),
+        kind=FindingKind(row["kind"]),
+        settlement=_settlement_of(row),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, Join, and_, case, func, or_, select
 
 from knickpoint.model.regression import Condition, Direction, Status
+from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.store.database import Database
 from knickpoint.store.tables import commits as commit_tables
 from knickpoint.store.tables.findings import change_point, regression, sighting
@@ -31,6 +32,8 @@ class Selection:
         processed: False for members without a decision and a ticket, True for the others, None for both.
         history: True for members that are history, False for those that are work, None for both.
         statuses: only these effective statuses; an empty set means all.
+        certainty: only members of this certainty, None for both.
+        kinds: only these; an empty set means all.
         conditions: only these; by default members that are gone are left out.
         directions: only these; an empty set means all.
         text: words that all occur in trace key, commit hash, author or subject, whatever their case.
@@ -47,6 +50,8 @@ class Selection:
     processed: bool | None = None
     history: bool | None = None
     statuses: frozenset[Status] = frozenset()
+    certainty: Certainty | None = None
+    kinds: frozenset[FindingKind] = frozenset()
     conditions: frozenset[Condition] = field(default=frozenset({Condition.PRESENT, Condition.RECOVERED}))
     directions: frozenset[Direction] = frozenset()
     text: str = ""
@@ -89,7 +94,7 @@ def is_live() -> ColumnElement[bool]:
 
 
 def _in_state(selection: Selection) -> list[ColumnElement[bool]]:
-    """Return the conditions about condition, decision and history."""
+    """Return the conditions about condition, decision, history, certainty and kind."""
     unprocessed = is_unprocessed()
     clauses: list[ColumnElement[bool]] = [
         change_point.c.condition.in_([condition.value for condition in selection.conditions])
@@ -100,6 +105,10 @@ def _in_state(selection: Selection) -> list[ColumnElement[bool]]:
         clauses.append(regression.c.history == int(selection.history))
     if selection.statuses:
         clauses.append(effective_status().in_([status.value for status in selection.statuses]))
+    if selection.certainty is not None:
+        clauses.append(change_point.c.certainty == selection.certainty.value)
+    if selection.kinds:
+        clauses.append(change_point.c.kind.in_([kind.value for kind in selection.kinds]))
     return clauses
 
 

@@ -70,7 +70,11 @@ def compare_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertDifferenc
         raise ConfigError(f"two alerts are called {twice[0]!r}", remedy="Give every alert a name of its own.")
     repositories = [repository.name for repository in store.commits.repositories()]
     failures = {alert.name: reason_against(alert, repositories) for alert in alerts}
-    stored: dict[str, Settings] = {name: json.loads(text) for name, text in store.findings.alerts.stored().items()}
+    # Settings that came with a later version have their defaults in alerts that were applied before.
+    defaults = json.loads(_text(Alert("")))
+    stored: dict[str, Settings] = {
+        name: {**defaults, **json.loads(text)} for name, text in store.findings.alerts.stored().items()
+    }
     wanted: dict[str, Settings] = {alert.name: json.loads(_text(alert)) for alert in alerts}
     return [
         _difference(name, stored.get(name), wanted.get(name), failures.get(name, ""))

@@ -7,7 +7,7 @@ is kept, so that the next run leaves them out.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from knickpoint.model.commit import Line
 from knickpoint.model.frame import Trace
 from knickpoint.model.regression import Sighting
+from knickpoint.model.settlement import SETTLED
 from knickpoint.store import Store
 from knickpoint.store.findings.rows import stored_step
 from knickpoint.watch.alert_run.alert_job import AlertJob, failure_of
@@ -151,7 +152,8 @@ def _with_known(old: Sequence[Sighting], detection: TraceDetection, lines: Lines
     """Return the sightings of a trace: those found in the window, and known ones that stay as they are.
 
     Known sightings before the window stay. So does a known sighting in the window whose step is found before the window
-    now: the step is still there, and the alert reports nothing of places before its window.
+    now: the step is still there, and the alert reports nothing of places before its window. Whatever has left the window
+    is settled: the alert found it with every value that came since.
     """
 
     def in_window(sighting: Sighting) -> bool:
@@ -162,6 +164,7 @@ def _with_known(old: Sequence[Sighting], detection: TraceDetection, lines: Lines
         return list(detection.sightings)
     found = [sighting for sighting in detection.sightings if in_window(sighting)]
     staying = [known for known in old if _position(known, lines) is not None and not in_window(known)]
+    staying = [replace(known, settlement=SETTLED) for known in staying]
     if len(found) < len(detection.sightings):
         staying += _found_before([known for known in old if in_window(known)], detection, found, lines)
     return [*found, *staying]
@@ -181,7 +184,7 @@ def _found_before(
         ]
         new = [(each, spot) for each in now if (spot := ruler.spot(each.suspect_range, each.movement, each.interval))]
         pairs = match_points([spot for _, spot in old], [spot for _, spot in new])
-        staying += [old[i][0] for i, j in pairs if new[j][0] not in found]
+        staying += [replace(old[i][0], settlement=new[j][0].settlement) for i, j in pairs if new[j][0] not in found]
     return staying
 
 

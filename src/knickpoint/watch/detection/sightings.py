@@ -8,31 +8,47 @@ from typing import Final
 
 from knickpoint.model.frame import Frame
 from knickpoint.model.regression import Condition, Sighting, StepNumbers, SuspectRange, direction_of
+from knickpoint.model.settlement import Settlement
 from knickpoint.model.step import StableRegion, Step
 from knickpoint.watch.detection.local_levels import LocalChange, local_changes
 from knickpoint.watch.detection.recovery import conditions
 from knickpoint.watch.lines import Lines
 
-__all__ = ["INTERVAL", "sightings_of"]
+__all__ = ["INTERVAL", "location_interval", "sightings_of"]
 
 INTERVAL: Final = "interval of location"
 """Name of the evidence in which a method says how many measured commits its step may be off."""
 
 
-def sightings_of(alert: str, frame: Frame, row: int, steps: Sequence[Step], lines: Lines) -> list[Sighting]:
+def location_interval(step: Step) -> int:
+    """Return how many measured commits the method says that ``step`` may be off, 0 where it says nothing."""
+    return max((int(check.value) for check in step.evidence if check.name == INTERVAL), default=0)
+
+
+def sightings_of(
+    alert: str, frame: Frame, row: int, steps: Sequence[Step], lines: Lines, *, settlements: Sequence[Settlement]
+) -> list[Sighting]:
     """Return the ``steps`` of the trace in a ``row`` of ``frame`` as sightings of ``alert``, in their order.
 
-    The indices of the steps are columns of ``frame``.
+    The indices of the steps are columns of ``frame``. ``settlements`` has one for each step.
     """
     changes = local_changes(frame.values[row], steps)
     return [
-        _sighting(alert, frame, row, lines, step=step, change=change, condition=condition)
-        for step, change, condition in zip(steps, changes, conditions(changes), strict=True)
+        _sighting(alert, frame, row, lines, step=step, settlement=settlement, change=change, condition=condition)
+        for step, settlement, change, condition in zip(steps, settlements, changes, conditions(changes), strict=True)
     ]
 
 
 def _sighting(
-    alert: str, frame: Frame, row: int, lines: Lines, *, step: Step, change: LocalChange, condition: Condition
+    alert: str,
+    frame: Frame,
+    row: int,
+    lines: Lines,
+    *,
+    step: Step,
+    settlement: Settlement,
+    change: LocalChange,
+    condition: Condition,
 ) -> Sighting:
     trace = frame.traces[row]
     line = lines.owner(frame.line, frame.first + step.index)
@@ -42,7 +58,7 @@ def _sighting(
         suspect_range=SuspectRange(line.name, int(frame.slots[step.previous]), int(frame.slots[step.index])),
         movement=1 if step.size > 0 else -1,
         direction=direction_of(change.size, trace.better),
-        interval=_interval(step),
+        interval=location_interval(step),
         numbers=StepNumbers(
             before=_at_slots(step.before, frame),
             after=_at_slots(step.after, frame),
@@ -58,11 +74,9 @@ def _sighting(
             method=step.method,
         ),
         condition=condition,
+        kind=step.kind,
+        settlement=settlement,
     )
-
-
-def _interval(step: Step) -> int:
-    return max((int(check.value) for check in step.evidence if check.name == INTERVAL), default=0)
 
 
 def _at_slots(region: StableRegion, frame: Frame) -> StableRegion:

@@ -19,6 +19,7 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.regression import Sighting
+from knickpoint.model.settlement import Settlement, SettleRule
 from knickpoint.model.step import Step
 from knickpoint.store import Store
 from knickpoint.watch.detection.alert_groups import group_key
@@ -30,11 +31,12 @@ from knickpoint.watch.detection.alert_window import (
 )
 from knickpoint.watch.detection.clusters import GroupDetection, detect_groups
 from knickpoint.watch.detection.digests import Digester, group_digests
+from knickpoint.watch.detection.settlement import settle_by_count, settle_steps
 from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.lines import Lines
 from knickpoint.work import Runner
 
-__all__ = ["Shard", "TraceDetection", "detect_shard", "detect_traces"]
+__all__ = ["SettledSteps", "Shard", "TraceDetection", "detect_shard", "detect_traces"]
 
 _SHARD: Final = 256
 """Traces sent to another process or machine at a time."""
@@ -65,13 +67,28 @@ class Shard:
     method: str
     parameters: Mapping[str, float | int | str | bool]
     threads: int | None
+    rule: SettleRule
 
 
-def detect_shard(shard: Shard) -> list[list[Step]]:
-    """Return the steps of each trace of ``shard``."""
+@dataclass(frozen=True, slots=True)
+class SettledSteps:
+    """The steps of one trace, and for each of them whether it is settled."""
+
+    steps: Sequence[Step]
+    settlements: Sequence[Settlement]
+
+
+def detect_shard(shard: Shard) -> list[SettledSteps]:
+    """Return the steps of each trace of ``shard``, and which of them are settled."""
     if not shard.values.shape[1]:
-        return [[] for _ in shard.values]
-    return find_steps_many(shard.values, method=shard.method, threads=shard.threads, **shard.parameters)
+        return [SettledSteps((), ()) for _ in shard.values]
+
+    def detect(values: NDArray[np.floating[Any]]) -> list[list[Step]]:
+        return find_steps_many(values, method=shard.method, threads=shard.threads, **shard.parameters)
+
+    steps = detect(shard.values)
+    settlements = settle_steps(shard.values, steps, detect, shard.rule)
+    return [SettledSteps(*pair) for pair in zip(steps, settlements, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +128,11 @@ def detect_traces(
     if judges_groups(alert.method):
         for group in detect_groups(store, alert, line, trace_ids):
             rows = _Rows(group.frame, 0, group.frame.values, group.window)
-            yield from _described(context, rows, group.steps, _digests_of_group(context, digester, group))
+            settled = [
+                SettledSteps(steps, settle_by_count(values, steps, alert.settle_rule))
+                for values, steps in zip(group.frame.values, group.steps, strict=True)
+            ]
+            yield from _described(context, rows, settled, _digests_of_group(context, digester, group))
         return
     under_way: deque[_Rows] = deque()
 
@@ -120,13 +141,13 @@ def detect_traces(
             for rows in _cut(context, frame, runner):
                 under_way.append(rows)
                 values = blank_before_window(rows.values, rows.window)
-                yield Shard(values, alert.method, dict(alert.parameters), runner.cores or None)
+                yield Shard(values, alert.method, dict(alert.parameters), runner.cores or None, alert.settle_rule)
 
     # The runner takes shards ahead of the results that it gives back, and keeps their order.
-    for steps in runner.map(detect_shard, shards()):
+    for detected in runner.map(detect_shard, shards()):
         rows = under_way.popleft()
         digests = digester.digests(rows.traces, rows.frame.slots, rows.values, rows.window.anchor)
-        yield from _described(context, rows, steps, digests)
+        yield from _described(context, rows, detected, digests)
 
 
 def _cut(context: _Context, frame: Frame, runner: Runner) -> Iterator[_Rows]:
@@ -149,13 +170,20 @@ def _digests_of_group(context: _Context, digester: Digester, group: GroupDetecti
 
 
 def _described(
-    context: _Context, rows: _Rows, steps: Sequence[Sequence[Step]], digests: NDArray[np.uint64]
+    context: _Context, rows: _Rows, detected: Sequence[SettledSteps], digests: NDArray[np.uint64]
 ) -> Iterator[TraceDetection]:
-    """Yield what the ``steps`` of each row mean on the line."""
+    """Yield what the steps ``detected`` in each row mean on the line."""
     frame = rows.frame
     held = ~np.isnan(rows.values)
-    for row, (trace, found, digest) in enumerate(zip(rows.traces, steps, digests.tolist(), strict=True)):
-        sightings = sightings_of(context.alert.name, frame, rows.first + row, found, context.lines)
+    for row, (trace, found, digest) in enumerate(zip(rows.traces, detected, digests.tolist(), strict=True)):
+        sightings = sightings_of(
+            context.alert.name,
+            frame,
+            rows.first + row,
+            found.steps,
+            context.lines,
+            settlements=found.settlements,
+        )
         yield TraceDetection(
             trace=trace,
             measured=np.flatnonzero(held[row]) + frame.first,

@@ -39,7 +39,7 @@ _COLUMNS = (
 )
 
 _DETAILS = (
-    *(Column(name) for name in ("size", "hazard", "order", "method")),
+    *(Column(name) for name in ("size", "hazard", "order", "method", "kind")),
     *(
         Column(f"{side}_{name}")
         for side in ("before", "after")
@@ -67,6 +67,7 @@ def _row(series: NamedSeries, step: Step) -> Row:
         "p_value": step.p_value,
         "order": step.order,
         "method": step.method,
+        "kind": step.kind.value,
         **regions,
     }
 

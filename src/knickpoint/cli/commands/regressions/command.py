@@ -37,6 +37,15 @@ __all__ = ["command"]
     help="Only findings of this direction.",
 )
 @click.option(
+    "--kind", type=click.Choice(["step", "drift", "mode", "noise"]), default=None, help="Only findings of this kind."
+)
+@click.option(
+    "--certainty",
+    type=click.Choice(["provisional", "settled"]),
+    default=None,
+    help="Provisional: later values may still move the change or take it away.",
+)
+@click.option(
     "--minimum-effect", type=click.FloatRange(0), default=0.0, help="Only changes of at least this size: 0.02 is 2 %."
 )
 @click.option(
@@ -70,6 +79,8 @@ def command(
     query: str,
     match: str,
     direction: str | None,
+    kind: str | None,
+    certainty: str | None,
     minimum_effect: float,
     since: datetime | None,
     assignee: str,
@@ -85,12 +96,15 @@ def command(
     `knick triage` takes both ids: R for a whole regression, P for the finding in one of its traces.
     """
     from knickpoint.model.regression import Condition, Direction
+    from knickpoint.model.settlement import Certainty, FindingKind
     from knickpoint.store.findings.selection import Selection
 
     conditions = frozenset(Condition) if gone else frozenset({Condition.PRESENT, Condition.RECOVERED})
     selection = Selection(
         conditions=conditions,
         directions=frozenset() if direction is None else frozenset({Direction(direction)}),
+        kinds=frozenset() if kind is None else frozenset({FindingKind(kind)}),
+        certainty=None if certainty is None else Certainty(certainty),
         text=match,
         alert=alert,
         assignee=assignee,

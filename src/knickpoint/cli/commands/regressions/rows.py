@@ -51,6 +51,8 @@ COLUMNS = (
     Column("hazard", text=lambda hazard: "–" if math.isnan(hazard) else f"{hazard:+.3f}", right=True),
     Column("status"),
     Column("condition"),
+    Column("kind"),
+    Column("certainty", text=lambda certainty: "" if certainty == "settled" else certainty),
     Column("history", text=lambda history: "history" if history else ""),
 )
 
@@ -152,6 +154,8 @@ def _row(repository: Repository, regression: Regression, point: ChangePoint, kno
         "status": point.effective_status.value,
         "condition": point.condition.value,
         "history": point.history,
+        "kind": point.kind.value,
+        "certainty": point.settlement.certainty.value,
         "ticket": point.ticket or point.matched_ticket,
         "note": point.note,
         "assignee": point.assignee,

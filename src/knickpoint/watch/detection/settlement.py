@@ -1,0 +1,106 @@
+"""Find out which steps are settled: detect again without the newest values, and see whether the steps are there.
+
+The rule is :class:`knickpoint.model.settlement.SettleRule`. Each *view* of a series is the series as it was some values
+ago. A step is found in a view when a step of the view is the same one by the rule of identity
+(:mod:`knickpoint.watch.identity.point_matching`). Only series with steps are viewed again, so a history without changes
+costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.model.settlement import SETTLED, Certainty, Settlement, SettleRule
+from knickpoint.model.step import Step
+from knickpoint.watch.detection.sightings import location_interval
+from knickpoint.watch.identity.point_matching import Spot, match_points
+
+__all__ = ["DetectMany", "settle_by_count", "settle_steps"]
+
+DetectMany = Callable[[NDArray[np.floating[Any]]], Sequence[Sequence[Step]]]
+"""Returns the steps of each row of a matrix of series."""
+
+
+def settle_by_count(values: NDArray[np.floating[Any]], steps: Sequence[Step], rule: SettleRule) -> list[Settlement]:
+    """Return which of the ``steps`` of one series are settled by the number of values behind them alone.
+
+    This is for methods that judge many series together, which are too expensive to repeat: a step is settled when as many
+    values follow it as the rule ever asks for.
+    """
+    held = ~np.isnan(values)
+    later = [int(held[step.index :].sum()) for step in steps]
+    return [_settlement(count, rule.most) for count in later]
+
+
+def settle_steps(
+    values: NDArray[np.floating[Any]], found: Sequence[Sequence[Step]], detect: DetectMany, rule: SettleRule
+) -> list[list[Settlement]]:
+    """Return for each row of ``values`` (series x commits, nan for missing) which of its ``found`` steps are settled.
+
+    ``detect`` is the detection that found them. It runs once more, over the views of all rows that have steps: at most
+    six a row with the default rule.
+    """
+    # The views that each row needs: without how many of its newest values.
+    measured = [np.flatnonzero(~np.isnan(row)) for row in values]
+    needed = [
+        sorted({drop for step in steps for drop in rule.views(_later(measured[row], step))})
+        for row, steps in enumerate(found)
+    ]
+    places = [(row, drop) for row, drops in enumerate(needed) for drop in drops]
+
+    # Detect in all of them at once.
+    views = np.array([_without_newest(values[row], measured[row], drop) for row, drop in places])
+    seen = dict(zip(places, detect(views) if places else (), strict=True))
+    return [
+        _settle_row(measured[row], steps, {drop: seen[row, drop] for drop in needed[row]}, rule)
+        for row, steps in enumerate(found)
+    ]
+
+
+def _later(measured: NDArray[np.int64], step: Step) -> int:
+    """Return how many values lie at the first commit of the new level or behind it."""
+    return int(measured.size - np.searchsorted(measured, step.index))
+
+
+def _without_newest(
+    values: NDArray[np.floating[Any]], measured: NDArray[np.int64], drop: int
+) -> NDArray[np.floating[Any]]:
+    view = values.copy()
+    view[measured[-drop:]] = np.nan
+    return view
+
+
+def _settle_row(
+    measured: NDArray[np.int64], steps: Sequence[Step], views: Mapping[int, Sequence[Step]], rule: SettleRule
+) -> list[Settlement]:
+    # Look for each step in each view.
+    spots = [_spot(measured, step) for step in steps]
+    found_in: dict[int, set[int]] = {}
+    for drop, seen in views.items():
+        pairs = match_points(spots, [_spot(measured, step) for step in seen])
+        found_in[drop] = {place for place, _ in pairs}
+
+    # Count the newest values in a row with which it was found.
+    settlements = []
+    for place, step in enumerate(steps):
+        later = _later(measured, step)
+        drops = rule.views(later)
+        missed = next((drop for drop in drops if place not in found_in[drop]), None)
+        kept = [drop for drop in drops if missed is None or drop < missed]
+        settlements.append(_settlement(1 + max(kept, default=0), rule.needed(later)))
+    return settlements
+
+
+def _spot(measured: NDArray[np.int64], step: Step) -> Spot:
+    rank = int(np.searchsorted(measured, step.index))
+    return Spot(step.previous, step.index, rank, 1 if step.size > 0 else -1, location_interval(step))
+
+
+def _settlement(found_with: int, needed: int) -> Settlement:
+    if found_with >= needed:
+        return SETTLED
+    return Settlement(Certainty.PROVISIONAL, found_with, needed)
