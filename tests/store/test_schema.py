@@ -8,7 +8,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, text
 
-from knickpoint.model.errors import StoreError
+from knickpoint.model.errors import BusyError, StoreError
 from knickpoint.store import Store, create_store, open_store
 from knickpoint.store.tables import metadata
 
@@ -51,3 +51,12 @@ def test_what_an_inner_transaction_wrote_is_undone_alone(store: Store) -> None:
             store.commits.add_repository("inner")
             _ = 1 / 0
     assert [repository.name for repository in store.commits.repositories()] == ["outer"]
+
+
+def test_a_transaction_that_must_not_wait_fails_while_another_one_writes(store: Store, location: str) -> None:
+    with open_store(location) as other:
+        with other.transaction(), pytest.raises(BusyError), store.transaction(wait=False):
+            pass
+        with store.transaction(wait=False):
+            store.commits.add_repository("later")
+        assert [repository.name for repository in other.commits.repositories()] == ["later"]

@@ -156,7 +156,7 @@ class Database:
         """Write: all of it takes place, or nothing; a transaction inside another one joins it.
 
         ``alone=False`` lets other writers work at the same time where the database can do that. ``wait=False`` fails at
-        once while another process writes to an SQLite store.
+        once where the transaction would have to wait for another writer.
 
         Raises:
             BusyError: another writer kept the store for a minute.
@@ -344,8 +344,10 @@ class Database:
             _begin_at_once(_driver(connection))
         elif self.embedded:
             _driver(connection).execute("BEGIN IMMEDIATE")
-        elif alone:
+        elif alone and wait:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK})"))
+        elif alone and not connection.execute(text(f"SELECT pg_try_advisory_xact_lock({_WRITE_LOCK})")).scalar():
+            raise BusyError("another process writes to the store", where=self.where, remedy="Try again.")
 
     def _forget(self) -> None:
         for forget in self._undone:

@@ -89,7 +89,7 @@ class Store:
 
         A transaction inside another one joins it; when it fails, only its own writes are undone, and the
         outer one goes on if it catches the error. ``wait=False`` raises a BusyError at once while another process
-        writes to an SQLite store.
+        writes.
         """
         return self.database.transaction(wait=wait)
 
