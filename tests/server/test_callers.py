@@ -19,9 +19,10 @@ from knickpoint.model.access import Caller, CallerKind, Grants, Permission
 from knickpoint.model.errors import ForbiddenError, NotSignedInError
 from knickpoint.server import create_app
 from knickpoint.server.app import routes_without_caller
-from knickpoint.server.callers import Reader, require
+from knickpoint.server.callers import Reader
 from knickpoint.server.host_names import is_loopback_name, name_of_host
 from knickpoint.server.local_requests import is_local_request, serves_this_machine_only
+from knickpoint.server.permissions import require
 
 READ = "/api/v1/repositories"
 

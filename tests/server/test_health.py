@@ -8,9 +8,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.server.client import Client
 from tests.server.story import REPOSITORY
 
+from knickpoint.access.local_user import local_caller
 from knickpoint.instance import CONFIG_FILE, Instance, open_instance
 from knickpoint.server import create_app
 from knickpoint.server.answers.health import read_health
+from knickpoint.server.visible_repositories import VisibleRepositories
 
 
 @pytest.fixture
@@ -45,8 +47,9 @@ def test_the_last_run_of_an_alert_is_told(reader: Client) -> None:
 def test_a_worker_that_fails_or_is_lost_is_told(instance: Instance) -> None:
     instance.store.workers.report("one", started=1e9, failures=3, reason="the disk is full")
     instance.store.workers.report("two", started=1e9)
-    assert read_health(instance).troubles == ["worker one fails: the disk is full"]
-    later = read_health(instance, datetime.now(UTC) + timedelta(hours=1))
+    visible = VisibleRepositories(instance.store, local_caller())
+    assert read_health(instance, visible).troubles == ["worker one fails: the disk is full"]
+    later = read_health(instance, visible, datetime.now(UTC) + timedelta(hours=1))
     assert [each.state for each in later.workers] == ["failing", "lost"]
     assert "worker two has not been seen since" in later.troubles[1]
 

@@ -10,6 +10,7 @@ import pytest
 from tests.server.client import Client
 from tests.server.story import COMMITS, FASTER, SLOWER, commit_hash, make_instance
 
+from knickpoint.access.local_user import local_caller
 from knickpoint.instance import Instance, open_instance
 from knickpoint.model.regression import PointUpdate, Transition
 from knickpoint.server import create_app
@@ -226,15 +227,23 @@ def test_a_ticket_needs_its_key_and_changes_nothing_without(client: Client) -> N
 
 def test_the_log_of_a_finding_tells_who_decided_what(client: Client) -> None:
     (first, *_) = ids(groups(client)[0])
-    decide(client, [first], "ticket", ticket="PERF-7", note="The new check.", who="ada")
+    decide(client, [first], "ticket", ticket="PERF-7", note="The new check.")
     (entry,) = client.get("/api/v1/triage", params={"finding": first}).json()
-    assert (entry["who"], entry["ticket"], entry["note"]) == ("ada", "PERF-7", "The new check.")
+    assert (entry["who"], entry["ticket"], entry["note"]) == (local_caller().name, "PERF-7", "The new check.")
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v1/triage", "/api/v1/triage/undo", "/api/v1/triage/split", "/api/v1/triage/merge"]
+)
+def test_nobody_decides_under_the_name_of_another_one(client: Client, path: str) -> None:
+    answer = client.post(path, json={"ids": [1], "who": "the boss"})
+    assert (answer.status_code, answer.json()["where"]) == (422, "who")
 
 
 def test_an_unknown_finding_is_named(client: Client) -> None:
     known = ids(groups(client)[0])
     answer = client.post("/api/v1/triage", json={"ids": [*known, 99_999], "status": "hidden"})
-    assert answer.status_code == 400
+    assert answer.status_code == 404
     assert "99999" in answer.json()["error"]
     assert len(groups(client)) == 2
 
@@ -271,9 +280,9 @@ def test_two_commits_make_one_group_until_that_is_undone(client: Client) -> None
     assert {group["id"] for group in undone["groups"]} == {group["id"] for group in groups(client)}
 
 
-@pytest.mark.parametrize("body", [{}, {"ids": [4711]}, {"regressions": [4711]}])
-def test_nothing_cannot_be_merged(client: Client, body: dict[str, list[int]]) -> None:
-    assert client.post("/api/v1/triage/merge", json=body).status_code == 400
+@pytest.mark.parametrize(("body", "code"), [({}, 400), ({"ids": [4711]}, 404), ({"regressions": [4711]}, 404)])
+def test_nothing_cannot_be_merged(client: Client, body: dict[str, list[int]], code: int) -> None:
+    assert client.post("/api/v1/triage/merge", json=body).status_code == code
 
 
 def test_what_later_data_no_longer_show_is_history(client: Client, instance: Instance) -> None:
@@ -343,7 +352,7 @@ def test_a_decision_on_a_filtered_list_is_about_the_members_that_it_shows(client
 def test_an_undo_of_a_decision_leaves_what_others_decided_since(client: Client) -> None:
     each = ids(groups(client)[0])
     first = decide(client, each, "acknowledged")
-    decide(client, each[:1], "hidden", who="grace")
+    decide(client, each[:1], "hidden")
     answer = client.post("/api/v1/triage/undo", json={"entries": first["entries"]}).json()
     assert answer["changed"] == 1
     assert (statuses(client)[each[0]], statuses(client)[each[1]]) == ("hidden", "new")
@@ -352,10 +361,10 @@ def test_an_undo_of_a_decision_leaves_what_others_decided_since(client: Client) 
     assert "left to undo" in again.json()["error"]
 
 
-@pytest.mark.parametrize("body", [{"regressions": [4711]}, {"ids": []}, {"ids": [4711]}])
-def test_a_decision_about_nothing_is_refused(client: Client, body: dict[str, list[int]]) -> None:
+@pytest.mark.parametrize(("body", "code"), [({"regressions": [4711]}, 404), ({"ids": []}, 400), ({"ids": [4711]}, 404)])
+def test_a_decision_about_nothing_is_refused(client: Client, body: dict[str, list[int]], code: int) -> None:
     answer = client.post("/api/v1/triage", json={**body, "status": "hidden"})
-    assert answer.status_code == 400
+    assert answer.status_code == code
     assert answer.json()["remedy"]
 
 
@@ -366,10 +375,10 @@ def test_the_page_of_members_goes_on_behind_a_member_that_has_left(client: Clien
     assert ids(members(client, regression=group["id"], after=first)) == [second]
 
 
-@pytest.mark.parametrize("parameters", [{"regression": 4711}, {"regression": 1, "after": 4711}])
-def test_members_of_what_is_not_there_are_refused(reader: Client, parameters: dict[str, int]) -> None:
+@pytest.mark.parametrize(("parameters", "code"), [({"regression": 4711}, 404), ({"regression": 1, "after": 4711}, 400)])
+def test_members_of_what_is_not_there_are_refused(reader: Client, parameters: dict[str, int], code: int) -> None:
     answer = reader.get("/api/v1/members", params=parameters)
-    assert answer.status_code == 400
+    assert answer.status_code == code
     assert "4711" in answer.json()["error"]
 
 

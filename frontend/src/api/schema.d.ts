@@ -177,7 +177,9 @@ export interface paths {
         };
         /**
          * Read Health
-         * @description Return whether the store can be read, the state of the workers, and the alerts that cannot run.
+         * @description Return whether the store can be read, the workers work and the alerts run.
+         *
+         *     Everybody learns the status, as load balancers need it; who may read also learns what is wrong.
          */
         get: operations["read_health"];
         put?: never;
@@ -220,6 +222,29 @@ export interface paths {
          * @description List the lines of a repository.
          */
         get: operations["get_lines"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Me
+         * @description Return who the caller is, what the caller may do, and how to sign in.
+         *
+         *     A token that is not valid is refused here as everywhere. A sign-in that has ended is not: the answer is that of
+         *     anyone, with a notice.
+         */
+        get: operations["get_me"];
         put?: never;
         post?: never;
         delete?: never;
@@ -861,6 +886,15 @@ export interface components {
          */
         Better: "lower" | "higher" | "unknown";
         /**
+         * CallerKind
+         * @description How a caller is known.
+         *
+         *     LOCAL is the user of the operating system on this machine, where no sign-in is configured; PERSON signed in; TOKEN is a token
+         *     for machines; CI_JOB has an identity token of a CI service; ANYONE is not known at all.
+         * @enum {string}
+         */
+        CallerKind: "local" | "person" | "token" | "ci job" | "anyone";
+        /**
          * CandidateAnswer
          * @description A position at which the method considered a step.
          */
@@ -1440,6 +1474,49 @@ export interface components {
             ticket: string;
         };
         /**
+         * MeAnswer
+         * @description The caller of this request.
+         */
+        MeAnswer: {
+            /** @description `local`: the person at this machine; `anyone`: a caller who is not known, with the role of anyone. */
+            kind: components["schemas"]["CallerKind"];
+            /** Mail */
+            mail: string;
+            /**
+             * Name
+             * @description The name that goes into logs.
+             */
+            name: string;
+            /**
+             * Notice
+             * @description What a person should know about it; empty where there is nothing to say.
+             */
+            notice: string;
+            /**
+             * Open
+             * @description Whether other machines reach the server, and no sign-in is configured.
+             */
+            open: boolean;
+            permissions: components["schemas"]["PermissionsAnswer"];
+            /**
+             * Provider
+             * @description The section of `[sign_in]` that a person signed in through; empty without one.
+             */
+            provider: string;
+            /** Sign In */
+            sign_in: components["schemas"]["SignInAnswer"][];
+            /**
+             * Sign Out
+             * @description Where a form is posted to sign out; empty where there is nothing to sign out of.
+             */
+            sign_out: string;
+            /**
+             * Title
+             * @description The name to show.
+             */
+            title: string;
+        };
+        /**
          * MemberAnswer
          * @description A change point: a step of one trace, and its status.
          */
@@ -1637,6 +1714,24 @@ export interface components {
          */
         Permission: "read" | "upload" | "decide" | "admin";
         /**
+         * PermissionsAnswer
+         * @description What the caller may do.
+         */
+        PermissionsAnswer: {
+            /**
+             * Everywhere
+             * @description Permissions for every repository.
+             */
+            everywhere: components["schemas"]["Permission"][];
+            /**
+             * Repositories
+             * @description Further permissions for single repositories, by name.
+             */
+            repositories: {
+                [key: string]: components["schemas"]["Permission"][];
+            };
+        };
+        /**
          * PlaceAnswer
          * @description A suspect range: the change lies in (previous, position].
          */
@@ -1743,12 +1838,6 @@ export interface components {
              */
             regressions?: number[];
             /**
-             * Who
-             * @description Who decided.
-             * @default dashboard
-             */
-            who: string;
-            /**
              * Without
              * @description Ids of members of these regressions to leave out.
              */
@@ -1851,6 +1940,24 @@ export interface components {
              * @description Trace keys.
              */
             keys?: string[];
+        };
+        /**
+         * SignInAnswer
+         * @description A way to sign in.
+         */
+        SignInAnswer: {
+            /**
+             * Address
+             * @description Where a browser goes to sign in; `?next=PATH` names the page to come back to.
+             */
+            address: string;
+            /** Name */
+            name: string;
+            /**
+             * Title
+             * @description Text of the button.
+             */
+            title: string;
         };
         /**
          * SparklineAnswer
@@ -2059,12 +2166,6 @@ export interface components {
              */
             ticket?: string | null;
             /**
-             * Who
-             * @description Who decided.
-             * @default dashboard
-             */
-            who: string;
-            /**
              * Without
              * @description Ids of members of these regressions to leave out.
              */
@@ -2084,11 +2185,6 @@ export interface components {
              * @description Ids of change points.
              */
             ids?: number[];
-            /**
-             * Who
-             * @default dashboard
-             */
-            who: string;
         };
         /**
          * UploadAnswer
@@ -3297,6 +3393,107 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LineAnswer"][];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_me: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MeAnswer"];
                 };
             };
             /** @description The request cannot be used. */

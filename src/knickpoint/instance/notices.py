@@ -6,7 +6,7 @@ commits are in doubt. A benchmark that stopped has no results at the last commit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
@@ -50,18 +50,19 @@ class Notice:
     regressions: tuple[int, ...] = ()
 
 
-def find_notices(instance: Instance) -> list[Notice]:
-    """Return the notices of all repositories, canaries first.
+def find_notices(instance: Instance, repositories: Sequence[Repository] | None = None) -> list[Notice]:
+    """Return the notices of ``repositories``, by default of all, canaries first.
 
     Raises:
         QueryError: a query of ``[canaries]`` or ``[missing]`` cannot be read.
         StoreError: the store cannot be read.
     """
     found: list[Notice] = []
-    for repository in instance.store.commits.repositories():
+    chosen = instance.store.commits.repositories() if repositories is None else repositories
+    for repository in chosen:
         found += _canaries(instance, repository)
     if instance.config.missing.watch:
-        for repository in instance.store.commits.repositories():
+        for repository in chosen:
             found += _silences(instance, repository)
     return found
 

@@ -11,7 +11,8 @@ machine, where no sign-in is configured; anyone. A credential that is present an
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -23,8 +24,9 @@ from knickpoint.access.settings import AnyoneRole, SignInKind
 from knickpoint.access.tokens import verify_token
 from knickpoint.instance import Instance
 from knickpoint.model.access import NO_GRANTS, Caller, CallerKind, Grants, Permission, Role
-from knickpoint.model.errors import ForbiddenError, NotSignedInError
+from knickpoint.model.errors import NotSignedInError
 from knickpoint.server.local_requests import is_local_request, serves_this_machine_only
+from knickpoint.server.permissions import require, require_everywhere
 
 if TYPE_CHECKING:
     from knickpoint.access.issuer_keys import KeySource
@@ -33,13 +35,15 @@ __all__ = [
     "IDENTIFYING",
     "Admin",
     "Editor",
+    "Identity",
+    "InstanceAdmin",
     "Notifier",
     "Reader",
     "RequestCaller",
+    "RequestIdentity",
     "Uploader",
     "caller_of",
     "caller_of_token",
-    "require",
 ]
 
 _IDENTITY_TOKEN: Final = "ey"  # noqa: S105  # how they begin, not one
@@ -54,13 +58,31 @@ def caller_of(request: Request) -> Caller:
     Raises:
         NotSignedInError: a credential is present and wrong, expired or revoked.
     """
+    known = getattr(request.state, "caller", None)
+    if isinstance(known, Caller):
+        return known
     instance = request.app.state.instance
     assert isinstance(instance, Instance)
-    for identify in _WAYS:
-        caller = identify(request, instance)
-        if caller is not None:
-            return caller
-    return _anyone(request, instance)
+    found = next(filter(None, (identify(request, instance) for identify in _WAYS)), None)
+    request.state.caller = caller = found or _anyone(request, instance)
+    return caller
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The caller of a request, and whether it has a sign-in that is not valid any more; then the caller is anyone."""
+
+    caller: Caller
+    ended: bool = False
+
+
+def _identity(request: Request) -> Identity:
+    try:
+        return Identity(caller_of(request))
+    except NotSignedInError:
+        if "authorization" in request.headers:
+            raise
+        return Identity(_anyone(request, request.app.state.instance), ended=True)
 
 
 def _bearer(request: Request, instance: Instance) -> Caller | None:
@@ -134,39 +156,20 @@ _WAYS: Final[tuple[Callable[[Request, Instance], Caller | None], ...]] = (_beare
 """The ways to know a caller, in order. Each returns None where the request has no such credential."""
 
 
-def require(caller: Caller, permission: Permission, *, repository: str = "") -> None:
-    """Check that ``caller`` has ``permission`` for a repository, or for at least one where none is named.
-
-    Raises:
-        NotSignedInError: it has not, and it is not known who asks.
-        ForbiddenError: it has not.
-    """
-    grants = caller.grants
-    if grants.allow(permission, repository) if repository else grants.allow_somewhere(permission):
-        return
-    about = f" in {repository}" if repository else ""
-    if caller.kind is CallerKind.ANYONE:
-        raise NotSignedInError(
-            f"only known callers may {permission.value}{about}",
-            where="Authorization",
-            remedy="Sign in at /sign-in, or send Authorization: Bearer TOKEN; GET /api/v1/me lists the ways to sign in.",
-        )
-    raise ForbiddenError(
-        f"{caller.name} may not {permission.value}{about}",
-        where="permissions",
-        remedy="Ask an admin of the instance for the permission; GET /api/v1/me lists yours.",
-    )
-
-
 _RequestCaller = Annotated[Caller, Depends(caller_of)]
 
 
-def _needs(permission: Permission) -> Callable[[Caller], Caller]:
-    def check(caller: _RequestCaller) -> Caller:
+def _needs(permission: Permission) -> Callable[[Caller], Awaitable[Caller]]:
+    async def check(caller: _RequestCaller) -> Caller:
         require(caller, permission)
         return caller
 
     return check
+
+
+async def _instance_admin(caller: _RequestCaller) -> Caller:
+    require_everywhere(caller, Permission.ADMIN)
+    return caller
 
 
 def _notifier(
@@ -176,23 +179,22 @@ def _notifier(
     """Return the caller of a notification, whose token may stand in the address."""
     given = token and "authorization" not in request.headers
     caller = caller_of_token(request.app.state.instance, token) if given else caller_of(request)
-    require(caller, Permission.UPLOAD)
-    if Permission.UPLOAD not in caller.grants.everywhere:
-        raise ForbiddenError(
-            f"{caller.name} may upload to some repositories only, and a notification may be about any",
-            where="permissions",
-            remedy="Send notifications with a token for all repositories.",
-        )
+    require_everywhere(caller, Permission.UPLOAD)  # the files of an event may be of any repository
     return caller
 
 
-IDENTIFYING: Final = frozenset({caller_of, _notifier})
+IDENTIFYING: Final = frozenset({caller_of, _identity, _notifier})
 """The dependencies that find the caller; every route of the API has one of them."""
 
 RequestCaller = _RequestCaller
 """Whoever asks, also one without any permission."""
+RequestIdentity = Annotated[Identity, Depends(_identity)]
+"""Whoever asks, also with a sign-in that has ended."""
+
 Reader = Annotated[Caller, Depends(_needs(Permission.READ))]
 Notifier = Annotated[Caller, Depends(_notifier)]
 Uploader = Annotated[Caller, Depends(_needs(Permission.UPLOAD))]
 Editor = Annotated[Caller, Depends(_needs(Permission.DECIDE))]
 Admin = Annotated[Caller, Depends(_needs(Permission.ADMIN))]
+InstanceAdmin = Annotated[Caller, Depends(_instance_admin)]
+"""An admin of every repository, for what is about the whole instance."""

@@ -18,7 +18,7 @@ from knickpoint.access.proxy import client_address
 from knickpoint.budget import Budget, spending
 from knickpoint.instance.config import LimitSettings
 from knickpoint.model.access import CallerKind
-from knickpoint.server.callers import RequestCaller
+from knickpoint.server.callers import RequestIdentity
 from knickpoint.server.rate_limits import RateLimit, Turns, address_key
 
 __all__ = ["UPLOADS", "RequestLimits", "limit_request", "limits_of"]
@@ -102,14 +102,14 @@ def limits_of(request: Request) -> RequestLimits:
     return limits
 
 
-async def limit_request(request: Request, caller: RequestCaller) -> AsyncIterator[None]:
+async def limit_request(request: Request, identity: RequestIdentity) -> AsyncIterator[None]:
     """Admit a request, and hold its turn until it is answered.
 
     Raises:
         TooManyRequestsError: the caller sends too many requests, or too many costly ones at the same time.
         OverloadedError: all callers together send too many costly ones.
     """
-    limits = limits_of(request)
+    limits, caller = limits_of(request), identity.caller
     path = request.url.path
     known = caller.kind is not CallerKind.ANYONE
     key = f"{caller.kind.value} {caller.name}" if known else limits.address_of(request.scope)

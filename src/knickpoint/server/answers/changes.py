@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from knickpoint.detect.steps import stable_region
 from knickpoint.model.regression import Condition
 from knickpoint.server.answers.members import member_answers
-from knickpoint.server.answers.traces import find_trace, repository_of, trace_answer
+from knickpoint.server.answers.traces import trace_answer
 from knickpoint.server.schemas.changes import ChangesAnswer, RegionAnswer
-from knickpoint.store import Store
+from knickpoint.server.visible_repositories import VisibleRepositories
 
 __all__ = ["read_changes", "split_regions"]
 
@@ -28,15 +28,15 @@ def split_regions(values: NDArray[np.float64], starts: Sequence[int]) -> list[Re
     ]
 
 
-def read_changes(store: Store, key: int, line_name: str) -> ChangesAnswer:
+def read_changes(visible: VisibleRepositories, key: int, line_name: str) -> ChangesAnswer:
     """Return the stable regions of the trace ``key`` on a line, and the changes between them.
 
     Raises:
         UnknownError: there is no such trace.
         HistoryError: there is no such line.
     """
-    trace = find_trace(store, key)
-    repository = repository_of(store, [trace])
+    store = visible.store
+    repository, trace = visible.trace(key)
     line = store.commits.line(repository, line_name)
     values = np.asarray(store.frames.values(line, [key])[0], dtype=np.float64)
     measured = np.flatnonzero(~np.isnan(values))

@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 
 from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
-from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.errors import HistoryError
 from knickpoint.server.schemas.commits import CommitAnswer, CommitsAnswer, LineAnswer, RepositoryAnswer
+from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
 
 __all__ = [
-    "choose_repository",
     "commit_answer",
     "find_commit",
     "list_commits",
@@ -27,24 +27,6 @@ _SHORT: Final = 9
 _HASH_DIGITS: Final = 40
 
 
-def choose_repository(store: Store, name: str) -> Repository:
-    """Return the repository ``name``; "" means the only one.
-
-    Raises:
-        HistoryError: there is none of that name.
-        InputError: none is named and there are several.
-    """
-    if name:
-        return store.commits.repository(name)
-    known = store.commits.repositories()
-    if len(known) == 1:
-        return known[0]
-    if not known:
-        raise HistoryError("there is no repository yet", remedy="Import results with knick import.")
-    names = ", ".join(repository.name for repository in known)
-    raise InputError(f"there are {len(known)} repositories", where="repository", remedy=f"Name one of them: {names}.")
-
-
 def short_hash(name: str) -> str:
     """Return the name of a commit for people: the first digits of a hash, or the whole number."""
     return name[:_SHORT] if len(name) >= _HASH_DIGITS else name
@@ -56,8 +38,9 @@ def commit_answer(commit: Commit, position: int | None) -> CommitAnswer:
     return CommitAnswer.of(commit, short=short_hash(commit.hash), time=time, position=position)
 
 
-def list_repositories(store: Store) -> list[RepositoryAnswer]:
+def list_repositories(visible: VisibleRepositories) -> list[RepositoryAnswer]:
     """List the repositories with their sizes."""
+    store = visible.store
     return [
         RepositoryAnswer.of(
             repository,
@@ -65,7 +48,7 @@ def list_repositories(store: Store) -> list[RepositoryAnswer]:
             commits=len(store.commits.line(repository).slots),
             traces=store.traces.count(repository),
         )
-        for repository in store.commits.repositories()
+        for repository in visible.all()
     ]
 
 

@@ -10,9 +10,11 @@ from knickpoint.instance import Instance
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
+from knickpoint.server.answers.alerts import visible_alerts
 from knickpoint.server.answers.commits import commit_answer
-from knickpoint.server.answers.traces import find_trace, repository_of, trace_answer
+from knickpoint.server.answers.traces import trace_answer
 from knickpoint.server.schemas.explanations import CandidateAnswer, ExplanationAnswer
+from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.watch.explanation import AlertExplanation, ExplainedCandidate, ExplainedStep, explain_trace
 
 __all__ = ["explain"]
@@ -21,17 +23,17 @@ _MOST_REJECTED: Final = 200
 """Rejected candidates in one answer; a long noisy trace has thousands. Accepted candidates are all there."""
 
 
-def _chosen_alerts(instance: Instance, name: str) -> list[Alert]:
-    if not name:
-        return list(instance.alerts)
-    found = [alert for alert in instance.alerts if alert.name == name]
+def _chosen_alerts(alerts: Sequence[Alert], name: str) -> Sequence[Alert]:
+    found = [alert for alert in alerts if alert.name == name] if name else alerts
     if not found:
-        known = ", ".join(sorted(alert.name for alert in instance.alerts))
+        known = ", ".join(sorted(alert.name for alert in alerts))
         raise InputError(f"there is no alert {name!r}", where="alert", remedy=f"The alerts are: {known}.")
     return found
 
 
-def explain(instance: Instance, key: int, line_name: str, alert_name: str, commit: str) -> ExplanationAnswer:
+def explain(
+    instance: Instance, visible: VisibleRepositories, key: int, *, line_name: str, alert_name: str, commit: str
+) -> ExplanationAnswer:
     """Replay what an alert decides about the trace ``key``: the alert ``alert_name``, or the first that watches it.
 
     ``line_name`` replaces the line of the alert. ``commit`` keeps the candidates near that commit. "" is no choice.
@@ -42,9 +44,11 @@ def explain(instance: Instance, key: int, line_name: str, alert_name: str, commi
         InputError: there is no such alert.
     """
     store = instance.store
-    trace = find_trace(store, key)
-    repository = repository_of(store, [trace])
-    alerts = [replace(alert, line=line_name or alert.line) for alert in _chosen_alerts(instance, alert_name)]
+    repository, trace = visible.trace(key)
+    alerts = [
+        replace(alert, line=line_name or alert.line)
+        for alert in _chosen_alerts(visible_alerts(instance, visible), alert_name)
+    ]
     explanations = explain_trace(store, key, alerts, at=commit or None).alerts
     explanation = next((each for each in explanations if not each.reason), explanations[0])
     detection = explanation.detection

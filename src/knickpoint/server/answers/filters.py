@@ -6,15 +6,12 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final
 
-from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Condition
-from knickpoint.server.answers.commits import choose_repository
 from knickpoint.server.schemas.filters import ListFilter
-from knickpoint.store import Store
 from knickpoint.store.findings.selection import Selection
 
-__all__ = ["Tab", "filtered_repositories", "matching_members", "members_on_list", "tab_of"]
+__all__ = ["Tab", "matching_members", "members_on_list", "tab_of"]
 
 
 _MOST_WORDS: Final = 20
@@ -73,12 +70,3 @@ def members_on_list(wanted: ListFilter) -> Selection:
     if tab is Tab.PROCESSED:
         return replace(matching_members(wanted), processed=True)
     return replace(matching_members(wanted), processed=False, history=tab is Tab.HISTORY)
-
-
-def filtered_repositories(store: Store, wanted: ListFilter) -> list[Repository]:
-    """Return the repository that a filter names, or all of them.
-
-    Raises:
-        HistoryError: there is no repository of that name.
-    """
-    return [choose_repository(store, wanted.repository)] if wanted.repository else store.commits.repositories()

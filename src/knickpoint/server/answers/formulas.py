@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from knickpoint.budget import check_time, largest_read
 from knickpoint.calc import FORMULA_SIGN, Traces, evaluate, parse
 from knickpoint.model.commit import Line, Repository
-from knickpoint.model.errors import InputError, QueryError
+from knickpoint.model.errors import QueryError
 from knickpoint.model.query import parse_query
 from knickpoint.server.answers.formula_units import unit_of
 from knickpoint.server.answers.traces import trace_answer
 from knickpoint.server.answers.values import thin
 from knickpoint.server.errors import UnknownError
 from knickpoint.server.schemas.formulas import FormulaAnswer, FormulaTraceAnswer, ShortcutAnswer, ShortcutRequest
+from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
 
 __all__ = ["add_shortcut", "calculate", "read_shortcut"]
@@ -39,7 +40,7 @@ _DEEPEST: Final = 3
 class _Reader:
     """Read the traces of a formula, and collect their units."""
 
-    store: Store
+    visible: VisibleRepositories
     line: Line
     units: set[str] = field(default_factory=set)
     values: int = 0
@@ -48,15 +49,15 @@ class _Reader:
     depth: int = 0
 
     def select(self, query: str) -> Traces:
-        return self._read(self.store.traces.select(self.line.repository, parse_query(query)))
+        return self._read(self.visible.store.traces.select(self.line.repository, parse_query(query)))
 
     def shortcut(self, name: str) -> Traces:
         try:
-            entries = self.store.shortcuts.get(name)
-        except InputError as error:
+            entries = self.visible.short_id(name)
+        except UnknownError as error:
             raise QueryError(error.message, remedy=error.remedy) from error
         keys = [entry for entry in entries if not entry.startswith(FORMULA_SIGN)]
-        known = self.store.traces.find_ids(self.line.repository, keys)
+        known = self.visible.store.traces.find_ids(self.line.repository, keys)
         parts = [self._read(np.array([number for key in keys for number in known.get(key, ())], dtype=np.int64))]
         self.depth += 1
         if self.depth > _DEEPEST:
@@ -90,22 +91,22 @@ class _Reader:
                 f"{len(ids):,} traces of {len(self.line.slots):,} commits are too many for one formula",
                 remedy="Narrow the query.",
             )
-        traces = self.store.traces.get(ids)
+        traces = self.visible.store.traces.get(ids)
         self.units |= {trace.unit for trace in traces}
-        values = np.asarray(self.store.frames.values(self.line, ids), dtype=np.float64)
+        values = np.asarray(self.visible.store.frames.values(self.line, ids), dtype=np.float64)
         return Traces(tuple(trace.key for trace in traces), values.reshape(len(ids), len(self.line.slots)))
 
 
-def calculate(store: Store, line: Line, formula: str, *, points: int, limit: int) -> FormulaAnswer:
+def calculate(visible: VisibleRepositories, line: Line, formula: str, *, points: int, limit: int) -> FormulaAnswer:
     """Evaluate ``formula`` on ``line``: at most ``limit`` traces, each thinned out to ``points`` values.
 
     Raises:
         QueryError: the formula cannot be read or evaluated; it names the column.
     """
-    reader = _Reader(store, line)
+    reader = _Reader(visible, line)
     found = reader.evaluate(formula)
     unit = unit_of(parse(formula), reader.units)
-    origins = store.traces.find_ids(line.repository, [key for key in found.origins[:limit] if key])
+    origins = visible.store.traces.find_ids(line.repository, [key for key in found.origins[:limit] if key])
     answers = []
     for name, values, origin in zip(found.ids[:limit], found.values, found.origins, strict=False):
         positions = np.flatnonzero(~np.isnan(values))
@@ -134,16 +135,14 @@ def add_shortcut(store: Store, request: ShortcutRequest) -> str:
     return store.shortcuts.add([*request.keys, *(FORMULA_SIGN + formula for formula in request.formulas)])
 
 
-def read_shortcut(store: Store, repository: Repository, name: str) -> ShortcutAnswer:
+def read_shortcut(visible: VisibleRepositories, repository: Repository, name: str) -> ShortcutAnswer:
     """Return the keys and formulas of a short id, with the traces of those keys that ``repository`` has.
 
     Raises:
         UnknownError: there is no such short id.
     """
-    try:
-        entries = store.shortcuts.get(name)
-    except InputError as error:
-        raise UnknownError(error.message, where=name, remedy=error.remedy) from error
+    store = visible.store
+    entries = visible.short_id(name)
     keys = [entry for entry in entries if not entry.startswith(FORMULA_SIGN)]
     known = store.traces.find_ids(repository, keys)
     traces = store.traces.get([number for key in keys for number in known.get(key, ())])

@@ -7,7 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
 from knickpoint.instance import Instance, find_notices
+from knickpoint.model.access import Permission
+from knickpoint.server.answers.alerts import visible_alerts
 from knickpoint.server.schemas.health import AlertAnswer, HealthAnswer, NoticeAnswer, WorkerAnswer
+from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store.events.workers import WorkerState
 from knickpoint.store.findings.alerts import AlertRun
 from knickpoint.watch.alert_validation import reason_against
@@ -17,41 +20,58 @@ __all__ = ["State", "list_alerts", "list_notices", "list_workers", "read_health"
 State = Literal["working", "failing", "lost"]
 """The state of a worker."""
 
+_HIDDEN_REASON: Final = "the reason is shown to callers who may read every repository"
+
 _LOST_AFTER: Final = timedelta(minutes=10)
 """A worker without a heartbeat for longer is lost."""
 
 
-def list_notices(instance: Instance, limit: int) -> list[NoticeAnswer]:
+def list_notices(instance: Instance, visible: VisibleRepositories, limit: int) -> list[NoticeAnswer]:
     """List at most ``limit`` of the canaries that moved, and of the benchmarks that stopped."""
-    return [NoticeAnswer.of(notice) for notice in find_notices(instance)[:limit]]
+    return [NoticeAnswer.of(notice) for notice in find_notices(instance, visible.all())[:limit]]
 
 
 def _last_run(instance: Instance, name: str) -> AlertRun | None:
     return next(iter(instance.store.findings.alerts.runs(name, last=1)), None)
 
 
-def list_alerts(instance: Instance) -> list[AlertAnswer]:
-    """List the alerts of the configuration by name, each with its last run and the reason why it cannot run."""
-    repositories = [repository.name for repository in instance.store.commits.repositories()]
+def list_alerts(instance: Instance, visible: VisibleRepositories) -> list[AlertAnswer]:
+    """List the alerts of the configuration by name, each with its last run and the reason why it cannot run.
+
+    A run over repositories that the caller may not read gives neither its reason nor its size.
+    """
+    repositories = [repository.name for repository in visible.all()]
     answers = []
-    for alert in sorted(instance.alerts, key=lambda alert: alert.name):
+    for alert in sorted(visible_alerts(instance, visible), key=lambda alert: alert.name):
         run = _last_run(instance, alert.name)
+        whole = run if alert.repository or visible.is_everything else None
+        failure = (run.failure if run is whole else _HIDDEN_REASON) if run and run.failure else ""
         answers.append(
             AlertAnswer.of(
                 alert,
                 direction=alert.direction.value,
-                failure=reason_against(alert, repositories) or (run.failure if run else ""),
+                failure=reason_against(alert, repositories) or failure,
                 last_run=run.started if run else None,
-                seconds=run.seconds if run else None,
-                traces=run.traces if run else None,
+                seconds=whole.seconds if whole else None,
+                traces=whole.traces if whole else None,
             )
         )
     return answers
 
 
-def list_workers(instance: Instance, now: datetime) -> list[WorkerAnswer]:
-    """List the workers that the store knows, each with its state at ``now``."""
-    return [WorkerAnswer.of(worker, state=_state(worker, now)) for worker in instance.store.workers.all()]
+def list_workers(instance: Instance, visible: VisibleRepositories, now: datetime) -> list[WorkerAnswer]:
+    """List the workers that the store knows, each with its state at ``now``.
+
+    Reasons of failures may name any repository, and are for callers who may read all of them.
+    """
+    return [
+        WorkerAnswer.of(
+            worker,
+            state=_state(worker, now),
+            reason=worker.reason if visible.is_everything or not worker.reason else _HIDDEN_REASON,
+        )
+        for worker in instance.store.workers.all()
+    ]
 
 
 def _state(worker: WorkerState, now: datetime) -> State:
@@ -60,19 +80,22 @@ def _state(worker: WorkerState, now: datetime) -> State:
     return "lost" if now - worker.seen > _LOST_AFTER else "working"
 
 
-def read_health(instance: Instance, now: datetime | None = None) -> HealthAnswer:
+def read_health(instance: Instance, visible: VisibleRepositories, now: datetime | None = None) -> HealthAnswer:
     """Return the health of the instance at ``now``, by default the present.
+
+    A caller who may read nothing learns the status, and nothing else.
 
     Raises:
         StoreError: the store cannot be read.
     """
-    workers = list_workers(instance, now or datetime.now(UTC))
-    troubles = [*_alert_troubles(list_alerts(instance)), *_worker_troubles(workers)]
+    workers = list_workers(instance, visible, now or datetime.now(UTC))
+    troubles = [*_alert_troubles(list_alerts(instance, visible)), *_worker_troubles(workers)]
+    known = visible.caller.grants.allow_somewhere(Permission.READ)
     return HealthAnswer(
         status="troubled" if troubles else "ok",
-        repositories=len(instance.store.commits.repositories()),
-        workers=workers,
-        troubles=troubles,
+        repositories=len(visible.all()),
+        workers=workers if known else [],
+        troubles=troubles if known else [],
     )
 
 

@@ -19,6 +19,7 @@ from prometheus_client.registry import Collector
 from knickpoint.instance import Instance
 from knickpoint.model.commit import Repository
 from knickpoint.server.answers.health import State, list_alerts, list_workers
+from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
 from knickpoint.store.findings.selection import Selection
 
@@ -28,14 +29,16 @@ _WORK: Final = Selection(history=False)
 _HISTORY: Final = Selection(history=True)
 
 
-def render_metrics(instance: Instance) -> str:
+def render_metrics(instance: Instance, visible: VisibleRepositories) -> str:
     """Return the metrics of the instance in the text format of Prometheus.
+
+    They are those of the repositories that the caller may read. Events are counted for callers who may read all.
 
     Raises:
         StoreError: the store cannot be read.
     """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_InstanceCollector(instance))
+    registry.register(_InstanceCollector(instance, visible))
     return generate_latest(registry).decode()
 
 
@@ -53,13 +56,15 @@ class _InstanceCollector(Collector):
     """Read the metrics of one instance from its store."""
 
     instance: Instance
+    visible: VisibleRepositories
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         store = self.instance.store
-        yield from _repository_gauges(store, store.commits.repositories())
-        yield from _event_gauges(store)
-        yield from _alert_gauges(self.instance)
-        yield from _worker_gauges(self.instance)
+        yield from _repository_gauges(store, self.visible.all())
+        if self.visible.is_everything:
+            yield from _event_gauges(store)
+        yield from _alert_gauges(self.instance, self.visible)
+        yield from _worker_gauges(self.instance, self.visible)
 
 
 def _repository_gauges(store: Store, repositories: Sequence[Repository]) -> Iterator[GaugeMetricFamily]:
@@ -91,8 +96,8 @@ def _event_gauges(store: Store) -> Iterator[GaugeMetricFamily]:
     yield _gauge("events_failed", "Events that failed for good.", [], [([], len(store.outbox.dead()))])
 
 
-def _alert_gauges(instance: Instance) -> Iterator[GaugeMetricFamily]:
-    alerts = list_alerts(instance)
+def _alert_gauges(instance: Instance, visible: VisibleRepositories) -> Iterator[GaugeMetricFamily]:
+    alerts = list_alerts(instance, visible)
     yield _gauge(
         "alert_up", "1 where the alert can run.", ["alert"], [([each.name], not each.failure) for each in alerts]
     )
@@ -100,7 +105,7 @@ def _alert_gauges(instance: Instance) -> Iterator[GaugeMetricFamily]:
         "alert_run_seconds",
         "Duration of the last run.",
         ["alert"],
-        [([each.name], each.seconds or 0) for each in alerts if each.last_run is not None],
+        [([each.name], each.seconds) for each in alerts if each.seconds is not None],
     )
     yield _gauge(
         "alert_run_time",
@@ -110,12 +115,12 @@ def _alert_gauges(instance: Instance) -> Iterator[GaugeMetricFamily]:
     )
 
 
-def _worker_gauges(instance: Instance) -> Iterator[GaugeMetricFamily]:
+def _worker_gauges(instance: Instance, visible: VisibleRepositories) -> Iterator[GaugeMetricFamily]:
     """Yield the gauges of all workers together.
 
     The name of a worker has its process and its thread. As a label, it would begin a new series at each start.
     """
-    workers = list_workers(instance, datetime.now(UTC))
+    workers = list_workers(instance, visible, datetime.now(UTC))
     states = Counter(each.state for each in workers)
     yield _gauge("workers", "Workers by state.", ["state"], [([state], states[state]) for state in get_args(State)])
     yield _gauge(

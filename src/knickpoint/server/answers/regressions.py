@@ -9,11 +9,12 @@ from typing import Final
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.regression import Regression
-from knickpoint.server.answers.filters import filtered_repositories, matching_members, members_on_list, tab_of
+from knickpoint.server.answers.filters import matching_members, members_on_list, tab_of
 from knickpoint.server.answers.members import RepositoryReader, member_answers, read_members
 from knickpoint.server.schemas.filters import ListFilter
 from knickpoint.server.schemas.members import MemberAnswer, MembersAnswer
 from knickpoint.server.schemas.regressions import GroupAnswer, RegressionsAnswer
+from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
 from knickpoint.store.findings.regression_list import Sort, Tally
 from knickpoint.watch.regressions.merged_list import merge_regressions
@@ -67,15 +68,15 @@ class Listing:
     members: int
 
 
-def list_regressions(store: Store, listing: Listing) -> RegressionsAnswer:
+def list_regressions(visible: VisibleRepositories, listing: Listing) -> RegressionsAnswer:
     """List one page of regressions, with a sparkline for each member.
 
     Raises:
         HistoryError: there is no such repository.
     """
-    wanted = listing.wanted
-    repositories = filtered_repositories(store, wanted)
-    tally = count_groups(store, wanted)
+    store, wanted = visible.store, listing.wanted
+    repositories = visible.some(wanted.repository)
+    tally = count_groups(visible, wanted)
     total = getattr(tally, tab_of(wanted).value)
     pages = max(1, -(-total // listing.size))
     page = min(listing.page, pages)
@@ -94,35 +95,39 @@ def list_regressions(store: Store, listing: Listing) -> RegressionsAnswer:
     return RegressionsAnswer.of(tally, page=page, pages=pages, groups_total=total, groups=_group_answers(store, rows))
 
 
-def count_groups(store: Store, wanted: ListFilter) -> Tally:
+def count_groups(visible: VisibleRepositories, wanted: ListFilter) -> Tally:
     """Count the regressions on each of the lists that ``wanted`` filters."""
     selection = matching_members(wanted)
-    return sum((store.findings.tally(each, selection) for each in filtered_repositories(store, wanted)), Tally())
+    tallies = (visible.store.findings.tally(each, selection) for each in visible.some(wanted.repository))
+    return sum(tallies, Tally())
 
 
-def list_groups(store: Store, wanted: ListFilter, ids: Collection[int]) -> list[GroupAnswer]:
+def list_groups(visible: VisibleRepositories, wanted: ListFilter, ids: Collection[int]) -> list[GroupAnswer]:
     """Return the regressions ``ids`` that are on a list, each with its first members."""
     selection = members_on_list(wanted)
     rows = [
         (repository, each)
-        for repository in filtered_repositories(store, wanted)
-        for each in store.findings.regressions(repository, selection=selection, members=FEW_MEMBERS, only=ids)
+        for repository in visible.some(wanted.repository)
+        for each in visible.store.findings.regressions(repository, selection=selection, members=FEW_MEMBERS, only=ids)
     ]
-    return _group_answers(store, rows)
+    return _group_answers(visible.store, rows)
 
 
-def list_members(store: Store, regression: int, wanted: ListFilter, *, after: int | None, size: int) -> MembersAnswer:
+def list_members(
+    visible: VisibleRepositories, regression: int, wanted: ListFilter, *, after: int | None, size: int
+) -> MembersAnswer:
     """List one page of the members of a regression that are on a list, the worst first.
 
     Raises:
-        InputError: there is no such regression, or no member ``after``.
+        UnknownError: there is no such regression.
+        InputError: there is no member ``after``.
     """
-    repository = store.findings.repository_of(regression)
+    repository = visible.of_regression(regression)
     selection = members_on_list(wanted)
-    points = store.findings.members_page(repository, selection, regression, after=after, limit=size + 1)
+    points = visible.store.findings.members_page(repository, selection, regression, after=after, limit=size + 1)
     return MembersAnswer(
         regression=regression,
-        members=member_answers(store, repository, points[:size]),
+        members=member_answers(visible.store, repository, points[:size]),
         after=points[size - 1].id if len(points) > size else None,
     )
 

@@ -7,9 +7,9 @@ from typing import Final
 from knickpoint.ingest.unmeasured import list_never_measured
 from knickpoint.model.commit import Repository
 from knickpoint.server.answers.commits import commit_answer, short_hash
-from knickpoint.server.answers.traces import find_trace, repository_of
 from knickpoint.server.errors import UnknownError
 from knickpoint.server.schemas.runs import NeverMeasuredAnswer, RunAnswer, WithoutValueAnswer
+from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
 
 __all__ = ["list_never_measured_answers", "list_runs", "list_without_value"]
@@ -18,15 +18,15 @@ _NEWEST: Final = 2000
 """Commits at the end of a line that are searched for failures."""
 
 
-def list_runs(store: Store, key: int, revision: str) -> list[RunAnswer]:
+def list_runs(visible: VisibleRepositories, key: int, revision: str) -> list[RunAnswer]:
     """Return what each run gave to the trace ``key`` at a commit, including failures and skips.
 
     Raises:
         UnknownError: there is no such trace or commit.
         HistoryError: more than one commit matches.
     """
-    trace = find_trace(store, key)
-    repository = repository_of(store, [trace])
+    store = visible.store
+    repository, trace = visible.trace(key)
     commit = store.commits.find(repository, revision)
     if commit is None:
         raise UnknownError(
@@ -37,14 +37,15 @@ def list_runs(store: Store, key: int, revision: str) -> list[RunAnswer]:
     ]
 
 
-def list_without_value(store: Store, key: int, line_name: str) -> list[WithoutValueAnswer]:
+def list_without_value(visible: VisibleRepositories, key: int, line_name: str) -> list[WithoutValueAnswer]:
     """List the runs that gave the trace ``key`` no value at the newest commits of a line, oldest first.
 
     Raises:
         UnknownError: there is no such trace.
         HistoryError: there is no such line.
     """
-    repository = repository_of(store, [find_trace(store, key)])
+    store = visible.store
+    repository, _ = visible.trace(key)
     line = store.commits.line(repository, line_name)
     points = store.runs.without_value(key, line.slots[-_NEWEST:])
     commits = {each.slot: each.commit for each in store.commits.get(repository, [point.run.slot for point in points])}

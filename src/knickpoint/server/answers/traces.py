@@ -2,68 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from knickpoint.model.commit import Repository
-from knickpoint.model.errors import AbsentError, InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_query
-from knickpoint.server.errors import UnknownError
 from knickpoint.server.schemas.traces import FacetAnswer, FacetsAnswer, TraceAnswer, TracesAnswer, ValueCountAnswer
 from knickpoint.store import Store
 
-__all__ = ["find_trace", "find_traces", "list_facets", "list_traces", "repository_of", "trace_answer"]
+__all__ = ["list_facets", "list_traces", "trace_answer"]
 
 _FACET_VALUES: Final = 200
 """Values of a param in one answer."""
-
-_MOST_NAMED: Final = 3
-"""Traces that an error names."""
 
 
 def trace_answer(trace: Trace, repository: str) -> TraceAnswer:
     """Return a trace of the repository ``repository``."""
     return TraceAnswer.of(trace, repository=repository, params=decode_key(trace.key))
-
-
-def find_trace(store: Store, key: int) -> Trace:
-    """Return the trace ``key``. Raises ``UnknownError`` when there is none."""
-    return find_traces(store, [key])[0]
-
-
-def find_traces(store: Store, keys: Sequence[int]) -> list[Trace]:
-    """Return the traces ``keys``, in that order.
-
-    Raises:
-        UnknownError: one of them does not exist.
-    """
-    try:
-        return store.traces.get(keys)
-    except AbsentError as error:
-        where = f"trace {', '.join(map(str, keys[:_MOST_NAMED]))}{' …' if len(keys) > _MOST_NAMED else ''}"
-        raise UnknownError(error.message, where=where, remedy="Look for it with /api/v1/traces.") from error
-
-
-def repository_of(store: Store, traces: Iterable[Trace]) -> Repository:
-    """Return the one repository that ``traces`` belong to.
-
-    Raises:
-        InputError: they belong to several.
-    """
-    wanted = list(traces)
-    keys = [trace.key for trace in wanted]
-    for repository in store.commits.repositories():
-        known: Mapping[str, list[int]] = store.traces.find_ids(repository, keys)
-        here = [trace.id in known.get(trace.key, ()) for trace in wanted]
-        if all(here):
-            return repository
-        if any(here):
-            break
-    raise InputError(
-        "the traces belong to several repositories", where="traces", remedy="Ask for those of one repository."
-    )
 
 
 def list_traces(store: Store, repository: Repository, query: str, offset: int, limit: int) -> TracesAnswer:

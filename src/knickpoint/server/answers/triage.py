@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from knickpoint.model.access import Permission
 from knickpoint.model.errors import InputError
-from knickpoint.server.answers.filters import filtered_repositories, members_on_list
+from knickpoint.server.answers.filters import members_on_list
 from knickpoint.server.answers.regressions import count_groups, list_groups
 from knickpoint.server.schemas.filters import ListFilter
 from knickpoint.server.schemas.triage import (
@@ -17,27 +18,29 @@ from knickpoint.server.schemas.triage import (
     TriageRequest,
     UndoRequest,
 )
-from knickpoint.store import Store
+from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.watch.triage import decisions
 from knickpoint.watch.triage.decisions import Targets, TriageResult
 
 __all__ = ["decide", "list_decisions", "merge", "split", "undo"]
 
 
-def decide(store: Store, request: TriageRequest) -> TriageAnswer:
+def decide(visible: VisibleRepositories, request: TriageRequest) -> TriageAnswer:
     """Decide about all the findings of a request, or none.
 
     Raises:
-        InputError: an id is unknown, none is left on the list, or the status ``ticket`` comes without a ticket.
+        UnknownError: an id is unknown.
+        ForbiddenError: the caller may not decide in one of the repositories.
+        InputError: none is left on the list, or the status ``ticket`` comes without a ticket.
     """
     return _apply(
-        store,
+        visible,
         request.filter,
-        lambda: _targets(store, request),
+        lambda: _targets(visible, request),
         lambda targets: decisions.decide(
-            store,
+            visible.store,
             targets,
-            who=request.who,
+            who=visible.caller.name,
             status=request.status,
             note=request.note,
             ticket=request.ticket,
@@ -46,64 +49,75 @@ def decide(store: Store, request: TriageRequest) -> TriageAnswer:
     )
 
 
-def undo(store: Store, request: UndoRequest) -> TriageAnswer:
+def undo(visible: VisibleRepositories, request: UndoRequest) -> TriageAnswer:
     """Undo the last decision about each finding, or one decision where it is still the last.
 
     Raises:
-        InputError: an id is unknown, or neither ids nor entries are given.
+        UnknownError: an id is unknown.
+        ForbiddenError: the caller may not decide in one of the repositories.
+        InputError: neither ids nor entries are given.
     """
 
     def targets() -> Targets:
         entries = request.entries
-        since = store.findings.triage.decided_by(entries.first, entries.last) if entries else []
+        decided = visible.store.findings.triage.decided_by(entries.first, entries.last) if entries else []
+        since = visible.existing_findings(decided)
         if entries and not since:
             raise InputError(
                 "nothing of this decision is left to undo", remedy="It was undone, or there are later decisions."
             )
         return Targets(points=(*request.ids, *since))
 
-    return _apply(store, request.filter, targets, lambda found: decisions.undo(store, found, who=request.who))
+    return _apply(
+        visible,
+        request.filter,
+        targets,
+        lambda found: decisions.undo(visible.store, found, who=visible.caller.name),
+    )
 
 
-def split(store: Store, request: RegroupRequest) -> TriageAnswer:
+def split(visible: VisibleRepositories, request: RegroupRequest) -> TriageAnswer:
     """Split findings from their regressions; they form a new one.
 
     Raises:
-        InputError: an id is unknown, or none is given.
+        UnknownError: an id is unknown.
+        ForbiddenError: the caller may not decide in one of the repositories.
+        InputError: none is given.
     """
     return _apply(
-        store,
+        visible,
         request.filter,
-        lambda: _targets(store, request),
-        lambda targets: decisions.split(store, targets, who=request.who, note=request.note),
+        lambda: _targets(visible, request),
+        lambda targets: decisions.split(visible.store, targets, who=visible.caller.name, note=request.note),
     )
 
 
-def merge(store: Store, request: RegroupRequest) -> TriageAnswer:
+def merge(visible: VisibleRepositories, request: RegroupRequest) -> TriageAnswer:
     """Merge several regressions, each with all its members.
 
     Raises:
-        InputError: an id is unknown, none is given, or they belong to several repositories.
+        UnknownError: an id is unknown.
+        ForbiddenError: the caller may not decide in one of the repositories.
+        InputError: none is given, or they belong to several repositories.
     """
     return _apply(
-        store,
+        visible,
         request.filter,
         lambda: Targets(regressions=tuple(request.regressions), points=tuple(request.ids)),
-        lambda targets: decisions.merge(store, targets, who=request.who, note=request.note),
+        lambda targets: decisions.merge(visible.store, targets, who=visible.caller.name, note=request.note),
     )
 
 
-def _targets(store: Store, request: TargetsRequest) -> Targets:
+def _targets(visible: VisibleRepositories, request: TargetsRequest) -> Targets:
     """Return the findings of a request by id."""
     if not request.regressions:
         return Targets(points=tuple(request.ids))
-    for key in request.regressions:
-        store.findings.repository_of(key)
+    visible.of_regressions(request.regressions)
     selection = members_on_list(request.filter)
     found = {
         point
-        for repository in filtered_repositories(store, request.filter)
-        for point in store.findings.matching(repository, selection, request.regressions)
+        for repository in visible.some(request.filter.repository)
+        for point in visible.store.findings.matching(repository, selection, request.regressions)
     }
     points = found.difference(request.without).union(request.ids)
     if not points:
@@ -114,26 +128,39 @@ def _targets(store: Store, request: TargetsRequest) -> Targets:
 
 
 def _apply(
-    store: Store, wanted: ListFilter, read: Callable[[], Targets], decide: Callable[[Targets], TriageResult]
+    visible: VisibleRepositories,
+    wanted: ListFilter,
+    read: Callable[[], Targets],
+    decide: Callable[[Targets], TriageResult],
 ) -> TriageAnswer:
     """Decide in one transaction, and answer how the list ``wanted`` changed.
+
+    The caller needs the permission to decide in the repository of each target; without one of them, nothing is decided.
 
     The answer covers every regression that has or had one of the findings: those before the decision, those named in
     the request, those after it, and those that a split or merge made.
     """
+    store = visible.store
     with store.transaction():
         targets = read()
+        concerned_repositories = [
+            *visible.of_regressions(targets.regressions).values(),
+            *visible.of_findings(targets.points).values(),
+        ]
+        visible.require(Permission.DECIDE, concerned_repositories)
         before = store.findings.regressions_of(targets.points)
         done = decide(targets)
         points = [decision.change_point_id for decision in done.decisions]
         concerned = {*before, *targets.regressions, *store.findings.regressions_of(points), *done.regressions.ids} - {0}
-    return _answer(store, wanted, done, concerned)
+    return _answer(visible, wanted, done, concerned)
 
 
-def _answer(store: Store, wanted: ListFilter, done: TriageResult, concerned: Iterable[int]) -> TriageAnswer:
+def _answer(
+    visible: VisibleRepositories, wanted: ListFilter, done: TriageResult, concerned: Iterable[int]
+) -> TriageAnswer:
     ids = [decision.id for decision in done.decisions]
-    groups = list_groups(store, wanted, set(concerned))
-    tally = count_groups(store, wanted)
+    groups = list_groups(visible, wanted, set(concerned))
+    tally = count_groups(visible, wanted)
     return TriageAnswer.of(
         tally,
         changed=len(ids),
@@ -143,7 +170,12 @@ def _answer(store: Store, wanted: ListFilter, done: TriageResult, concerned: Ite
     )
 
 
-def list_decisions(store: Store, finding: int) -> list[DecisionAnswer]:
-    """List the decisions about a finding, oldest first."""
-    entries = store.findings.triage.entries([finding])
+def list_decisions(visible: VisibleRepositories, finding: int) -> list[DecisionAnswer]:
+    """List the decisions about a finding, oldest first.
+
+    Raises:
+        UnknownError: there is no such finding.
+    """
+    visible.of_findings([finding])
+    entries = visible.store.findings.triage.entries([finding])
     return [DecisionAnswer.of(entry, finding=entry.change_point_id) for entry in entries]

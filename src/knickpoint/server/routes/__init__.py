@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from knickpoint.server.routes import access, commits, formulas, health, regressions, traces, uploads
+from knickpoint.server.routes import access, commits, formulas, health, me, regressions, traces, uploads
 
 __all__ = ["routers"]
 
@@ -12,6 +12,7 @@ __all__ = ["routers"]
 def routers() -> tuple[APIRouter, ...]:
     """Return the routers of all resources, in the order of the reference."""
     return (
+        me.router,
         health.router,
         access.router,
         commits.router,

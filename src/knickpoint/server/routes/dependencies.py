@@ -1,4 +1,4 @@
-"""Parameters that several routes share: the instance and its store, repository, line, trace."""
+"""Parameters that several routes share: the instance, what of it is visible, repository, line, trace."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Annotated, Final
 from fastapi import Depends, Path, Query, Request
 
 from knickpoint.instance import Instance
+from knickpoint.server.callers import Reader
+from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
 
 __all__ = [
@@ -18,17 +20,22 @@ __all__ = [
     "RequestInstance",
     "RequestStore",
     "TraceKey",
+    "Visible",
 ]
 
 
-def _instance(request: Request) -> Instance:
+async def _instance(request: Request) -> Instance:
     instance = request.app.state.instance
     assert isinstance(instance, Instance)
     return instance
 
 
-def _store(instance: Annotated[Instance, Depends(_instance)]) -> Store:
+async def _store(instance: Annotated[Instance, Depends(_instance)]) -> Store:
     return instance.store
+
+
+async def _visible(caller: Reader, instance: Annotated[Instance, Depends(_instance)]) -> VisibleRepositories:
+    return VisibleRepositories(instance.store, caller)
 
 
 MOST: Final = 2**53
@@ -36,6 +43,11 @@ MOST: Final = 2**53
 
 RequestInstance = Annotated[Instance, Depends(_instance)]
 RequestStore = Annotated[Store, Depends(_store)]
+"""The store, for routes about what belongs to no repository: tokens and the audit log."""
+
+Visible = Annotated[VisibleRepositories, Depends(_visible)]
+"""What the caller may read; a route that takes it needs the permission to read."""
+
 RepositoryName = Annotated[str, Query(description="Name of the repository; optional where there is only one.")]
 LineName = Annotated[str, Query(description="Name of the line. Default: the default line.")]
 FirstPosition = Annotated[int | None, Query(ge=0, le=MOST, description="First position on the line, counted from 0.")]

@@ -6,11 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from knickpoint.server.answers.commits import choose_repository
 from knickpoint.server.answers.formulas import add_shortcut, calculate, read_shortcut
 from knickpoint.server.answers.values import MOST_TRACES
-from knickpoint.server.callers import Reader
-from knickpoint.server.routes.dependencies import LineName, RepositoryName, RequestStore
+from knickpoint.server.routes.dependencies import LineName, RepositoryName, Visible
 from knickpoint.server.schemas.formulas import FormulaAnswer, ShortcutAnswer, ShortcutIdAnswer, ShortcutRequest
 
 __all__ = ["router"]
@@ -20,8 +18,7 @@ router = APIRouter(tags=["formulas"])
 
 @router.get("/formulas")
 def get_formula(
-    _caller: Reader,
-    store: RequestStore,
+    visible: Visible,
     *,
     formula: Annotated[
         str, Query(min_length=1, max_length=10_000, description='As in `ave(filter("os=linux"))`; see the guide.')
@@ -32,22 +29,20 @@ def get_formula(
     limit: Annotated[int, Query(ge=1, le=MOST_TRACES, description="How many traces to return.")] = 16,
 ) -> FormulaAnswer:
     """Calculate traces from stored ones, over the whole line. An error names the column of the formula."""
-    known = choose_repository(store, repository)
-    return calculate(store, store.commits.line(known, line), formula, points=points, limit=limit)
+    return calculate(visible, visible.line(repository, line), formula, points=points, limit=limit)
 
 
 @router.post("/shortcuts")
-def post_shortcut(_caller: Reader, store: RequestStore, request: ShortcutRequest) -> ShortcutIdAnswer:
+def post_shortcut(visible: Visible, request: ShortcutRequest) -> ShortcutIdAnswer:
     """Keep a set of trace keys and formulas under a short id; the same set always has the same id."""
-    return ShortcutIdAnswer(id=add_shortcut(store, request))
+    return ShortcutIdAnswer(id=add_shortcut(visible.store, request))
 
 
 @router.get("/shortcuts/{name}")
 def get_shortcut(
-    _caller: Reader,
-    store: RequestStore,
+    visible: Visible,
     name: Annotated[str, Path(max_length=100, description="The short id.")],
     repository: RepositoryName = "",
 ) -> ShortcutAnswer:
     """Return the traces and formulas of a short id."""
-    return read_shortcut(store, choose_repository(store, repository), name)
+    return read_shortcut(visible, visible.choose(repository), name)

@@ -10,9 +10,10 @@ from fastapi.responses import PlainTextResponse
 
 from knickpoint.server.answers import health, metrics
 from knickpoint.server.api_reference import render_reference
-from knickpoint.server.callers import Reader, RequestCaller
-from knickpoint.server.routes.dependencies import RequestInstance
+from knickpoint.server.callers import RequestCaller
+from knickpoint.server.routes.dependencies import RequestInstance, Visible
 from knickpoint.server.schemas.health import AlertAnswer, HealthAnswer, NoticeAnswer, VersionAnswer
+from knickpoint.server.visible_repositories import VisibleRepositories
 
 __all__ = ["router"]
 
@@ -22,31 +23,34 @@ _PROMETHEUS_TEXT: Final = "text/plain; version=0.0.4"
 
 
 @router.get("/health")
-def read_health(_caller: RequestCaller, instance: RequestInstance) -> HealthAnswer:
-    """Return whether the store can be read, the state of the workers, and the alerts that cannot run."""
-    return health.read_health(instance)
+def read_health(caller: RequestCaller, instance: RequestInstance) -> HealthAnswer:
+    """Return whether the store can be read, the workers work and the alerts run.
+
+    Everybody learns the status, as load balancers need it; who may read also learns what is wrong.
+    """
+    return health.read_health(instance, VisibleRepositories(instance.store, caller))
 
 
 @router.get("/alerts")
-def get_alerts(_caller: Reader, instance: RequestInstance) -> list[AlertAnswer]:
+def get_alerts(visible: Visible, instance: RequestInstance) -> list[AlertAnswer]:
     """List the alerts of the configuration, with their last runs and the reasons why some cannot run."""
-    return health.list_alerts(instance)
+    return health.list_alerts(instance, visible)
 
 
 @router.get("/notices")
 def get_notices(
-    _caller: Reader,
+    visible: Visible,
     instance: RequestInstance,
     limit: Annotated[int, Query(ge=1, le=10_000, description="How many to return.")] = 1000,
 ) -> list[NoticeAnswer]:
     """List canaries that moved lately or put a finding in doubt, and benchmarks that stopped. Reads all values."""
-    return health.list_notices(instance, limit)
+    return health.list_notices(instance, visible, limit)
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
-def get_metrics(_caller: Reader, request: Request, instance: RequestInstance) -> PlainTextResponse:
+def get_metrics(visible: Visible, request: Request, instance: RequestInstance) -> PlainTextResponse:
     """Return metrics of the instance and of the requests of this process, in the text format of Prometheus."""
-    text = metrics.render_metrics(instance) + request.app.state.request_metrics.render()
+    text = metrics.render_metrics(instance, visible) + request.app.state.request_metrics.render()
     return PlainTextResponse(text, media_type=_PROMETHEUS_TEXT)
 
 

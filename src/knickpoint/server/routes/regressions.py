@@ -9,7 +9,6 @@ from fastapi import APIRouter, Depends, Query
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Direction, Status
 from knickpoint.model.settlement import Certainty, FindingKind
-from knickpoint.server.answers.commits import choose_repository
 from knickpoint.server.answers.history import history_answer
 from knickpoint.server.answers.regressions import (
     FEW_MEMBERS,
@@ -19,8 +18,8 @@ from knickpoint.server.answers.regressions import (
     list_regressions,
 )
 from knickpoint.server.answers.triage import decide, list_decisions, merge, split, undo
-from knickpoint.server.callers import Editor, Reader
-from knickpoint.server.routes.dependencies import MOST, RepositoryName, RequestStore
+from knickpoint.server.callers import Editor
+from knickpoint.server.routes.dependencies import MOST, RepositoryName, Visible
 from knickpoint.server.schemas.filters import ListFilter
 from knickpoint.server.schemas.history import HistoryAnswer
 from knickpoint.server.schemas.members import MembersAnswer
@@ -96,8 +95,7 @@ RequestFilter = Annotated[ListFilter, Depends(_filtered)]
 
 @router.get("/regressions")
 def get_regressions(
-    _caller: Reader,
-    store: RequestStore,
+    visible: Visible,
     wanted: RequestFilter,
     *,
     sort: Annotated[
@@ -118,13 +116,12 @@ def get_regressions(
     Regressions at or before the history boundary are history. The unprocessed list does not have them.
     """
     ordering, descending = _ordering(sort)
-    return list_regressions(store, Listing(wanted, ordering, descending, page, size, members))
+    return list_regressions(visible, Listing(wanted, ordering, descending, page, size, members))
 
 
 @router.get("/members")
 def get_members(
-    _caller: Reader,
-    store: RequestStore,
+    visible: Visible,
     wanted: RequestFilter,
     *,
     regression: Annotated[int, Query(ge=0, le=MOST, description="Id of the regression.")],
@@ -135,45 +132,43 @@ def get_members(
     size: Annotated[int, Query(ge=1, le=500, description="Members on a page.")] = 200,
 ) -> MembersAnswer:
     """List one page of the members of a regression that are on a list, in the order of the list."""
-    return list_members(store, regression, wanted, after=after, size=size)
+    return list_members(visible, regression, wanted, after=after, size=size)
 
 
 @router.get("/history")
-def get_history(_caller: Reader, store: RequestStore, repository: RepositoryName = "") -> list[HistoryAnswer]:
+def get_history(visible: Visible, repository: RepositoryName = "") -> list[HistoryAnswer]:
     """List the history boundary of each repository, or of one, with the number of findings on either side."""
-    repositories = [choose_repository(store, repository)] if repository else store.commits.repositories()
-    return [history_answer(store, each) for each in repositories]
+    return [history_answer(visible.store, each) for each in visible.some(repository)]
 
 
 @router.post("/triage")
-def post_triage(_caller: Editor, store: RequestStore, request: TriageRequest) -> TriageAnswer:
+def post_triage(_caller: Editor, visible: Visible, request: TriageRequest) -> TriageAnswer:
     """Decide about one or many findings, all or none: acknowledge, hide, link a ticket, or make unprocessed again."""
-    return decide(store, request)
+    return decide(visible, request)
 
 
 @router.post("/triage/undo")
-def post_undo(_caller: Editor, store: RequestStore, request: UndoRequest) -> TriageAnswer:
+def post_undo(_caller: Editor, visible: Visible, request: UndoRequest) -> TriageAnswer:
     """Undo the last decision about each of some findings. Repeated requests undo earlier decisions."""
-    return undo(store, request)
+    return undo(visible, request)
 
 
 @router.post("/triage/split")
-def post_split(_caller: Editor, store: RequestStore, request: RegroupRequest) -> TriageAnswer:
+def post_split(_caller: Editor, visible: Visible, request: RegroupRequest) -> TriageAnswer:
     """Split findings from their regressions: they form a new one, which later results do not merge again."""
-    return split(store, request)
+    return split(visible, request)
 
 
 @router.post("/triage/merge")
-def post_merge(_caller: Editor, store: RequestStore, request: RegroupRequest) -> TriageAnswer:
+def post_merge(_caller: Editor, visible: Visible, request: RegroupRequest) -> TriageAnswer:
     """Merge several regressions into one; new findings in their suspect ranges join it."""
-    return merge(store, request)
+    return merge(visible, request)
 
 
 @router.get("/triage")
 def get_decisions(
-    _caller: Reader,
-    store: RequestStore,
+    visible: Visible,
     finding: Annotated[int, Query(ge=0, le=MOST, description="Id of a change point.")],
 ) -> list[DecisionAnswer]:
     """List the decisions about a finding, oldest first."""
-    return list_decisions(store, finding)
+    return list_decisions(visible, finding)

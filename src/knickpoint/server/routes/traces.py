@@ -8,20 +8,15 @@ from fastapi import APIRouter, Query, Response
 
 from knickpoint.model.errors import InputError
 from knickpoint.server.answers.changes import read_changes
-from knickpoint.server.answers.commits import choose_repository
 from knickpoint.server.answers.environments import list_environments
 from knickpoint.server.answers.explanations import explain
 from knickpoint.server.answers.runs import list_never_measured_answers, list_runs, list_without_value
 from knickpoint.server.answers.traces import (
-    find_trace,
-    find_traces,
     list_facets,
     list_traces,
-    repository_of,
     trace_answer,
 )
 from knickpoint.server.answers.values import MOST_TRACES, pack_values, window
-from knickpoint.server.callers import Reader
 from knickpoint.server.routes.binary import BINARY, binary
 from knickpoint.server.routes.dependencies import (
     MOST,
@@ -30,8 +25,8 @@ from knickpoint.server.routes.dependencies import (
     LineName,
     RepositoryName,
     RequestInstance,
-    RequestStore,
     TraceKey,
+    Visible,
 )
 from knickpoint.server.schemas.changes import ChangesAnswer
 from knickpoint.server.schemas.explanations import ExplanationAnswer
@@ -61,29 +56,25 @@ def _numbers(text: str) -> list[int]:
 
 @router.get("/traces")
 def get_traces(
-    _caller: Reader,
-    store: RequestStore,
+    visible: Visible,
     repository: RepositoryName = "",
     query: QueryText = "",
     offset: Annotated[int, Query(ge=0, le=MOST, description="How many to skip.")] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000, description="How many to return.")] = 100,
 ) -> TracesAnswer:
     """List the traces that a query matches."""
-    return list_traces(store, choose_repository(store, repository), query, offset, limit)
+    return list_traces(visible.store, visible.choose(repository), query, offset, limit)
 
 
 @router.get("/facets")
-def get_facets(
-    _caller: Reader, store: RequestStore, repository: RepositoryName = "", query: QueryText = ""
-) -> FacetsAnswer:
+def get_facets(visible: Visible, repository: RepositoryName = "", query: QueryText = "") -> FacetsAnswer:
     """Count the matching traces by param and value."""
-    return list_facets(store, choose_repository(store, repository), query)
+    return list_facets(visible.store, visible.choose(repository), query)
 
 
 @router.get("/values", response_class=Response, responses=BINARY)
 def get_values(
-    _caller: Reader,
-    store: RequestStore,
+    visible: Visible,
     *,
     traces: Annotated[str, Query(description="Ids, separated by commas; all of one repository.")],
     line: LineName = "",
@@ -98,67 +89,62 @@ def get_values(
     first and the last value and the least and the greatest of each section are kept.
     """
     ids = _numbers(traces)
-    found = store.commits.line(repository_of(store, find_traces(store, ids)), line)
+    repository, _ = visible.traces(ids)
+    found = visible.line(repository.name, line)
     begin, end = window(found, first, last)
-    return binary(pack_values(store, found, ids, first=begin, last=end, points=points))
+    return binary(pack_values(visible.store, found, ids, first=begin, last=end, points=points))
 
 
 @router.get("/traces/{key}")
-def get_trace(_caller: Reader, store: RequestStore, key: TraceKey) -> TraceAnswer:
+def get_trace(visible: Visible, key: TraceKey) -> TraceAnswer:
     """Return a trace by id."""
-    trace = find_trace(store, key)
-    return trace_answer(trace, repository_of(store, [trace]).name)
+    repository, trace = visible.trace(key)
+    return trace_answer(trace, repository.name)
 
 
 @router.get("/traces/{key}/changes")
-def get_changes(_caller: Reader, store: RequestStore, key: TraceKey, line: LineName = "") -> ChangesAnswer:
+def get_changes(visible: Visible, key: TraceKey, line: LineName = "") -> ChangesAnswer:
     """Return the stable regions of a trace, and the changes between them with their status."""
-    return read_changes(store, key, line)
+    return read_changes(visible, key, line)
 
 
 @router.get("/traces/{key}/runs")
 def get_runs(
-    _caller: Reader,
-    store: RequestStore,
+    visible: Visible,
     key: TraceKey,
     commit: Annotated[str, Query(min_length=1, description="Hash, prefix or number.")],
 ) -> list[RunAnswer]:
     """List the runs that measured a trace at a commit."""
-    return list_runs(store, key, commit)
+    return list_runs(visible, key, commit)
 
 
 @router.get("/traces/{key}/without-value")
-def get_without_value(
-    _caller: Reader, store: RequestStore, key: TraceKey, line: LineName = ""
-) -> list[WithoutValueAnswer]:
+def get_without_value(visible: Visible, key: TraceKey, line: LineName = "") -> list[WithoutValueAnswer]:
     """List the runs in which a trace failed or was skipped, at the newest 2,000 commits of a line, oldest first."""
-    return list_without_value(store, key, line)
+    return list_without_value(visible, key, line)
 
 
 @router.get("/never-measured")
-def get_never_measured(
-    _caller: Reader, store: RequestStore, repository: RepositoryName = ""
-) -> list[NeverMeasuredAnswer]:
+def get_never_measured(visible: Visible, repository: RepositoryName = "") -> list[NeverMeasuredAnswer]:
     """List the benchmarks without a trace: every run of them failed or was skipped."""
-    return list_never_measured_answers(store, choose_repository(store, repository))
+    return list_never_measured_answers(visible.store, visible.choose(repository))
 
 
 @router.get("/traces/{key}/environments")
-def get_environments(
-    _caller: Reader, store: RequestStore, key: TraceKey, line: LineName = ""
-) -> list[EnvironmentAnswer]:
+def get_environments(visible: Visible, key: TraceKey, line: LineName = "") -> list[EnvironmentAnswer]:
     """List where machine, compiler or runner of a trace changed. Facts that change all the time are left out."""
-    return list_environments(store, key, line)
+    return list_environments(visible, key, line)
 
 
 @router.get("/traces/{key}/explanation")
 def get_explanation(
-    _caller: Reader,
+    visible: Visible,
     instance: RequestInstance,
+    *,
     key: TraceKey,
     line: LineName = "",
     alert: Annotated[str, Query(description="Name of the alert. Default: the first that watches the trace.")] = "",
     commit: Annotated[str, Query(description="Only candidates near this commit: hash, prefix or number.")] = "",
 ) -> ExplanationAnswer:
     """Explain why there is, or is not, a finding: every candidate, and every check."""
-    return explain(instance, key, line, alert, commit)
+    return explain(instance, visible, key, line_name=line, alert_name=alert, commit=commit)

@@ -37,7 +37,6 @@ class TargetsRequest(Answer):
     filter: ListFilter = Field(
         default_factory=ListFilter, description="The list that the decision is made on, and that the answer is about."
     )
-    who: str = Field(default="dashboard", max_length=200, description="Who decided.")
 
 
 class TriageRequest(TargetsRequest):
@@ -73,7 +72,6 @@ class UndoRequest(Answer):
         description="The decision to undo, as its answer names it. Findings with a later decision keep that.",
     )
     filter: ListFilter = Field(default_factory=ListFilter, description="The list that the answer is about.")
-    who: str = Field(default="dashboard", max_length=200)
 
 
 class TriageAnswer(Answer):

@@ -178,7 +178,15 @@ class Findings:
             raise _no_regression(key)
         return self._repository(found)
 
+    def owners_of_regressions(self, keys: Collection[int]) -> dict[int, int]:
+        """Return regression → id of its repository; unknown regressions are left out."""
+        return self._owners(regression.c.id, regression.c.repository_id, keys)
+
     # Change points
+
+    def owners(self, ids: Collection[int]) -> dict[int, int]:
+        """Return change point → id of its repository; unknown change points are left out."""
+        return self._owners(change_point.c.id, change_point.c.repository_id, ids)
 
     def points(self, ids: Collection[int]) -> list[ChangePoint]:
         """Return change points by id, in ascending order; ids that do not exist are left out."""
@@ -264,6 +272,12 @@ class Findings:
         chosen = query.where(self._database.among(column, "wanted")).order_by(order)
         with self._database.reading() as connection:
             return list(connection.execute(chosen, {"wanted": self._database.listed(sorted(values))}).mappings())
+
+    def _owners(self, key: ColumnElement[int], owner: ColumnElement[int], wanted: Collection[int]) -> dict[int, int]:
+        query = select(key.label("key"), owner.label("owner")).where(self._database.among(key, "wanted"))
+        with self._database.reading() as connection:
+            rows = connection.execute(query, {"wanted": self._database.listed(sorted(set(wanted)))})
+            return {row.key: row.owner for row in rows}
 
     def _distinct(self, column: ColumnElement[int], ids: Collection[int]) -> set[int]:
         """Return the values of ``column`` in the change points ``ids``."""

@@ -226,7 +226,8 @@ def members_after(
     query = select(change_point, regression.c.history).select_from(joined_members())
     query = query.where(*member_conditions(database, repository_id, selection), point.regression_id == key)
     if after is not None:
-        last = connection.execute(select(point.severity, point.trace_key).where(point.id == after)).first()
+        here = (point.id == after, point.repository_id == repository_id)
+        last = connection.execute(select(point.severity, point.trace_key).where(*here)).first()
         if last is None:
             raise InputError(f"there is no finding {after}", where="after", remedy="Begin with the first page.")
         same = point.severity == last.severity

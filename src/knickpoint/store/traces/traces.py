@@ -98,6 +98,19 @@ class Traces:
                 traces.append(Trace(number, key, unit.text, unit.dimension, better))
         return traces
 
+    def owners(self, ids: Sequence[int]) -> dict[int, int]:
+        """Return trace → id of its repository; unknown traces are left out."""
+        table = tables.chunk.c
+        query = select(table.id, table.repository_id, table.count.label("size")).where(self._database.among(table.id))
+        with self._database.reading() as connection:
+            numbers = self._database.listed(sorted({number // CHUNK for number in ids}))
+            chunks = {row.id: row for row in connection.execute(query, {"numbers": numbers})}
+        return {
+            number: chunks[number // CHUNK].repository_id
+            for number in ids
+            if number // CHUNK in chunks and 0 <= number % CHUNK < chunks[number // CHUNK].size
+        }
+
     def without_direction(self, ids: Sequence[int] | NDArray[np.int64]) -> list[Trace]:
         """Return those of the traces ``ids`` of which neither files, units nor rules say what is better."""
         unknown = [trace for trace in self.get(ids) if trace.better is Better.UNKNOWN]

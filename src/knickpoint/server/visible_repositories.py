@@ -1,0 +1,197 @@
+"""The repositories that a caller may read: the only way from a request to what the store has.
+
+A repository that the caller may not read does not exist for the caller: asking for it, for its traces and for its
+findings gives the errors that names and ids give which were never used. Routes therefore take the visible repositories,
+and no store. Answers get a repository, a trace or a finding of a request from here, and read on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from knickpoint.model.access import Caller, Permission
+from knickpoint.model.commit import Line, Repository
+from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.frame import Trace
+from knickpoint.server.errors import UnknownError
+from knickpoint.server.permissions import require
+from knickpoint.store import Store
+
+__all__ = ["VisibleRepositories"]
+
+_MOST_NAMED: Final = 5
+"""Ids that an error names."""
+
+_KEY_SIGN: Final = ","
+"""What the key of a trace begins with; the other entries of a short id are formulas."""
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleRepositories:
+    """What of ``store`` exists for ``caller``."""
+
+    store: Store
+    caller: Caller
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether the caller may read every repository, also those to come."""
+        return Permission.READ in self.caller.grants.everywhere
+
+    def shows(self, name: str) -> bool:
+        """Return whether the caller may read a repository of this name, if there is one."""
+        return self.caller.grants.allow(Permission.READ, name)
+
+    # Repositories
+
+    def all(self) -> list[Repository]:
+        """Return the repositories, by name."""
+        return [each for each in self.store.commits.repositories() if self.shows(each.name)]
+
+    def choose(self, name: str) -> Repository:
+        """Return the repository ``name``; "" means the only one.
+
+        Raises:
+            HistoryError: there is none of that name, or none at all.
+            InputError: none is named and there are several.
+        """
+        known = self.all()
+        names = ", ".join(repository.name for repository in known)
+        if name:
+            for repository in known:
+                if repository.name == name:
+                    return repository
+            raise HistoryError(f"there is no repository {name!r}", remedy=f"Known repositories: {names or 'none yet'}.")
+        if len(known) == 1:
+            return known[0]
+        if not known:
+            raise HistoryError("there is no repository yet", remedy="Import results with knick import.")
+        raise InputError(
+            f"there are {len(known)} repositories", where="repository", remedy=f"Name one of them: {names}."
+        )
+
+    def some(self, name: str) -> list[Repository]:
+        """Return the repository ``name`` alone; "" means all.
+
+        Raises:
+            HistoryError: there is none of that name.
+        """
+        return [self.choose(name)] if name else self.all()
+
+    def line(self, repository: str, name: str) -> Line:
+        """Return the line ``name`` of a repository; "" means the only repository, and its default line.
+
+        Raises:
+            HistoryError: there is no such repository or line.
+            InputError: no repository is named and there are several.
+        """
+        return self.store.commits.line(self.choose(repository), name)
+
+    # Traces
+
+    def trace(self, key: int) -> tuple[Repository, Trace]:
+        """Return the trace ``key`` and its repository.
+
+        Raises:
+            UnknownError: there is no such trace.
+        """
+        repository, (trace,) = self.traces([key])
+        return repository, trace
+
+    def traces(self, keys: Sequence[int]) -> tuple[Repository, list[Trace]]:
+        """Return the traces ``keys`` in that order, and the one repository that they belong to.
+
+        Raises:
+            UnknownError: one of them does not exist.
+            InputError: they belong to several repositories.
+        """
+        owners = self.store.traces.owners(keys)
+        visible = {repository.id: repository for repository in self.all()}
+        missing = [key for key in keys if owners.get(key) not in visible]
+        if missing:
+            raise _unknown("trace", missing, "Look for it with /api/v1/traces.")
+        repositories = {owners[key] for key in keys}
+        if len(repositories) > 1:
+            raise InputError(
+                "the traces belong to several repositories", where="traces", remedy="Ask for those of one repository."
+            )
+        return visible[repositories.pop()], self.store.traces.get(keys)
+
+    def short_id(self, name: str) -> tuple[str, ...]:
+        """Return the keys and formulas of a short id; all of its keys are of repositories that the caller may read.
+
+        Raises:
+            UnknownError: there is no such short id.
+        """
+        try:
+            entries = self.store.shortcuts.get(name)
+        except InputError as error:
+            raise UnknownError(error.message, where=name, remedy=error.remedy) from error
+        if not self.is_everything:
+            hidden = {entry for entry in entries if entry.startswith(_KEY_SIGN)}
+            for repository in self.all():
+                hidden -= self.store.traces.find_ids(repository, hidden).keys()
+            if hidden:
+                raise UnknownError(f"there is no shortcut {name!r}", where=name, remedy="Ask for the address again.")
+        return entries
+
+    # Findings
+
+    def of_regression(self, key: int) -> Repository:
+        """Return the repository of the regression ``key``.
+
+        Raises:
+            UnknownError: there is no such regression.
+        """
+        return self.of_regressions([key])[key]
+
+    def of_regressions(self, keys: Sequence[int]) -> Mapping[int, Repository]:
+        """Return regression → its repository.
+
+        Raises:
+            UnknownError: one of the regressions does not exist.
+        """
+        owners = self.store.findings.owners_of_regressions(keys)
+        return self._checked("regression", keys, owners, "List what there is with /api/v1/regressions.")
+
+    def of_findings(self, keys: Sequence[int]) -> Mapping[int, Repository]:
+        """Return change point → its repository.
+
+        Raises:
+            UnknownError: one of the change points does not exist.
+        """
+        owners = self.store.findings.owners(keys)
+        return self._checked("change point", keys, owners, "List what there is with /api/v1/regressions.")
+
+    def existing_findings(self, keys: Iterable[int]) -> list[int]:
+        """Return those of the change points ``keys`` that exist, in that order."""
+        wanted = list(keys)
+        owners = self.store.findings.owners(wanted)
+        visible = {repository.id for repository in self.all()}
+        return [key for key in wanted if owners.get(key) in visible]
+
+    def require(self, permission: Permission, repositories: Iterable[Repository]) -> None:
+        """Check that the caller has ``permission`` for all of ``repositories``.
+
+        Raises:
+            NotSignedInError: it has not, and it is not known who asks.
+            ForbiddenError: it has not.
+        """
+        for name in sorted({repository.name for repository in repositories}):
+            require(self.caller, permission, repository=name)
+
+    def _checked(
+        self, kind: str, keys: Sequence[int], owners: Mapping[int, int], remedy: str
+    ) -> Mapping[int, Repository]:
+        visible = {repository.id: repository for repository in self.all()}
+        missing = [key for key in keys if owners.get(key) not in visible]
+        if missing:
+            raise _unknown(kind, missing, remedy)
+        return {key: visible[owners[key]] for key in keys}
+
+
+def _unknown(kind: str, keys: Sequence[int], remedy: str) -> UnknownError:
+    named = f"{', '.join(map(str, keys[:_MOST_NAMED]))}{' …' if len(keys) > _MOST_NAMED else ''}"
+    return UnknownError(f"there is no {kind} {named}", where=f"{kind} {named}", remedy=remedy)

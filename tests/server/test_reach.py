@@ -1,0 +1,64 @@
+"""No answer reaches a repository but through the visible ones: the source of the server is read."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import knickpoint.server
+
+SERVER = Path(knickpoint.server.__file__).parent
+VISIBLE = "visible_repositories.py"
+REACHING = {
+    ("commits", "repositories"),
+    ("commits", "repository"),
+    ("commits", "add_repository"),
+    ("findings", "repository_of"),
+    ("findings", "repositories_of"),
+    ("findings", "regression"),
+    ("findings", "owners"),
+    ("findings", "owners_of_regressions"),
+    ("shortcuts", "get"),
+    ("traces", "owners"),
+}
+"""Methods of the areas of a store that find a repository, or what one has, by a name or an id of a request."""
+
+WITHOUT_REPOSITORY = {"routes/access.py", "routes/dependencies.py"}
+"""Routes that take the store: of tokens and the audit log, which belong to no repository."""
+
+
+def reaching(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Attribute(value=ast.Attribute(attr=area), attr=method) if (area, method) in REACHING:
+                yield f"line {node.lineno}: {area}.{method}"
+
+
+@pytest.mark.parametrize(
+    "module", sorted(path for path in SERVER.rglob("*.py") if path.name != VISIBLE), ids=lambda path: path.stem
+)
+def test_no_other_module_finds_repositories(module: Path) -> None:
+    assert list(reaching(module.read_text())) == []
+
+
+def test_the_visible_repositories_do() -> None:
+    assert len(list(reaching((SERVER / VISIBLE).read_text()))) > 5
+
+
+@pytest.mark.parametrize("module", sorted((SERVER / "routes").glob("*.py")), ids=lambda path: path.stem)
+def test_a_route_takes_no_store(module: Path) -> None:
+    if str(module.relative_to(SERVER)) not in WITHOUT_REPOSITORY:
+        assert "RequestStore" not in module.read_text()
+
+
+def test_each_method_exists() -> None:
+    from knickpoint.store.commits.commits import Commits
+    from knickpoint.store.findings.findings import Findings
+    from knickpoint.store.traces.shortcuts import Shortcuts
+    from knickpoint.store.traces.traces import Traces
+
+    areas = {"commits": Commits, "findings": Findings, "shortcuts": Shortcuts, "traces": Traces}
+    assert all(hasattr(areas[area], method) for area, method in REACHING)
