@@ -86,6 +86,13 @@ def test_a_user_name_that_looks_like_a_mail_address_is_none() -> None:
     assert not may(SignedIn("company", "boss@example.com"), people=("boss@example.com",))
 
 
+def test_neither_a_mail_address_nor_its_domain_counts_before_the_provider_has_verified_it() -> None:
+    unverified = replace(ADA, mail_verified=False)
+    assert not may(unverified, people=("ada@example.com",))
+    assert not may(unverified, domains=("example.com",))
+    assert may(unverified, people=("ada",))
+
+
 @pytest.mark.parametrize("domain", ["example.com", "EXAMPLE.com"])
 def test_a_domain_matches_in_any_case(domain: str) -> None:
     assert may(ADA, domains=(domain,))

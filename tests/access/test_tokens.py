@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, text
 
 from knickpoint.access.tokens import create_token, list_tokens, revoke_token, verify_token
 from knickpoint.model.access import CallerKind, Permission
@@ -76,6 +76,14 @@ def test_a_token_is_accepted_while_an_import_writes(store: Store, tmp_path: Path
     with open_store(tmp_path / "store.db") as other, other.transaction():
         assert verify_token(store, secret).name == "token:ci"
     assert [token.last_used for token in list_tokens(store)] == [None]
+
+
+def test_a_token_is_accepted_while_the_disk_is_full(store: Store) -> None:
+    secret = create_token(store, "ci", UPLOAD, by="ada").secret
+    with store.transaction() as connection:
+        full = "CREATE TRIGGER full BEFORE UPDATE ON token BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+        connection.execute(text(full))
+    assert verify_token(store, secret).name == "token:ci"
 
 
 def test_creation_and_revocation_are_entries_of_the_audit_log(store: Store) -> None:

@@ -16,7 +16,7 @@ from typing import Final
 
 from knickpoint.model.access import Caller, CallerKind, Grants, NewToken, Permission, Token
 from knickpoint.model.audit import AuditKind
-from knickpoint.model.errors import BusyError, InputError, NotSignedInError
+from knickpoint.model.errors import InputError, NotSignedInError, StoreError
 from knickpoint.store import Store
 
 __all__ = ["SECRET_PREFIX", "create_token", "list_tokens", "revoke_token", "verify_token"]
@@ -87,7 +87,7 @@ def verify_token(store: Store, secret: str, *, now: datetime | None = None) -> C
             remedy="Use another one, or ask an admin for a new one: knick tokens create.",
         )
     if token.last_used is None or moment - token.last_used >= _USED_EVERY:
-        with suppress(BusyError):  # the time of the last use is not worth a failed request
+        with suppress(StoreError):  # while an import writes or the disk is full, tokens are good for reading
             store.tokens.used(token.name, moment)
     grants = Grants.of(token.scopes, token.repositories)
     return Caller(CallerKind.TOKEN, f"token:{token.name}", grants, title=f"token {token.name}")
