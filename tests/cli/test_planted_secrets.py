@@ -147,7 +147,9 @@ def test_a_store_that_does_not_open_shows_no_secret(instance: Path, knick: Knick
 
 @pytest.mark.usefixtures("planted")
 def test_a_backup_file_that_cannot_be_restored_shows_no_secret(knick: Knick, tmp_path: Path) -> None:
-    assert knick("backup", tmp_path / "b.tar").code == 0
+    saved = knick("backup", tmp_path / "b.tar")
+    assert "KNICKPOINT_SIGN_IN_COMPANY_CLIENT_SECRET" in saved.output
+    assert SECRET not in (tmp_path / "b.tar").read_bytes().decode(errors="replace")
     shutil.copy(tmp_path / "b.tar", tmp_path / "cut.tar")
     (tmp_path / "cut.tar").write_bytes((tmp_path / "b.tar").read_bytes()[:4000])
     ran = knick("restore", tmp_path / "cut.tar", tmp_path / "restored")

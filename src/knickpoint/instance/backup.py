@@ -1,7 +1,12 @@
-"""Copy a whole instance, configuration and store, into one file while it is in use, and restore it."""
+"""Copy a whole instance, configuration and store, into one file while it is in use, and restore it.
+
+A backup goes to other machines and other people, so it has no secret: the configuration refers to variables in their place.
+A file that is restored may come from anybody: nothing of it decides what is written where, until it has been checked.
+"""
 
 from __future__ import annotations
 
+import shutil
 import tarfile
 import tempfile
 from pathlib import Path
@@ -9,20 +14,28 @@ from typing import Final
 
 from knickpoint.access.local_user import local_caller
 from knickpoint.instance.config import CONFIG_FILE, read_config
+from knickpoint.instance.config.plain_secrets import unset_variables, without_plain_secrets
+from knickpoint.instance.config.reader import read_store_settings
 from knickpoint.instance.instance import Instance, store_location
 from knickpoint.model.errors import ConfigError, StoreError
+from knickpoint.model.secrets import without_secrets
 from knickpoint.store import restore
 
 __all__ = ["backup_instance", "restore_instance"]
 
 _STORE: Final = "store.db"
 _MEMBERS: Final = {CONFIG_FILE, _STORE}
+_LARGEST_CONFIG: Final = 1 << 20
 
 
-def backup_instance(instance: Instance, path: Path) -> None:
+def backup_instance(instance: Instance, path: Path) -> tuple[str, ...]:
     """Write the instance as it is now into the new tar file ``path``; writers and readers go on meanwhile.
 
-    Clones of repositories are left out, because their URLs are in the configuration.
+    Clones of repositories are left out, because their URLs are in the configuration. The key of sessions is left out, and
+    secrets that stand in the configuration.
+
+    Returns:
+        The environment variables that take the place of these secrets.
 
     Raises:
         StoreError: the file exists, or cannot be written; no partial file remains.
@@ -32,10 +45,12 @@ def backup_instance(instance: Instance, path: Path) -> None:
     partial = path.with_name(f"{path.name}.partial")
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".knick-backup-") as folder:
-            copy = Path(folder) / _STORE
+            copy, config = Path(folder) / _STORE, Path(folder) / CONFIG_FILE
+            text, variables = without_plain_secrets((instance.directory / CONFIG_FILE).read_text(encoding="utf-8"))
+            config.write_text(text, encoding="utf-8")
             instance.store.backup(copy)
             with tarfile.open(partial, "w") as archive:
-                archive.add(instance.directory / CONFIG_FILE, CONFIG_FILE)
+                archive.add(config, CONFIG_FILE)
                 archive.add(copy, _STORE)
         partial.rename(path)
     except OSError as error:
@@ -44,47 +59,39 @@ def backup_instance(instance: Instance, path: Path) -> None:
         ) from error
     finally:
         partial.unlink(missing_ok=True)
+    return variables
 
 
-def _unpack(path: Path, folder: Path) -> None:
-    try:
-        with tarfile.open(path, "r:") as archive:
-            names = set(archive.getnames())
-            archive.extractall(folder, filter="data")
-    except FileNotFoundError:
-        raise StoreError("there is no such file", where=str(path), remedy="Correct the name.") from None
-    except (OSError, tarfile.TarError):
-        names = set()
-    if names != _MEMBERS:
-        raise StoreError(
-            "this is not a complete backup of an instance",
-            where=str(path),
-            remedy="Use a file that knick backup wrote.",
-        )
-
-
-def restore_instance(path: Path, directory: Path, *, keep_tokens: bool = False) -> None:
+def restore_instance(
+    path: Path, directory: Path, *, keep_tokens: bool = False, outside: bool = False
+) -> tuple[str, ...]:
     """Make an instance in ``directory``, where there is none yet, from the file of a backup.
 
-    The store is created where the configuration says; there must be none yet. Its tokens are revoked unless
-    ``keep_tokens`` is given, and all sessions have ended.
+    The store is created where the configuration says; there must be none yet. With ``outside``, that may be anywhere else
+    than in ``directory``. Its tokens are revoked unless ``keep_tokens`` is given, and all sessions have ended.
+
+    Returns:
+        The environment variables that the configuration needs and that are not set.
 
     Raises:
-        ConfigError: there is an instance in ``directory`` already, or it cannot be written.
-        StoreError: the file is not a complete backup, or there is a store already.
+        ConfigError: there is an instance in ``directory`` already, it cannot be written, or the configuration cannot be used.
+        StoreError: the file is not a complete backup, there is a store already, or it is outside.
     """
     target = directory / CONFIG_FILE
     if target.exists():
         raise ConfigError(
             "there is an instance already", where=str(directory), remedy="Restore into another directory."
         )
+    is_new = not directory.exists()
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=directory, prefix=".knick-restore-") as name:
             folder = Path(name)
             _unpack(path, folder)
-            config = read_config(folder / CONFIG_FILE)
-            location = store_location(config, directory.absolute())
+            unset = _check_config(folder / CONFIG_FILE)
+            location = store_location(read_store_settings(folder / CONFIG_FILE), directory.absolute())
+            if not outside:
+                _check_inside(location, directory.absolute())
             restore(folder / _STORE, location, who=local_caller().name, keep_tokens=keep_tokens).close()
             (folder / CONFIG_FILE).rename(target)
     except OSError as error:
@@ -93,3 +100,63 @@ def restore_instance(path: Path, directory: Path, *, keep_tokens: bool = False) 
             where=str(directory),
             remedy="Choose a directory that you may write.",
         ) from error
+    finally:
+        if is_new and directory.is_dir() and not any(directory.iterdir()):
+            directory.rmdir()
+    return unset
+
+
+def _unpack(path: Path, folder: Path) -> None:
+    """Write the two files of a backup into ``folder``; the archive chooses neither their names nor their kinds."""
+    try:
+        with tarfile.open(path, "r:") as archive:
+            found: set[str] = set()
+            while (member := archive.next()) is not None:
+                if not _is_expected(member, found, path.stat().st_size):
+                    raise _not_a_backup(path)
+                found.add(member.name)
+                with (folder / member.name).open("xb") as written:
+                    content = archive.extractfile(member)
+                    assert content is not None  # of a regular file
+                    shutil.copyfileobj(content, written)
+    except FileNotFoundError:
+        raise StoreError("there is no such file", where=str(path), remedy="Correct the name.") from None
+    except (OSError, EOFError, ValueError, tarfile.TarError) as error:
+        raise _not_a_backup(path) from error
+    if found != _MEMBERS:
+        raise _not_a_backup(path)
+
+
+def _is_expected(member: tarfile.TarInfo, found: set[str], size: int) -> bool:
+    """Return whether a member is one of the two files, a whole regular file, and there for the first time.
+
+    A sparse file can be larger than the archive.
+    """
+    plain = member.isreg() and not member.issparse() and 0 <= member.size <= size - member.offset_data
+    largest = _LARGEST_CONFIG if member.name == CONFIG_FILE else size
+    return member.name in _MEMBERS - found and plain and member.size <= largest
+
+
+def _not_a_backup(path: Path) -> StoreError:
+    return StoreError(
+        "this is not a complete backup of an instance", where=str(path), remedy="Use a file that knick backup wrote."
+    )
+
+
+def _check_config(path: Path) -> tuple[str, ...]:
+    """Return the variables that a configuration needs and that are not set; with all of them, it must be valid."""
+    read_store_settings(path)
+    unset = unset_variables(path.read_text(encoding="utf-8"))
+    if not unset:
+        read_config(path)
+    return unset
+
+
+def _check_inside(location: str, directory: Path) -> None:
+    inside = "://" not in location and Path(location).resolve().is_relative_to(directory.resolve())
+    if not inside:
+        raise StoreError(
+            "the configuration in this backup keeps its store outside of the instance",
+            where=without_secrets(location),
+            remedy="Look at knickpoint.toml in the backup; if you trust it, restore with --outside.",
+        )

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from knickpoint.ingest.settings import IngestSettings, RepositorySettings
-from knickpoint.instance.config import CONFIG_FILE, Config, read_config
+from knickpoint.instance.config import CONFIG_FILE, Config, StoreSettings, read_config
 from knickpoint.instance.configuration_record import record_configuration
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError
@@ -168,7 +168,7 @@ def create_instance(
         ) from error
     try:
         config = read_config(draft)
-        opened = create_store(store_location(config, target))
+        opened = create_store(store_location(config.store, target))
         draft.rename(file)
     finally:
         draft.unlink(missing_ok=True)
@@ -198,14 +198,14 @@ def open_configured_store(config: Config, directory: Path) -> Store:
     Raises:
         StoreError: the store cannot be opened.
     """
-    store = open_store(store_location(config, directory))
+    store = open_store(store_location(config.store, directory))
     store.traces.set_directions([settings.rule for settings in config.directions.values()])
     return store
 
 
-def store_location(config: Config, directory: Path) -> str:
+def store_location(settings: StoreSettings, directory: Path) -> str:
     """Return the location of the store of the instance in ``directory``: a path, or an address."""
-    location = config.store.location
+    location = settings.location
     return location if "://" in location else str(directory / Path(location).expanduser())
 
 

@@ -8,6 +8,7 @@ when it is complete and on the disk: what a crash leaves behind is never taken f
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -23,6 +24,12 @@ from knickpoint.store.tables import metadata
 __all__ = ["backup", "restore"]
 
 _ROWS_AT_ONCE: Final = 500
+
+_ACTIVE_PARTS: Final = """
+    SELECT type, name, sql FROM sqlite_schema WHERE type NOT IN ('table', 'index')
+    UNION ALL SELECT 'virtual table', name, sql FROM sqlite_schema WHERE type = 'table' AND rootpage = 0
+"""
+"""Triggers, views and virtual tables: they would run statements of the file's maker at later reads and writes."""
 
 
 def backup(database: Database, path: Path) -> None:
@@ -65,7 +72,6 @@ def restore(path: Path, location: str | Path) -> None:
             _restore_file(path, Path(database.url.database or ""))
         else:
             _copy_to_postgres(path, database)
-        schema.ensure(database)
     finally:
         database.close()
 
@@ -76,11 +82,32 @@ def _restore_file(path: Path, target: Path) -> None:
     partial = target.with_name(target.name + ".partial")
     try:
         _copy_pages(path, partial)
+        _bring_up_to_date(partial)
         partial.rename(target)
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"the restore failed: {error}", where=str(target), remedy="Check the disk.") from error
     finally:
-        partial.unlink(missing_ok=True)
+        for leftover in (partial, Path(f"{partial}-wal"), Path(f"{partial}-shm"), Path(f"{partial}-journal")):
+            leftover.unlink(missing_ok=True)
+
+
+def _bring_up_to_date(copy: Path) -> None:
+    """Migrate the copy of a backup, and check that its tables are then those of a store."""
+    database = Database(copy)
+    try:
+        schema.ensure(database)
+        with database.reading() as connection:
+            differences = schema.differences(connection)
+        if differences:
+            raise StoreError(
+                f"the tables of the backup are not those of a store ({differences[0]})",
+                where=str(copy),
+                remedy="Use a file that knick backup wrote.",
+            )
+        with database.engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA journal_mode = DELETE")
+    finally:
+        database.close()
 
 
 def _check_backup(path: Path) -> None:
@@ -90,18 +117,35 @@ def _check_backup(path: Path) -> None:
         raise StoreError("there is no such file", where=str(path), remedy=remedy)
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            # What runs by itself is refused before anything is asked of the tables.
+            connection.execute("PRAGMA trusted_schema = OFF")
+            _check_active_parts(connection, path)
             (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-            (revision,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    except (sqlite3.Error, TypeError) as error:
+            ((revision,),) = connection.execute("SELECT version_num FROM alembic_version").fetchall()
+    except (sqlite3.Error, TypeError, ValueError) as error:
         raise StoreError(f"the file is not a backup ({error})", where=str(path), remedy=remedy) from error
     if state != "ok":
         raise StoreError(f"the backup is damaged ({state})", where=str(path), remedy="Use an older backup.")
+    if not (isinstance(revision, str) and re.fullmatch(r"[0-9]{4}", revision)):
+        raise StoreError("the file is not a backup (of an unknown schema)", where=str(path), remedy=remedy)
     if revision > schema.HEAD:
         raise StoreError(
             f"the backup has schema {revision}, this version of Knickpoint knows up to {schema.HEAD}",
             where=str(path),
             remedy="Upgrade Knickpoint: pip install --upgrade knickpoint.",
         )
+
+
+def _check_active_parts(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse what would run statements, but for the triggers that every store has."""
+    known = schema.triggers()
+    for kind, name, statement in connection.execute(_ACTIVE_PARTS):
+        if kind != "trigger" or " ".join(str(statement).split()) not in known:
+            raise StoreError(
+                f"the file is not a backup: no store has the {kind} {str(name)[:80]!a}",
+                where=str(path),
+                remedy="Use a file that knick backup wrote.",
+            )
 
 
 def _copy_pages(source: Path, target: Path) -> None:

@@ -9,8 +9,9 @@ from sqlalchemy import Connection, inspect, text
 
 from knickpoint.model.errors import StoreError
 from knickpoint.store.database import Database
+from knickpoint.store.tables import metadata
 
-__all__ = ["HEAD", "create", "current_revision", "ensure", "migrate"]
+__all__ = ["HEAD", "create", "current_revision", "differences", "ensure", "migrate", "triggers"]
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 
@@ -56,6 +57,28 @@ def ensure(database: Database) -> None:
         )
     if revision < HEAD:
         migrate(database)
+
+
+def triggers() -> frozenset[str]:
+    """Return the statements, with single spaces, that make the triggers of an SQLite store; migrations list them."""
+    from alembic.script import ScriptDirectory
+
+    revisions = ScriptDirectory(str(_MIGRATIONS)).walk_revisions()
+    statements = (text for revision in revisions for text in getattr(revision.module, "SQLITE_TRIGGERS", ()))
+    return frozenset(" ".join(statement.split()) for statement in statements)
+
+
+def differences(connection: Connection) -> list[str]:
+    """Return what a migrated SQLite store has in other ways than a new one: tables, columns, indexes, keys, triggers."""
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    context = MigrationContext.configure(connection, opts={"compare_type": False})
+    changes = (change[0] if isinstance(change, list) else change for change in compare_metadata(context, metadata))
+    described = [f"{change[0].replace('_', ' ')} {getattr(change[-1], 'name', '')}".strip() for change in changes]
+    found = connection.execute(text("SELECT sql FROM sqlite_schema WHERE type = 'trigger'")).scalars()
+    missing = triggers() - {" ".join(statement.split()) for statement in found}
+    return described + [f"add trigger {statement.split()[2]}" for statement in sorted(missing)]
 
 
 def migrate(database: Database, to: str = "head") -> None:

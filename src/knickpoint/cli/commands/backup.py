@@ -15,9 +15,14 @@ __all__ = ["command"]
 @click.argument("file", type=click.Path(path_type=Path))
 @instance_option
 def command(file: Path, instance: str | None) -> None:
-    """Copy the whole instance, configuration and store, into FILE while it is in use."""
+    """Copy the whole instance, configuration and store, into FILE while it is in use.
+
+    Secrets in knickpoint.toml are left out, with variables in their place, and the key that signs sessions.
+    """
     from knickpoint.instance.backup import backup_instance
 
     with open_chosen_instance(instance) as opened:
-        backup_instance(opened, file)
+        variables = backup_instance(opened, file)
     click.echo(f"Wrote {file} ({file.stat().st_size:,} bytes).")
+    if variables:
+        click.echo(f"It has no secrets. Who restores it sets the environment variables {', '.join(variables)}.")

@@ -17,7 +17,10 @@ __all__ = ["command"]
     is_flag=True,
     help="Accept the tokens of the backup again, also those that were revoked after it was made.",
 )
-def command(file: Path, directory: Path, *, keep_tokens: bool) -> None:
+@click.option(
+    "--outside", is_flag=True, help="Create the store outside of DIRECTORY if the configuration in the backup says so."
+)
+def command(file: Path, directory: Path, *, keep_tokens: bool, outside: bool) -> None:
     """Restore an instance into DIRECTORY, where there is none yet, from a FILE of `knick backup`.
 
     All tokens are revoked and all sessions have ended in the restored instance: the backup does not know which of them
@@ -25,7 +28,9 @@ def command(file: Path, directory: Path, *, keep_tokens: bool) -> None:
     """
     from knickpoint.instance.backup import restore_instance
 
-    restore_instance(file, directory, keep_tokens=keep_tokens)
+    unset = restore_instance(file, directory, keep_tokens=keep_tokens, outside=outside)
     click.echo(f"Restored the instance into {directory.absolute()}.")
     if not keep_tokens:
         click.echo("Its tokens are revoked: knick tokens create makes new ones.")
+    if unset:
+        click.echo(f"It needs the environment variables {', '.join(unset)}: set them before you use it.")

@@ -5,16 +5,16 @@ from __future__ import annotations
 import tomllib
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from knickpoint.instance.config.ci_job_checks import check_ci_jobs
-from knickpoint.instance.config.settings import Config
+from knickpoint.instance.config.settings import Config, StoreSettings
 from knickpoint.instance.config.sign_in_checks import check_sign_in
 from knickpoint.instance.config.toml_tables import read_section
 from knickpoint.model.errors import ConfigError, QueryError
 from knickpoint.model.query import parse_query
 
-__all__ = ["CONFIG_FILE", "read_config"]
+__all__ = ["CONFIG_FILE", "read_config", "read_store_settings", "read_table"]
 
 CONFIG_FILE: Final = "knickpoint.toml"
 _MOST_DAYS: Final = 36_500
@@ -26,8 +26,33 @@ def read_config(path: Path) -> Config:
     Raises:
         ConfigError: it cannot be read, is not TOML, or has an unknown key or an invalid value.
     """
+    config = read_section(Config, read_table(path), file=str(path))
+    _check_numbers(config, path)
+    _check_queries(config, path)
+    _check_outgoing(config, path)
+    check_ci_jobs(config, path)
+    check_sign_in(config, path)
+    return config
+
+
+def read_store_settings(path: Path) -> StoreSettings:
+    """Read where the store is, from a configuration whose other variables may not be set.
+
+    Raises:
+        ConfigError: the file cannot be read, is not TOML, or its section ``[store]`` cannot be used.
+    """
+    table = read_table(path).get("store", {})
+    return read_section(StoreSettings, table if isinstance(table, dict) else {}, file=str(path), section="store")
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """Read the configuration file at ``path`` as TOML, without a check of its settings.
+
+    Raises:
+        ConfigError: it cannot be read, or is not TOML.
+    """
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(
             f"cannot be read: {error.strerror}", where=str(path), remedy="Make the file readable for you."
@@ -38,13 +63,8 @@ def read_config(path: Path) -> Config:
         ) from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"is not TOML: {error}", where=str(path), remedy="Correct it there.") from error
-    config = read_section(Config, table, file=str(path))
-    _check_numbers(config, path)
-    _check_queries(config, path)
-    _check_outgoing(config, path)
-    check_ci_jobs(config, path)
-    check_sign_in(config, path)
-    return config
+    except RecursionError:
+        raise ConfigError("is nested too deeply", where=str(path), remedy="Correct it there.") from None
 
 
 def _check_outgoing(config: Config, path: Path) -> None:

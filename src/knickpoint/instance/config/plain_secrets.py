@@ -1,0 +1,188 @@
+"""Find the secrets that stand in ``knickpoint.toml`` as plain text, and write it with variables in their place."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import tomllib
+import typing
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime, time
+from typing import Any, Final
+
+from knickpoint.instance.config.settings import Config
+from knickpoint.model.secrets import SECRET, SecretKind
+
+__all__ = ["unset_variables", "without_plain_secrets"]
+
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_USER: Final = re.compile(r"(?<=://)(?P<user>[^\s/?#:@]*)(?::(?P<password>[^\s,]*))?(?=@)")
+_PARAMETER: Final = re.compile(r"(?<=[?&])(?P<name>[^=&\s]*)=(?P<value>[^&\s#]*)")
+_SOUNDS_SECRET: Final = re.compile(r"pass|secret|token|key|credential|auth|sig", re.IGNORECASE)
+_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+Table = Mapping[str, Any]
+
+
+def without_plain_secrets(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the text of a configuration without its secrets, and the names of the variables that take their place.
+
+    The text stays as it is otherwise. Where a secret cannot be replaced in it, the same settings are written anew, without
+    comments.
+    """
+    table = tomllib.loads(text)
+    found = dict(_plain(Config, table, ()))
+    if not found:
+        return text, ()
+    names = _names(found)
+    changed = {place: _replaced(value, kind, names[place]) for place, (value, kind) in found.items()}
+    variables = tuple(names[place] for place in found)
+    head = f"# Secrets are left out of this backup. Set the environment variables {', '.join(variables)}.\n"
+    return head + _rewritten(text, table, {place: (found[place][0], new) for place, new in changed.items()}), variables
+
+
+def unset_variables(text: str) -> tuple[str, ...]:
+    """Return the environment variables that a configuration refers to and that are not set."""
+    named = (name for value in _texts(tomllib.loads(text)) for name in _VARIABLE.findall(value))
+    return tuple(name for name in dict.fromkeys(named) if name not in os.environ)
+
+
+Place = tuple[str, ...]
+
+
+def _plain(kind: Any, table: Table, place: Place) -> Iterator[tuple[Place, tuple[str, SecretKind]]]:
+    """Yield where a section, or one within it, has a secret as plain text, with the text and what of it is secret."""
+    hints = typing.get_type_hints(kind)
+    for field in dataclasses.fields(kind):
+        value, here = table.get(field.name), (*place, field.name)
+        secret = field.metadata.get(SECRET)
+        if secret is SecretKind.OPTIONS and isinstance(value, dict):
+            for name, option in value.items():
+                yield from _secret((*here, name), option, _kind_of(name))
+        elif secret is not None:
+            yield from _secret(here, value, secret)
+        elif isinstance(value, dict):
+            named = typing.get_args(hints[field.name])
+            sections = value.items() if named else [("", value)]
+            section_kind = named[-1] if named else hints[field.name]
+            for name, section in sections:
+                if dataclasses.is_dataclass(section_kind) and isinstance(section, dict):
+                    yield from _plain(section_kind, section, (*here, name) if named else here)
+
+
+def _kind_of(name: str) -> SecretKind:
+    return SecretKind.WHOLE if _SOUNDS_SECRET.search(name) else SecretKind.ADDRESS
+
+
+def _secret(place: Place, value: object, kind: SecretKind) -> Iterator[tuple[Place, tuple[str, SecretKind]]]:
+    if isinstance(value, str) and _replaced(value, kind, "") != value:
+        yield place, (value, kind)
+
+
+def _replaced(value: str, kind: SecretKind, variable: str) -> str:
+    """Return ``value`` with its secret as a variable; a reference to a variable is none."""
+    reference = f"${{{variable}}}"
+    if kind is SecretKind.WHOLE:
+        return reference if value and not _VARIABLE.search(value) else value
+    changed = _without_parts(value, reference)
+    return reference if changed.count(reference) > 1 else changed  # one variable cannot stand for two passwords
+
+
+def _without_parts(address: str, reference: str) -> str:
+    """Return an address with ``reference`` for its password, or a user that is a token, and for secret parameters."""
+
+    def user(found: re.Match[str]) -> str:
+        password = found["password"]
+        if password:
+            return found[0] if _VARIABLE.search(password) else f"{found['user']}:{reference}"
+        # A user alone is a token, but for ssh, where it is part of the place.
+        is_place = address[: found.start()].lower().endswith("ssh://") or _VARIABLE.search(found["user"])
+        return found[0] if is_place or not found["user"] else reference
+
+    def parameter(found: re.Match[str]) -> str:
+        plain = found["value"] and _SOUNDS_SECRET.search(found["name"]) and not _VARIABLE.search(found["value"])
+        return f"{found['name']}={reference}" if plain else found[0]
+
+    return _PARAMETER.sub(parameter, _USER.sub(user, address))
+
+
+def _names(places: Mapping[Place, object]) -> dict[Place, str]:
+    """Return a variable for each place, as in ``KNICKPOINT_SERVER_UPLOAD_TOKEN``."""
+    names: dict[Place, str] = {}
+    for place in places:
+        name = "KNICKPOINT_" + re.sub(r"[^A-Z0-9]+", "_", "_".join(place).upper())
+        while name in names.values():
+            name += "_"
+        names[place] = name
+    return names
+
+
+def _rewritten(text: str, table: Table, changes: Mapping[Place, tuple[str, str]]) -> str:
+    """Return ``text`` with old values replaced by new ones; written anew where that changes anything else."""
+    wanted = _copy(table)
+    for place, (_, new) in changes.items():
+        section = wanted
+        for name in place[:-1]:
+            section = section[name]
+        section[place[-1]] = new
+    edited = text
+    for old, new in changes.values():
+        for literal in (_literal(old), f"'{old}'"):
+            edited = edited.replace(literal, _literal(new))
+    try:
+        same = tomllib.loads(edited) == wanted
+    except tomllib.TOMLDecodeError:
+        same = False
+    remaining = any(old in edited for old, _ in changes.values())
+    return edited if same and not remaining else "\n".join(_written(wanted, ())).lstrip("\n") + "\n"
+
+
+def _copy(table: Table) -> dict[str, Any]:
+    """Return a copy of a table whose sections can be changed."""
+    return {name: _copy(value) if isinstance(value, dict) else value for name, value in table.items()}
+
+
+def _written(table: Table, place: Place) -> Iterator[str]:
+    """Yield the lines of a table as TOML."""
+    if place:
+        yield f"\n[{'.'.join(map(_key, place))}]"
+    for name, value in table.items():
+        if not isinstance(value, dict):
+            yield f"{_key(name)} = {_value(value)}"
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _written(value, (*place, name))
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _literal(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_key(name)} = {_value(item)}" for name, item in value.items()) + " }"
+    return value.isoformat() if isinstance(value, datetime | date | time) else repr(value)
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else _literal(name)
+
+
+def _literal(text: str) -> str:
+    """Return a text as a basic string of TOML, which escapes as JSON does."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
