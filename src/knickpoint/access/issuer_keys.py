@@ -70,6 +70,8 @@ class KeySource:
     def find(self, issuer: str, key_id: str) -> SigningKey | None:
         """Return the key of ``issuer`` with the id ``key_id``, None where it has none. ``issuer`` is a configured address.
 
+        Without an id, it is the only key of an issuer that has one.
+
         Raises:
             ServiceError: the issuer does not answer, and no cached key has this id.
         """
@@ -91,15 +93,16 @@ class KeySource:
     def _cached(self, known: _Issuer, key_id: str) -> SigningKey | None:
         if known.keys is None or self._clock() - known.fetched >= _LONGEST_SECONDS:
             return None
-        return known.keys.get(key_id)
+        only = next(iter(known.keys.values())) if len(known.keys) == 1 else None
+        return known.keys.get(key_id) if key_id else only
 
     def _cached_or_raise(self, issuer: str, known: _Issuer, key_id: str) -> SigningKey | None:
         key = self._cached(known, key_id)
         if key is None and known.failure is not None:
             raise ServiceError(
-                f"the keys of the CI service cannot be fetched: {known.failure.message}",
+                f"the keys of the issuer cannot be fetched: {known.failure.message}",
                 where=issuer,
-                remedy="Send the results again later; if it stays so, let this server reach the service.",
+                remedy="Try again later; if it stays so, let this server reach the issuer.",
             ) from known.failure
         return key
 

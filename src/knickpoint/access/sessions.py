@@ -109,9 +109,9 @@ def read_session(text: str, key: bytes, now: datetime) -> Session | None:
     return Session(claims["jti"], person, started, expires)
 
 
-def session_cookie(*, https: bool) -> str:
-    """Return the name of the cookie: over https, one that no other host and no plain connection can set."""
-    return f"{_HOST_ONLY}{_COOKIE}" if https else _COOKIE
+def session_cookie(name: str = _COOKIE, *, https: bool) -> str:
+    """Return the name of a cookie: over https, one that no other host and no plain connection can set."""
+    return f"{_HOST_ONLY}{name}" if https else name
 
 
 def find_session(

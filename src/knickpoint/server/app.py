@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from knickpoint.server.request_guard import RequestGuard
 from knickpoint.server.request_limits import RequestLimits, limit_request
 from knickpoint.server.request_metrics import RequestMetrics, RequestMetricsMiddleware
 from knickpoint.server.routes import routers
+from knickpoint.server.sign_in import add_sign_in
 
 if TYPE_CHECKING:
     from knickpoint.access.issuer_keys import KeySource
@@ -73,13 +75,27 @@ def _asks_caller(dependant: Dependant) -> bool:
     return dependant.call in IDENTIFYING or any(map(_asks_caller, dependant.dependencies))
 
 
-def create_app(instance: Instance, *, hosts: Collection[str] = (), open_port: bool = False) -> FastAPI:
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def create_app(
+    instance: Instance,
+    *,
+    hosts: Collection[str] = (),
+    open_port: bool = False,
+    clock: Callable[[], datetime] = _utc_now,
+) -> FastAPI:
     """Return the application that serves ``instance``.
 
     Args:
         instance: what to serve.
         hosts: names under which the server is reached, in addition to its addresses and localhost.
         open_port: whether the server listens to other machines, too. Then no request is from the local person.
+        clock: the time, in UTC, by which sessions expire.
+
+    Raises:
+        ConfigError: people are to sign in, and a library or the key of the sessions is missing or cannot be used.
     """
     config = instance.config
     app = _build()
@@ -88,6 +104,8 @@ def create_app(instance: Instance, *, hosts: Collection[str] = (), open_port: bo
     app.state.ci_job_keys = _ci_job_keys(config)
     app.state.limits = limits = RequestLimits(config.limits, config.server.proxies)
     app.state.request_metrics = RequestMetrics()
+    app.state.clock = clock
+    add_sign_in(app, instance, clock=clock)
     add_pages(app)
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)
     app.add_middleware(RequestGuard, limits=limits, hosts=hosts, address=config.server.address)

@@ -4,8 +4,9 @@ A route declares its need by the type of one parameter: ``RequestCaller`` for ev
 ``Editor`` and ``Admin`` for callers that have the permission for at least one repository. Which repositories a caller
 sees is decided by the visible repositories, through which answers read the store.
 
-The caller is the first of: the token of the ``Authorization`` header; the person whom a proxy names; the person of this
-machine, where no sign-in is configured; anyone. A credential that is present and wrong is refused, and never counts as no credential.
+The caller is the first of: the token of the ``Authorization`` header; the person whose session the browser has; the person
+whom a proxy names; the person of this machine, where no sign-in is configured; anyone. A credential that is present and
+wrong is refused, and never counts as no credential.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from fastapi import Depends, Query, Request
 
 from knickpoint.access.local_user import local_caller
 from knickpoint.access.proxy import client_address, proxy_caller
+from knickpoint.access.sessions import session_caller
 from knickpoint.access.settings import AnyoneRole, SignInKind
 from knickpoint.access.tokens import verify_token
 from knickpoint.instance import Instance
@@ -27,6 +29,7 @@ from knickpoint.model.access import NO_GRANTS, Caller, CallerKind, Grants, Permi
 from knickpoint.model.errors import NotSignedInError
 from knickpoint.server.local_requests import is_local_request, serves_this_machine_only
 from knickpoint.server.permissions import require, require_everywhere
+from knickpoint.server.request_origin import is_https
 
 if TYPE_CHECKING:
     from knickpoint.access.issuer_keys import KeySource
@@ -125,6 +128,13 @@ def caller_of_token(instance: Instance, secret: str) -> Caller:
     return verify_token(instance.store, secret)
 
 
+def _session(request: Request, instance: Instance) -> Caller | None:
+    """Return the person whose session the cookies hold."""
+    state, config = request.app.state, instance.config
+    https = is_https(request, config.server)
+    return session_caller(request.cookies, config, instance.store, state.clock(), key=state.session_key, https=https)
+
+
 def _proxy(request: Request, instance: Instance) -> Caller | None:
     """Return the person that a proxy in front of the server names."""
     return proxy_caller(request.client.host if request.client else "", request.headers, instance.config)
@@ -152,7 +162,7 @@ def _anyone(request: Request, instance: Instance) -> Caller:
     )
 
 
-_WAYS: Final[tuple[Callable[[Request, Instance], Caller | None], ...]] = (_bearer, _proxy, _local)
+_WAYS: Final[tuple[Callable[[Request, Instance], Caller | None], ...]] = (_bearer, _session, _proxy, _local)
 """The ways to know a caller, in order. Each returns None where the request has no such credential."""
 
 

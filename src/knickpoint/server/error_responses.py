@@ -29,7 +29,7 @@ from knickpoint.server.errors import OverloadedError, TooManyRequestsError, Unkn
 from knickpoint.server.request_metrics import RequestMetrics
 from knickpoint.server.schemas.base import ErrorAnswer
 
-__all__ = ["ERRORS", "add_error_handlers"]
+__all__ = ["ERRORS", "add_error_handlers", "message_of", "status_of"]
 
 _LOG: Final = logging.getLogger("knickpoint.server")
 
@@ -74,15 +74,24 @@ def _response(
     return JSONResponse(ErrorAnswer(error=error, where=where, remedy=remedy).model_dump(), code, headers)
 
 
+def status_of(error: KnickpointError) -> int:
+    """Return the status of the response to an error."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), 500)
+
+
+def message_of(error: KnickpointError) -> str:
+    """Return the message of an error as a sentence."""
+    return error.message[:1].upper() + error.message[1:].rstrip(".") + "."
+
+
 def _knickpoint_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, KnickpointError)
-    code = next((code for kind, code in _CODES if isinstance(error, kind)), 500)
-    message = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
+    code = status_of(error)
     headers = {"www-authenticate": _challenge(request)} if code == _UNAUTHORIZED else {}
     if isinstance(error, TooManyRequestsError | OverloadedError):
         headers["retry-after"] = str(math.ceil(error.seconds))
     _count_limited(request, error)
-    return _response(code, message, error.where, error.remedy, headers)
+    return _response(code, message_of(error), error.where, error.remedy, headers)
 
 
 _LIMITS: Final[tuple[tuple[type[KnickpointError], str], ...]] = (

@@ -22,14 +22,23 @@ class EndedSessions:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def end(self, session_id: str, until: datetime) -> None:
-        """End the session with this id; it need not be kept after ``until``, when its cookie expires."""
-        self._put(session_id, datetime.now(UTC), until)
+    def end(self, session_id: str, until: datetime) -> bool:
+        """End the session with this id, and return whether it had not ended before.
+
+        It need not be kept after ``until``, when its cookie expires.
+        """
+        times = {"ended": datetime.now(UTC).timestamp(), "until": until.timestamp()}
+        insert = self._database.insert(table).values(id=session_id, **times).on_conflict_do_nothing()
+        with self._database.transaction(alone=False) as connection:
+            return connection.execute(insert).rowcount == 1
 
     def end_all(self, now: datetime | None = None) -> None:
         """End all sessions that began before ``now``."""
-        moment = now or datetime.now(UTC)
-        self._put(_ALL, moment, moment)
+        moment = (now or datetime.now(UTC)).timestamp()
+        times = {"ended": moment, "until": moment}
+        insert = self._database.insert(table).values(id=_ALL, **times)
+        with self._database.transaction(alone=False) as connection:
+            connection.execute(insert.on_conflict_do_update(index_elements=["id"], set_=times))
 
     def ended(self, session_id: str, started: datetime | None = None) -> bool:
         """Return whether the session with this id was ended; ``started`` is when it began, and lets :meth:`end_all` count."""
@@ -44,9 +53,3 @@ class EndedSessions:
         expired = (table.c.until < now.timestamp()) & (table.c.id != _ALL)
         with self._database.transaction(alone=False) as connection:
             return connection.execute(table.delete().where(expired)).rowcount
-
-    def _put(self, session_id: str, ended: datetime, until: datetime) -> None:
-        times = {"ended": ended.timestamp(), "until": until.timestamp()}
-        with self._database.transaction(alone=False) as connection:
-            insert = self._database.insert(table).values(id=session_id, **times)
-            connection.execute(insert.on_conflict_do_update(index_elements=["id"], set_=times))

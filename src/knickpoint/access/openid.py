@@ -1,0 +1,211 @@
+"""Sign people in through an OpenID provider: authorization code flow with PKCE, state and nonce.
+
+Authlib speaks the protocol, ``outgoing`` contacts the provider. The tokens of the provider are used to learn who signed in, and
+then dropped: they are in no cookie, log or message.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from authlib.oauth2 import OAuth2Error
+from authlib.oauth2.client import OAuth2Client
+
+from knickpoint.access.id_tokens import ExpectedToken, verify_id_token
+from knickpoint.access.identity_token import parse_json
+from knickpoint.access.issuer_keys import KeySource
+from knickpoint.access.pending_sign_in import PendingSignIn
+from knickpoint.access.people import person_of_claims
+from knickpoint.access.provider_document import ProviderDocument, ProviderDocuments, fetch_object
+from knickpoint.access.settings import SignInSettings
+from knickpoint.model.access import SignedIn
+from knickpoint.model.errors import KnickpointError, NotSignedInError, ServiceError
+from knickpoint.outgoing import Fetched, OutgoingRule, fetch
+
+__all__ = ["OpenIdProvider"]
+
+_EXCHANGE_SECONDS: Final = 10.0
+_LARGEST_BYTES: Final = 500_000
+_MOST_AT_ONCE: Final = 8
+"""Sign-ins that may wait for one provider at the same time; each takes a thread of the server."""
+
+
+class OpenIdProvider:
+    """One provider of the configuration; safe for threads.
+
+    Args:
+        settings: its section.
+        rule: the hosts that may be contacted beside the provider's own.
+        keys: where its public keys are found.
+        clock: seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        settings: SignInSettings,
+        rule: OutgoingRule,
+        keys: KeySource,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.settings = settings
+        self._rule = rule.also(settings.issuer)
+        self._keys = keys
+        self._documents = ProviderDocuments(settings.issuer, self._rule, clock=clock)
+        self._places = threading.BoundedSemaphore(_MOST_AT_ONCE)
+
+    @property
+    def title(self) -> str:
+        """The name that people read."""
+        return self.settings.title or self.settings.name
+
+    def authorization_address(self, pending: PendingSignIn, key: bytes, callback: str) -> str:
+        """Return the address at the provider that the browser goes to; it comes back to ``callback``.
+
+        Raises:
+            ServiceError: the provider does not answer, or its description cannot be used.
+        """
+        with self._asking():
+            document = self._documents.current()
+            address, _ = self._client(document, callback).create_authorization_url(
+                document.authorization_endpoint,
+                state=pending.state,
+                nonce=pending.nonce(key),
+                code_verifier=pending.code_verifier(key),
+            )
+        return str(address)
+
+    def finish(self, pending: PendingSignIn, key: bytes, code: str, callback: str, now: datetime) -> SignedIn:
+        """Return who signed in: exchange ``code`` for tokens, and read them.
+
+        Raises:
+            NotSignedInError: the provider refuses the code, or its tokens are not for this sign-in.
+            ServiceError: the provider does not answer, or not as it should.
+        """
+        with self._asking():
+            document = self._documents.current()
+            tokens = self._exchange(document, code, pending.code_verifier(key), callback)
+            access_token = str(tokens.get("access_token", ""))
+            expected = ExpectedToken(
+                document.issuer, self.settings.client_id, pending.nonce(key), access_token, document.algorithms
+            )
+            claims = verify_id_token(tokens.get("id_token"), expected, self._keys, now)
+            if access_token and document.userinfo_endpoint and not self._is_complete(claims):
+                claims = {**self._user_info(document, access_token, str(claims["sub"])), **claims}
+        return person_of_claims(claims, self.settings)
+
+    def sign_out_address(self) -> str:
+        """Return the address at which people sign out of the provider itself, "" where it has none or does not answer."""
+        try:
+            endpoint = self._documents.current().end_session_endpoint
+        except KnickpointError:
+            return ""
+        query = urlencode({"client_id": self.settings.client_id})
+        return f"{endpoint}{'&' if '?' in endpoint else '?'}{query}" if endpoint else ""
+
+    def _client(self, document: ProviderDocument, callback: str) -> Any:
+        offered = document.authentication
+        posted = "client_secret_basic" not in offered and "client_secret_post" in offered
+        return OAuth2Client(
+            _Exchange(self._rule),
+            client_id=self.settings.client_id,
+            client_secret=self.settings.client_secret or None,
+            token_endpoint_auth_method=(
+                "none" if not self.settings.client_secret else "client_secret_post" if posted else "client_secret_basic"
+            ),
+            scope=" ".join(self.settings.scopes),
+            redirect_uri=callback,
+            code_challenge_method="S256",
+        )
+
+    def _exchange(self, document: ProviderDocument, code: str, verifier: str, callback: str) -> Mapping[str, Any]:
+        try:
+            found: Mapping[str, Any] = self._client(document, callback).fetch_token(
+                document.token_endpoint, code=code, code_verifier=verifier
+            )
+        except OAuth2Error as error:
+            raise NotSignedInError(
+                f"{self.title} refuses the code of the sign-in ({str(error.error)[:60]!a})", remedy="Sign in again."
+            ) from None
+        except ValueError as error:
+            raise ServiceError("its answer to the code of the sign-in cannot be read") from error
+        return found
+
+    def _is_complete(self, claims: Mapping[str, Any]) -> bool:
+        """Return whether the ID token has all that is asked for; many providers send it in the user info only."""
+        wanted = {self.settings.groups_claim, self.settings.name_claim or "email", "name"}
+        return wanted <= set(claims)
+
+    def _user_info(self, document: ProviderDocument, access_token: str, subject: str) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {access_token}", "Accept": "application/json"}
+        found = fetch_object(document.userinfo_endpoint, self._rule, headers=headers)
+        if found.get("sub") != subject:
+            raise NotSignedInError("the user info is about another person than the ID token", remedy="Sign in again.")
+        return found
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Bound how many wait for the provider, and have every failure of it name the provider and the remedy."""
+        if not self._places.acquire(blocking=False):
+            raise self._failure(ServiceError("too many people sign in at this moment"))
+        try:
+            yield
+        except NotSignedInError:
+            raise
+        except KnickpointError as error:
+            raise self._failure(error) from error
+        finally:
+            self._places.release()
+
+    def _failure(self, error: KnickpointError) -> ServiceError:
+        return ServiceError(
+            f"{self.title} cannot sign anyone in at the moment: {error.message}",
+            where=error.where or self.settings.issuer,
+            remedy=error.remedy or "Try again in a minute; if it stays so, have the provider looked after.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    """The session that Authlib asks the provider with."""
+
+    rule: OutgoingRule
+
+    def post(self, url: str, *, data: Mapping[str, str], headers: Mapping[str, str], auth: Any) -> _Answer:
+        """Send a form, with what ``auth`` adds to it."""
+        address, sent, body = auth.prepare("POST", url, dict(headers), urlencode(data))
+        fetched = fetch(
+            address,
+            self.rule,
+            method="POST",
+            headers=sent,
+            body=body.encode(),
+            largest=_LARGEST_BYTES,
+            seconds=_EXCHANGE_SECONDS,
+        )
+        return _Answer(fetched)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What Authlib reads of an answer."""
+
+    fetched: Fetched
+
+    @property
+    def status_code(self) -> int:
+        return self.fetched.status
+
+    def raise_for_status(self) -> None:
+        if self.fetched.status >= 400:
+            raise ServiceError(f"it answers the code of the sign-in with status {self.fetched.status}")
+
+    def json(self) -> Any:
+        return parse_json(self.fetched.body)
