@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -11,8 +12,9 @@ import pytest
 from fastapi import FastAPI
 from tests.server.client import Client
 
+from knickpoint.access.settings import AccessSettings, AnyoneRole
 from knickpoint.instance import Instance
-from knickpoint.model.errors import ServiceError
+from knickpoint.model.errors import ConfigError, ServiceError
 from knickpoint.server import serve, serving
 from knickpoint.server.dashboard import add_pages
 
@@ -33,8 +35,9 @@ def test_a_port_in_use_is_named_with_a_remedy(instance: Instance, taken_port: in
 
 @pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 70_000), ("203.0.113.7", 8765), ("no such name", 8765)])
 def test_an_address_that_cannot_be_listened_at_is_refused(instance: Instance, host: str, port: int) -> None:
+    meant = replace(instance, config=replace(instance.config, access=AccessSettings(anyone=AnyoneRole.NONE)))
     with pytest.raises(ServiceError) as caught:
-        serve(instance, host, port)
+        serve(meant, host, port)
     assert caught.value.remedy
 
 
@@ -43,6 +46,46 @@ def test_a_served_instance_answers_and_ends(instance: Instance) -> None:
         assert httpx.get(f"{address}api/v1/health").json()["status"] == "ok"
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{address}api/v1/health")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])  # it is refused
+def test_a_port_that_other_machines_reach_is_refused_without_sign_in(instance: Instance, host: str) -> None:
+    with pytest.raises(ConfigError, match="no sign-in is configured"):
+        serve(instance, host, 0)
+    with pytest.raises(ConfigError), serving(instance, host):
+        pass
+
+
+class _ReadyError(Exception):
+    """Stop a server that is about to serve."""
+
+
+def test_an_open_port_that_is_meant_is_warned_of_and_printed_as_others_reach_it(instance: Instance) -> None:
+    access = AccessSettings(anyone=AnyoneRole.VIEWER)
+    meant = replace(instance, config=replace(instance.config, access=access))
+    said: list[str] = []
+
+    def ready(address: str) -> None:
+        said.append(address)
+        raise _ReadyError
+
+    with pytest.raises(_ReadyError):
+        serve(meant, "0.0.0.0", 0, ready=ready, warn=said.append)  # that is what is tested
+    warning, address = said
+    assert "without sign-in" in warning
+    assert "role viewer" in warning
+    assert "0.0.0.0" not in address
+
+
+def test_a_port_for_this_machine_is_not_warned_of(instance: Instance) -> None:
+    said: list[str] = []
+
+    def ready(_address: str) -> None:
+        raise _ReadyError
+
+    with pytest.raises(_ReadyError):
+        serve(instance, "127.0.0.1", 0, ready=ready, warn=said.append)
+    assert said == []
 
 
 @pytest.fixture

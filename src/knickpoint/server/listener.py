@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import ipaddress
 import socket
 import threading
 import time
@@ -12,7 +13,9 @@ from typing import Final
 
 import uvicorn
 
+from knickpoint.access.exposure import check_open_port, open_port_notice
 from knickpoint.instance import Instance
+from knickpoint.instance.config import Config
 from knickpoint.model.errors import ServiceError
 from knickpoint.server.app import create_app
 from knickpoint.server.connections import limited_connections
@@ -25,6 +28,9 @@ _START_SECONDS: Final = 30.0
 _OTHER_HEAD_BYTES: Final = 4096
 """Bytes of the head of a request beside its address and its headers: method, version, signs."""
 
+_ELSEWHERE: Final = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
+"""Addresses of no machine, for examples: the route to them shows which address this machine sends from."""
+
 _REASONS: Final = {
     errno.EADDRINUSE: ("is in use", "Stop the other program, or choose another port with --port."),
     errno.EACCES: ("needs more permissions", "Choose a port from 1024 on with --port."),
@@ -32,10 +38,11 @@ _REASONS: Final = {
 }
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(config: Config, host: str, port: int) -> socket.socket:
     """Return a listening socket; port 0 takes any free port.
 
     Raises:
+        ConfigError: other machines reach the address, there is no sign-in, and no setting says that this is meant.
         ServiceError: the address cannot be used.
     """
     where = f"{host}:{port}"
@@ -47,6 +54,7 @@ def _listen(host: str, port: int) -> socket.socket:
         raise ServiceError(
             f"the name {host!r} cannot be resolved ({error})", where=where, remedy="Correct it, or use 127.0.0.1."
         ) from error
+    check_open_port(str(address[0]), config.access, config.sign_in)
     listener = socket.socket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -60,9 +68,25 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _address(listener: socket.socket) -> str:
+    """Return an address under which the server is reached; of all addresses of the machine, the one of its network."""
     host, port = listener.getsockname()[:2]
-    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
-    return f"http://{shown}:{port}/"
+    if ipaddress.ip_address(host).is_unspecified:
+        host = _address_in_the_network(listener.family)
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+def _address_in_the_network(family: socket.AddressFamily) -> str:
+    """Return the address that this machine sends from; connecting a datagram socket sends nothing."""
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((_ELSEWHERE[family], 9))
+        except OSError:  # there is no network
+            return {socket.AF_INET6: "::1"}.get(family, "127.0.0.1")
+        return str(probe.getsockname()[0])
+
+
+def _is_open(listener: socket.socket) -> bool:
+    return not is_loopback_name(listener.getsockname()[0])
 
 
 def _names(host: str, hosts: Collection[str]) -> frozenset[str]:
@@ -72,7 +96,7 @@ def _names(host: str, hosts: Collection[str]) -> frozenset[str]:
 def _server(instance: Instance, listener: socket.socket, names: frozenset[str]) -> uvicorn.Server:
     settings = instance.config
     config = uvicorn.Config(
-        create_app(instance, hosts=names, open_port=not is_loopback_name(listener.getsockname()[0])),
+        create_app(instance, hosts=names, open_port=_is_open(listener)),
         proxy_headers=False,  # which forwarding headers are believed is in the configuration, and no default of a library
         http=limited_connections(settings.limits, settings.server.proxies),
         h11_max_incomplete_event_size=settings.limits.address_bytes + settings.limits.header_bytes + _OTHER_HEAD_BYTES,
@@ -94,6 +118,7 @@ def serve(
     *,
     hosts: Collection[str] = (),
     ready: Callable[[str], None] | None = None,
+    warn: Callable[[str], None] | None = None,
 ) -> None:
     """Serve ``instance`` until SIGINT or SIGTERM.
 
@@ -103,15 +128,19 @@ def serve(
         port: which port; 0 takes any free one. Default: the configuration.
         hosts: names under which people reach the server, in addition to its addresses and localhost.
         ready: called with the address of the dashboard when the server accepts connections.
+        warn: called before that with a warning, where other machines reach the server and there is no sign-in.
 
     Raises:
+        ConfigError: other machines reach the address, there is no sign-in, and no setting says that this is meant.
         ServiceError: the address cannot be used.
     """
-    settings = instance.config.server
+    config, settings = instance.config, instance.config.server
     address = host or settings.host
-    listener = _listen(address, settings.port if port is None else port)
+    listener = _listen(config, address, settings.port if port is None else port)
     with listener:
         server = _server(instance, listener, _names(address, (*settings.names, *hosts)))
+        if warn and not config.sign_in and _is_open(listener):
+            warn(open_port_notice(config.access))
         if ready:
             ready(_address(listener))
         server.run(sockets=[listener])
@@ -122,9 +151,10 @@ def serving(instance: Instance, host: str = "127.0.0.1", port: int = 0) -> Itera
     """Serve ``instance`` in a thread while a ``with`` lasts, and give it the address.
 
     Raises:
+        ConfigError: other machines reach the address, there is no sign-in, and no setting says that this is meant.
         ServiceError: the address cannot be used, or the server does not start.
     """
-    listener = _listen(host, port)
+    listener = _listen(instance.config, host, port)
     server = _server(instance, listener, _names(host, instance.config.server.names))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="knickpoint-server", daemon=True)
     thread.start()

@@ -162,6 +162,23 @@ def _alerts(instance: Instance) -> Iterator[Row]:
             yield _row(about, f"watches {counted(health.traces, 'trace')}; {found}")
 
 
+def _access(instance: Instance) -> Iterator[Row]:
+    from knickpoint.access.exposure import advise
+    from knickpoint.access.tokens import list_tokens
+
+    config = instance.config
+    found = advise(
+        config.server.host,
+        config.access,
+        config.sign_in,
+        roles=config.roles.values(),
+        tokens=list_tokens(instance.store),
+        now=datetime.now(UTC),
+    )
+    for advice in found:
+        yield _row(advice.about, advice.observed, advice.remedy)
+
+
 @click.command("doctor")
 @instance_option
 @format_option
@@ -179,6 +196,7 @@ def command(instance: str | None, output: OutputFormat) -> None:
             *_workers(opened),
             *_notices(opened),
             *_alerts(opened),
+            *_access(opened),
         ]
     show(_COLUMNS, rows, output)
     raise click.exceptions.Exit(_UNHEALTHY if any(row["state"] != "good" for row in rows) else 0)

@@ -54,6 +54,7 @@ def serve_instance(
     """Serve an instance until it is interrupted.
 
     Raises:
+        ConfigError: the port is open to other machines, without sign-in and without a setting that says that it is meant.
         ServiceError: the address or the port cannot be used.
     """
     from knickpoint.server import serve
@@ -65,8 +66,11 @@ def serve_instance(
             if worker:
                 stack.enter_context(_working(directory))
 
+        def warn(notice: str) -> None:
+            click.echo(f"Warning: {notice}", err=True)
+
         with _sigterm_as_interrupt(), suppress(KeyboardInterrupt):
-            serve(instance, host or "", port, ready=ready)
+            serve(instance, host or "", port, ready=ready, warn=warn)
 
 
 @click.command("serve")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from knickpoint.access.exposure import open_port_notice
 from knickpoint.access.settings import SignInKind
 from knickpoint.instance.config import Config
 from knickpoint.model.access import Caller, CallerKind, Grants, Permission
@@ -56,8 +57,7 @@ def _notice(config: Config, caller: Caller, *, is_open: bool, ended: bool) -> st
     if ended:
         return "Your sign-in has ended. Sign in again."
     if is_open:
-        role = config.access.anyone.value or "none"
-        return f"This server is open to other machines without sign-in. Whoever reaches it has the role {role}."
+        return open_port_notice(config.access)
     if caller.kind is CallerKind.LOCAL:
         return f"No sign-in is configured. You act as {caller.name}, the user of this machine."
     if caller.kind is CallerKind.ANYONE and not config.sign_in and not caller.grants.everywhere:
