@@ -110,7 +110,7 @@ def test_a_backup_whose_tokens_withstand_revocation_is_refused(bench: Bench, tmp
     with closing(sqlite3.connect(tmp_path / "backup")) as hostile:
         hostile.execute("CREATE TRIGGER keep BEFORE UPDATE ON token BEGIN SELECT RAISE(IGNORE); END")
         hostile.commit()
-    with pytest.raises(StoreError):
+    with pytest.raises(StoreError, match="trigger 'keep'"):
         restore(tmp_path / "backup", tmp_path / "again.db")
 
 
