@@ -9,7 +9,7 @@ from knickpoint.ingest.commit_sources.selection import CommitSources
 from knickpoint.ingest.context.file_context import FileContext
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.results_file import ResultsFile
-from knickpoint.ingest.settings import CommitOrder
+from knickpoint.ingest.settings import CommitOrder, IngestSettings
 from knickpoint.ingest.stages.read import ReadResults, read_results
 from knickpoint.ingest.stages.resolve import name_runs, resolve_runs
 from knickpoint.ingest.stages.write import write_runs
@@ -20,7 +20,7 @@ GO = b"goos: linux\nBenchmarkSort-8   \t 100\t 10 ns/op\n"
 
 def read(data: bytes, *, found: bool = False, commit: str = "", repository: str = "") -> ReadResults | None:
     stated = Sidecar(commit=commit, repository=repository)
-    return read_results(ResultsFile("upload:go.txt", data, FileContext(stated), found=found), 1)
+    return read_results(ResultsFile("upload:go.txt", data, FileContext(stated), found=found), IngestSettings())
 
 
 def test_only_a_file_that_was_found_is_unclaimed() -> None:

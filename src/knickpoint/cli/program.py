@@ -82,6 +82,9 @@ def main() -> NoReturn:
         lines = [without_control(line) for line in str(error).split("\n")]
         print("knick: " + "\n".join(lines), file=sys.stderr)  # noqa: T201
         sys.exit(FAILED)
+    except MemoryError:
+        print("knick: this takes more memory than the process may take; ask for less at a time", file=sys.stderr)  # noqa: T201
+        sys.exit(FAILED)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)

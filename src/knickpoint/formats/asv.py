@@ -69,7 +69,9 @@ def read(file: FileContent) -> Parsed:
     """
     root = Node(file.strict_json)
     described = file.companions.get("benchmarks.json")
-    benchmarks = Node(FileContent(described, "benchmarks.json").json) if described is not None else Node({})
+    benchmarks = (
+        Node(FileContent(described, "benchmarks.json", limits=file.limits).json) if described is not None else Node({})
+    )
     common = _series(root)
     rows = Rows()
     starts: list[float] = []

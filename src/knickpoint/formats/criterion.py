@@ -74,7 +74,7 @@ def _name_of(file: FileContent) -> str:
     """Return the benchmark's id from ``benchmark.json`` beside the file, else from its path."""
     beside = file.companions.get("benchmark.json")
     if beside is not None:
-        return Node(FileContent(beside, "benchmark.json").json)["full_id"].text()
+        return Node(FileContent(beside, "benchmark.json", limits=file.limits).json)["full_id"].text()
     found = _DIRECTORIES.search(file.name.replace("\\", "/"))
     if found is None:
         raise FormatError(

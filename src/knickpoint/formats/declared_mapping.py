@@ -17,6 +17,7 @@ from typing import Any, Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.parsing_memory import UNLIMITED, ReadingLimits
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.errors import FormatError
@@ -41,14 +42,16 @@ class _Found:
     outer: _Found | None = None
 
 
-def read_mapped(data: bytes, mapping: bytes, *, name: str = "") -> Parsed:
+def read_mapped(data: bytes, mapping: bytes, *, name: str = "", limits: ReadingLimits = UNLIMITED) -> Parsed:
     """Return what the JSON ``data`` say when read by ``mapping``, a TOML text.
 
     Raises:
         FormatError: the mapping has an error, a path that it needs leads nowhere, or what stands there is no number.
     """
     declared = _load(mapping)
-    root = _Found(Node(FileContent(data, name).strict_json))
+    file = FileContent(data, name, limits=limits)
+    file.check_memory()
+    root = _Found(Node(file.strict_json))
     rows = Rows()
     for number, result in enumerate(declared["results"], 1):
         where = f"mapping, results {number}"

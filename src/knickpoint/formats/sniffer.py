@@ -14,6 +14,7 @@ from knickpoint.formats.registry import FORMATS, all_formats
 from knickpoint.formats.toolbox.commit_placeholders import without_placeholders
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.gc_pause import held_back
+from knickpoint.formats.toolbox.parsing_memory import UNLIMITED, ReadingLimits
 from knickpoint.formats.toolbox.storable_text import keepable, keepable_text, may_need_tidying
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Severity
@@ -53,6 +54,7 @@ def read_report(
     name: str = "",
     format: str = "",  # noqa: A002 - the word of the command line
     companions: Mapping[str, bytes] | None = None,
+    limits: ReadingLimits = UNLIMITED,
 ) -> Parsed:
     """Return what the results file ``data`` says, and the warnings that came with it.
 
@@ -61,17 +63,20 @@ def read_report(
         name: of the file, for messages.
         format: name of the format; "" to find it by looking.
         companions: files beside it that its format asks for (:attr:`Format.companions`), by their last name.
+        limits: what reading it may take.
 
     Raises:
-        FormatError: the file is empty or was cut short, no format or more than one fits, or something in it is
+        FormatError: the file is empty, too large or was cut short, no format or more than one fits, or something in it is
             not as its format has it. Nothing of such a file is to be kept.
     """
-    file = FileContent(data, name, companions or {})
+    file = _checked_content(data, name, companions or {}, limits)
     with held_back() if len(data) > _LARGE else nullcontext():
         return _read(file, format)
 
 
-def read_found(data: bytes, *, name: str = "", companions: Mapping[str, bytes] | None = None) -> Parsed | None:
+def read_found(
+    data: bytes, *, name: str = "", companions: Mapping[str, bytes] | None = None, limits: ReadingLimits = UNLIMITED
+) -> Parsed | None:
     """Return the report in a file that was found in a folder, not named by a user; None where the file holds no results.
 
     Those are files that no format fits, and those that tools leave beside results (:func:`companion_of`). JSON
@@ -80,7 +85,7 @@ def read_found(data: bytes, *, name: str = "", companions: Mapping[str, bytes] |
     Raises:
         FormatError: as :func:`read_report`.
     """
-    file = FileContent(data, name, companions or {})
+    file = _checked_content(data, name, companions or {}, limits)
     with held_back() if len(data) > _LARGE else nullcontext():
         broken = file.data.lstrip()[:1] in (b"", b"{", b"[", b"\x1f") and file.fault is not None
         if file.several and not _fitting(file):
@@ -92,6 +97,15 @@ def read_found(data: bytes, *, name: str = "", companions: Mapping[str, bytes] |
         if not broken and (companion_of(file) or not _fitting(file)):
             return None
         return _read(file, "")
+
+
+def _checked_content(data: bytes, name: str, companions: Mapping[str, bytes], limits: ReadingLimits) -> FileContent:
+    """Return the content of a file. Raises ``FormatError`` where reading it takes more memory than it may."""
+    for neighbour, content in companions.items():
+        FileContent(content, neighbour, limits=limits).check_memory()
+    file = FileContent(data, name, companions, limits)
+    file.check_memory()
+    return file
 
 
 def _read(file: FileContent, wanted: str) -> Parsed:

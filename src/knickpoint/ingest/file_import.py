@@ -16,6 +16,7 @@ from knickpoint.ingest.context.sidecar import Sidecar, is_sidecar, sidecar_of
 from knickpoint.ingest.file_sources.file_names import may_hold_results
 from knickpoint.ingest.import_summary import FileSummary, ImportSummary, unreadable_file
 from knickpoint.ingest.local_files import cannot_read, read_file, read_format_option, reader_of_neighbours, written_at
+from knickpoint.ingest.memory import within_memory
 from knickpoint.ingest.pipeline import ImportPipeline
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import CommitOrder, Destination
@@ -110,7 +111,7 @@ def import_files(
         source = os.path.abspath(path)  # noqa: PTH100 - links stay
         try:
             written = written_at(path)
-            data = read_file(path, limit)
+            data = within_memory(lambda path=path: read_file(path, limit), str(path))  # type: ignore[misc]
             context = FileContext.of(options.over(sidecar_of(path)), ci, mapping)
         except InputError as error:
             summaries.append(unreadable_file(str(path), error))

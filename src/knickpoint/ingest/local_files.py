@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
+from knickpoint.ingest.memory import read_at_most
 from knickpoint.model.errors import InputError
 
 __all__ = ["cannot_read", "read_file", "read_format_option", "reader_of_neighbours", "written_at"]
@@ -24,7 +25,7 @@ def read_file(path: Path, megabytes: int) -> bytes:
                 "this is neither a file nor a folder", where=str(path), remedy="Name a file with results, or a folder."
             )
         with path.open("rb") as file:
-            return file.read(megabytes * 1_000_000 + 1)
+            return read_at_most(file, megabytes * 1_000_000 + 1)
     except OSError as error:
         raise cannot_read(path, error) from error
 

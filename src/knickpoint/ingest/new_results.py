@@ -14,7 +14,7 @@ from knickpoint.ingest.context.sidecar import Sidecar, sidecar_of
 from knickpoint.ingest.local_files import read_file, read_format_option, reader_of_neighbours
 from knickpoint.ingest.naming_rules import NamingRules
 from knickpoint.ingest.results_file import ResultsFile
-from knickpoint.ingest.settings import Destination
+from knickpoint.ingest.settings import Destination, IngestSettings
 from knickpoint.ingest.stages.read import ReadResults, read_results
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, RunReport
@@ -62,7 +62,7 @@ def read_new_results(
     repositories: dict[str, None] = {}
     for path in map(Path, paths):
         context = FileContext.of(options.over(sidecar_of(path)), ci, mapping)
-        read = _read(path, context, destination.ingest.largest_megabytes)
+        read = _read(path, context, destination.ingest)
         warnings += read.warnings
         stated = context.stated.repository
         repositories[commit_sources.repository_name(stated, read.report.repository)] = None
@@ -81,11 +81,12 @@ def read_new_results(
     )
 
 
-def _read(path: Path, context: FileContext, megabytes: int) -> ReadResults:
+def _read(path: Path, context: FileContext, settings: IngestSettings) -> ReadResults:
     """Return what the file at ``path`` states; the first error in it is raised as ``FormatError``."""
+    megabytes = settings.largest_megabytes
     data = read_file(path, megabytes)
     companions = companions_of(str(path), reader_of_neighbours(megabytes))
-    read = read_results(ResultsFile(str(path), data, context, companions), megabytes)
+    read = read_results(ResultsFile(str(path), data, context, companions), settings)
     assert read is not None  # only a file that was found in a folder may be unclaimed
     if read.errors:
         error = read.errors[0]

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from knickpoint.ingest.commit_sources.protocol import is_fixed_name
 from knickpoint.ingest.commit_sources.selection import CommitSources
-from knickpoint.ingest.import_summary import FileSummary
+from knickpoint.ingest.import_summary import FileSummary, unreadable_file
+from knickpoint.ingest.memory import within_memory
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import CommitOrder, Destination
 from knickpoint.ingest.stages.outcome import find_unchanged, refuse_file
@@ -20,7 +21,7 @@ from knickpoint.ingest.stages.read import read_results
 from knickpoint.ingest.stages.resolve import name_runs, resolve_commit_name, resolve_runs
 from knickpoint.ingest.stages.write import write_runs
 from knickpoint.model.commit import Repository
-from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.errors import FormatError, HistoryError, InputError
 from knickpoint.model.report import Problem
 from knickpoint.watch.triage.history_boundary import drop_boundary
 
@@ -63,13 +64,24 @@ class ImportPipeline:
             StoreError: the store cannot be written.
             HistoryError: a repository cannot be opened or brought up to date.
         """
+        try:
+            return within_memory(lambda: self._import_file(file), file.source)
+        except FormatError as error:
+            too_large = error
+        problem = Problem(too_large.message, too_large.where, too_large.remedy)
+        with suppress(MemoryError):
+            return refuse_file(self.destination, file, [problem], dry_run=self.dry_run)
+        return unreadable_file(file.source, too_large)  # not even its bytes can be kept
+
+    def _import_file(self, file: ResultsFile) -> FileSummary | None:
+        """Pass a file through the stages."""
         stated, settings, store = file.context.stated, self.destination.ingest, self.destination.store
         fixed = is_fixed_name(stated.commit)
         if fixed and (unchanged := find_unchanged(self.destination, file)):
             return unchanged
         try:
             # Stage 1: what the file states.
-            read = read_results(file, settings.largest_megabytes)
+            read = read_results(file, settings)
             if read is None:
                 return None
             if read.errors:

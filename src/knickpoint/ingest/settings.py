@@ -92,6 +92,8 @@ class IngestSettings:
 
     Attributes:
         largest_megabytes: a results file larger than this is refused.
+        parsing_megabytes: memory that reading one results file may take, by an estimate; a file that would take more, or more
+            than is left, is refused before it is parsed.
         waiting_files: how many files may wait for their commits; beyond that, the oldest goes into quarantine.
         waiting_days: how long a file may wait; after that, it goes into quarantine.
         quarantine_files: how many refused files are kept; beyond that, the oldest is deleted.
@@ -102,6 +104,7 @@ class IngestSettings:
     """
 
     largest_megabytes: int = 512
+    parsing_megabytes: int = 8192
     waiting_files: int = 1000
     waiting_days: float = 30.0
     quarantine_files: int = 1000

@@ -371,6 +371,8 @@ class Database:
         except self.engine.dialect.loaded_dbapi.Error as error:
             raise self._explained(str(error)) from error
         except SQLAlchemyError as error:
+            if isinstance(error.__cause__, MemoryError):
+                raise error.__cause__ from error
             raise StoreError(f"the database layer failed: {error}", where=self.where) from error
 
     def _explained(self, reason: str) -> KnickpointError:

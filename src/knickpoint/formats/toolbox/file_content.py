@@ -13,13 +13,11 @@ from functools import cached_property
 from json import JSONDecodeError
 from typing import Final
 
+from knickpoint.formats.toolbox.parsing_memory import UNLIMITED, ReadingLimits, check_memory, parsing_bytes
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Severity
 
-__all__ = ["LARGEST_CONTENT", "Document", "FileContent"]
-
-LARGEST_CONTENT: Final = 1 << 30
-"""Bytes that a compressed file may unpack to; more is taken for an attack or an accident."""
+__all__ = ["Document", "FileContent"]
 
 _BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -50,12 +48,18 @@ class FileContent:
     """One results file as it came.
 
     ``name`` is for messages; only files of Criterion, which do not say what they belong to, are named by their
-    path. ``companions`` are the files beside it that its format asks for, by their last name.
+    path. ``companions`` are the files beside it that its format asks for, by their last name. ``limits`` are what
+    reading it may take.
     """
 
     data: bytes
     name: str = ""
     companions: Mapping[str, bytes] = field(default_factory=dict)
+    limits: ReadingLimits = UNLIMITED
+
+    def check_memory(self) -> None:
+        """Refuse the file where reading it takes more memory than it may. Raises ``FormatError``."""
+        check_memory(parsing_bytes(self.unpacked), self.limits, self.name)
 
     @cached_property
     def unpacked(self) -> bytes:
@@ -64,14 +68,14 @@ class FileContent:
             return self.data
         unpacker = zlib.decompressobj(wbits=31)
         try:
-            content = unpacker.decompress(self.data, LARGEST_CONTENT)
+            content = unpacker.decompress(self.data, self.limits.unpacked)
         except zlib.error as error:
             raise FormatError(
                 f"the gzip data are damaged ({error})", where=self.name, remedy="Fetch or write the file again."
             ) from error
         if unpacker.unconsumed_tail:
             raise FormatError(
-                f"unpacks to more than {LARGEST_CONTENT} bytes",
+                f"unpacks to more than {self.limits.unpacked:,} bytes",
                 where=self.name,
                 remedy="Split it, then import the parts.",
             )

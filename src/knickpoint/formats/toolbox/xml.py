@@ -53,6 +53,7 @@ def read_markup(file: FileContent) -> Element:
     parser = expat.ParserCreate()
     top: list[Element] = []
     path: list[Element] = []
+    pieces: list[list[str]] = []
 
     def start(name: str, attributes: dict[str, str]) -> None:
         element = Element(name, attributes, parser.CurrentLineNumber)
@@ -64,13 +65,14 @@ def read_markup(file: FileContent) -> Element:
             )
         (path[-1].children if path else top).append(element)
         path.append(element)
+        pieces.append([])
 
     def end(_name: str) -> None:
-        path.pop()
+        path.pop().text = "".join(pieces.pop())
 
     def text(data: str) -> None:
         if path:
-            path[-1].text += data
+            pieces[-1].append(data)
 
     def doctype(*_facts: object) -> None:
         raise FormatError(

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from knickpoint.ingest.memory import read_at_most
 from knickpoint.model.errors import InputError, ServiceError
 
 __all__ = ["Folder"]
@@ -56,7 +57,7 @@ class Folder:
             if not path.is_file():
                 return None
             with path.open("rb") as file:
-                return file.read(limit)
+                return read_at_most(file, limit)
         except FileNotFoundError:
             return None
         except OSError as error:

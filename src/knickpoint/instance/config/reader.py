@@ -93,6 +93,7 @@ def _check_numbers(config: Config, path: Path) -> None:
     positive: dict[str, dict[str, float]] = {
         "worker": {name: value for name, value in asdict(config.worker).items() if name != "lease_seconds"},
         "limits": asdict(config.limits),
+        "ingest": {"parsing_megabytes": config.ingest.parsing_megabytes},
         "tickets": {"every_seconds": config.tickets.every_seconds},
         "retention": {"every_hours": config.retention.every_hours},
         **{
