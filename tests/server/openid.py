@@ -71,9 +71,9 @@ def query_of(address: str) -> dict[str, str]:
 class Browser:
     """A browser with its own cookies, which follows redirects only as a test says."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, **options: Any) -> None:
         self.address = address.rstrip("/")
-        self.client = httpx.Client(headers={"accept": "text/html"}, timeout=30)
+        self.client = httpx.Client(headers={"accept": "text/html"}, timeout=30, **options)
 
     def __enter__(self) -> Self:
         return self
