@@ -26,11 +26,11 @@ class Client:
     def post(self, path: str, **options: Any) -> httpx.Response:
         return self.ask("POST", path, **options)
 
-    def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
+    def ask(self, method: str, path: str, *, follow: bool = True, **options: Any) -> httpx.Response:
         async def ask() -> httpx.Response:
             transport = httpx.ASGITransport(self._app, raise_app_exceptions=False, client=(self._peer, 50_000))
-            async with httpx.AsyncClient(transport=transport, base_url=self._base, follow_redirects=True) as client:
-                return await client.request(method, path, **options)
+            async with httpx.AsyncClient(transport=transport, base_url=self._base) as client:
+                return await client.request(method, path, follow_redirects=follow, **options)
 
         with ThreadPoolExecutor(1) as thread:  # a browser's test may keep a loop running in this one
             return thread.submit(lambda: asyncio.run(ask())).result()

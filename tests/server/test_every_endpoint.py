@@ -1,0 +1,244 @@
+"""Every endpoint, and what each caller gets there: the table is complete, and real requests agree with it.
+
+All requests are about the closed repository of :mod:`tests.server.two_repositories`. The columns of the table are
+callers: no one; the people ``viewer``, ``editor`` and ``admin`` of all repositories, and ``neighbour``, a viewer of the
+other repository only; tokens with the scopes read, upload, decide and admin; and, after the bar, credentials that are not
+valid: a foreign cookie, an expired session, an expired, a revoked and a wrong token.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from tests.server.client import Client
+from tests.server.story import commit_hash
+from tests.server.two_repositories import (
+    CLOSED,
+    HIDDEN,
+    PEOPLE,
+    Closed,
+    credentials,
+    find_closed,
+    make_two_repositories,
+    sign_in,
+)
+
+from knickpoint.access.tokens import create_token
+from knickpoint.instance import Instance, open_instance
+from knickpoint.model.access import Permission
+from knickpoint.server import create_app
+from knickpoint.server.dashboard import STATIC
+from knickpoint.server.routes import routers
+
+TABLE: Final = """\
+GET    /                                      307
+GET    /triage                                200
+GET    /explore                               200
+GET    /trace/{number}                        200
+GET    /icon.svg                              200
+GET    /assets                                307
+GET    /sign-in                               200
+GET    /sign-in.css                           200
+GET    /sign-in/{name}                        503
+GET    /sign-in/{name}/callback               401
+POST   /sign-out                              303
+GET    /signed-out                            200
+GET    /api/v1/openapi.json                   200
+GET    /api/v1/me                             200 200 200 200 200 200 200 200 200 | 200 200 401 401 401
+GET    /api/v1/version                        200 200 200 200 200 200 200 200 200 | 401 401 401 401 401
+GET    /api/v1/reference                      200 200 200 200 200 200 200 200 200 | 401 401 401 401 401
+GET    /api/v1/health                         200 200 200 200 200 200 200 200 200 | 401 401 401 401 401
+GET    /api/v1/repositories                   401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/regressions                    401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/history                        401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/alerts                         401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/notices                        401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/metrics                        401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/lines                          401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/commits                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/commits/times                  401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/commits/{revision}             401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/members                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/triage                         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/traces                         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/facets                         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/values                         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/traces/{key}                   401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/traces/{key}/changes           401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/traces/{key}/runs              401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/traces/{key}/without-value     401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/traces/{key}/environments      401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/traces/{key}/explanation       401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/never-measured                 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/formulas                       401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/shortcuts/{name}               401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+POST   /api/v1/shortcuts                      401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
+POST   /api/v1/triage                         401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
+POST   /api/v1/triage/undo                    401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
+POST   /api/v1/triage/split                   401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
+POST   /api/v1/triage/merge                   401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
+POST   /api/v1/results                        401 403 403 200 403 403 200 403 200 | 401 401 401 401 401
+POST   /api/v1/arrivals                       401 403 403 400 403 403 400 403 400 | 401 401 401 401 401
+GET    /api/v1/tokens                         401 403 403 200 403 403 403 403 200 | 401 401 401 401 401
+POST   /api/v1/tokens                         401 403 403 201 403 403 403 403 201 | 401 401 401 401 401
+DELETE /api/v1/tokens/{name}                  401 403 403 200 403 403 403 403 200 | 401 401 401 401 401
+GET    /api/v1/audit                          401 403 403 200 403 403 403 403 200 | 401 401 401 401 401
+"""
+"""One status is that of all callers. 400 is an upload that was let in: the event names no source. 503 and 401 are pages of
+sign-in, whose provider is not there. /assets is a directory."""
+
+CALLERS: Final = (
+    "no one", "viewer", "editor", "admin", "neighbour", "token read", "token upload", "token decide", "token admin",
+    "foreign cookie", "expired session", "expired token", "revoked token", "wrong token",
+)  # fmt: skip
+
+
+def read_table() -> Mapping[str, tuple[int, ...]]:
+    """Return endpoint → the status for each caller; one status is that of all callers."""
+    lines = [line.replace("|", " ").split() for line in TABLE.splitlines()]
+    codes = {f"{method} {path}": [int(code) for code in rest] for method, path, *rest in lines}
+    return {endpoint: tuple(found * len(CALLERS) if len(found) == 1 else found) for endpoint, found in codes.items()}
+
+
+def endpoints(app: FastAPI) -> set[str]:
+    """Return the endpoints that ``app`` has: those of the API, and all others that are routes of their own."""
+    found = {
+        f"{method} /api/v1{route.path}"
+        for router in routers()
+        for route in router.routes
+        if isinstance(route, APIRoute)
+        for method in route.methods or ()
+    }
+    for route in app.routes:
+        path = getattr(route, "path", None)
+        if path is not None:
+            methods: set[str] = getattr(route, "methods", None) or {"GET"}
+            found |= {f"{method} {path}" for method in methods - {"HEAD"}}
+    return found
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server of the two repositories, and what is known of the closed one."""
+
+    instance: Instance
+    app: FastAPI
+    closed: Closed
+    credentials: Mapping[str, Mapping[str, str]]
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+    """Tells requests apart that create or revoke tokens."""
+
+    def ask(self, endpoint: str, caller: str) -> httpx.Response:
+        """Send the request of ``caller`` to an endpoint."""
+        method, path = endpoint.split()
+        options = self._options(endpoint, caller)
+        if endpoint == "DELETE /api/v1/tokens/{name}":
+            create_token(self.instance.store, options["name"], [Permission.READ], by="test")
+        headers = self.credentials[caller]
+        if endpoint == "POST /sign-out" and caller in PEOPLE:
+            headers = sign_in(self.instance, caller)  # which the request ends
+        filled = path.format(
+            key=self.closed.trace,
+            revision=self.closed.commit,
+            name=options.pop("name", "company"),
+            number=self.closed.trace,
+        )
+        return Client(self.app).ask(method, filled, follow=False, headers=headers, **options)
+
+    def _options(self, endpoint: str, caller: str) -> dict[str, Any]:
+        closed = self.closed
+        of_closed = {"params": {"repository": CLOSED}}
+        column = f"{CALLERS.index(caller)}-{next(self.numbers)}"
+        options: Mapping[str, dict[str, Any]] = {
+            "GET /api/v1/commits/{revision}": of_closed,
+            "GET /api/v1/shortcuts/{name}": {"name": closed.short_id, **of_closed},
+            "GET /api/v1/members": {"params": {"regression": closed.regression}},
+            "GET /api/v1/triage": {"params": {"finding": closed.finding}},
+            "GET /api/v1/values": {"params": {"traces": str(closed.trace)}},
+            "GET /api/v1/traces/{key}/runs": {"params": {"commit": closed.commit}},
+            "GET /api/v1/formulas": {"params": {"formula": 'filter("")', **of_closed["params"]}},
+            "POST /api/v1/shortcuts": {"json": {"keys": [",a=b,"]}},
+            "POST /api/v1/triage": {"json": {"ids": [closed.decided], "status": "acknowledged"}},
+            "POST /api/v1/triage/undo": {"json": {"ids": [closed.decided]}},
+            "POST /api/v1/triage/split": {"json": {"ids": [closed.decided]}},
+            "POST /api/v1/triage/merge": {"json": {"ids": [closed.decided]}},
+            "POST /api/v1/tokens": {"json": {"name": f"new-{column}", "scopes": ["read"]}},
+            "DELETE /api/v1/tokens/{name}": {"name": f"spare-{column}"},
+            "POST /api/v1/results": {
+                "params": {"name": "ci", "commit": commit_hash(59), "repository": CLOSED, "dry_run": "true"},
+                "content": json.dumps([{"name": "buried parse", "value": 1.0, "unit": "ns/iter"}]),
+            },
+            "POST /api/v1/arrivals": {"json": {"url": "memory://elsewhere/a.json"}},
+        }
+        whole = {"GET /api/v1/lines", "GET /api/v1/commits", "GET /api/v1/commits/times", "GET /api/v1/traces"}
+        whole |= {"GET /api/v1/facets", "GET /api/v1/never-measured"}
+        return dict(options.get(endpoint, of_closed if endpoint in whole else {}))
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    directory = tmp_path_factory.mktemp("two") / "instance"
+    make_two_repositories(directory)
+    with open_instance(directory) as instance:
+        closed = find_closed(instance.store)
+        yield Served(instance, create_app(instance), closed, credentials(instance))
+
+
+PAGES: Final = {"GET /triage", "GET /explore", "GET /trace/{number}", "GET /icon.svg", "GET /assets"}
+BUILT: Final = (STATIC / "assets").is_dir()
+STATUSES: Final = {endpoint: found for endpoint, found in read_table().items() if BUILT or endpoint not in PAGES}
+
+
+def test_every_endpoint_has_a_line_and_every_line_has_an_endpoint(served: Served) -> None:
+    present = endpoints(served.app)
+    assert present - read_table().keys() == set(), "write what each caller gets there into the table"
+    assert STATUSES.keys() - present == set(), "these lines are about endpoints that do not exist"
+
+
+def test_every_line_has_a_status_for_each_caller() -> None:
+    assert {endpoint: len(found) for endpoint, found in read_table().items() if len(found) != len(CALLERS)} == {}
+
+
+def test_a_new_endpoint_is_noticed(served: Served) -> None:
+    app = FastAPI()
+    app.add_api_route("/new", lambda: None, methods=["PUT"])
+    app.mount("/files", FastAPI())
+    assert endpoints(app) - endpoints(served.app) >= {"PUT /new", "GET /files"}
+
+
+@pytest.mark.parametrize("endpoint", STATUSES)
+def test_each_caller_gets_what_the_table_says(served: Served, endpoint: str) -> None:
+    expected = dict(zip(CALLERS, STATUSES[endpoint], strict=True))
+    assert {caller: served.ask(endpoint, caller).status_code for caller in CALLERS} == expected
+
+
+@pytest.mark.parametrize("endpoint", STATUSES)
+@pytest.mark.parametrize("caller", ["neighbour", "no one"])
+def test_no_answer_tells_a_stranger_of_the_closed_repository(served: Served, endpoint: str, caller: str) -> None:
+    answer = served.ask(endpoint, caller)
+    if answer.is_success:  # an error names what was asked for
+        assert [word for word in HIDDEN if word in answer.text.lower()] == []
+
+
+def test_the_words_that_a_stranger_must_not_see_are_in_what_others_see(served: Served) -> None:
+    seen = {endpoint: served.ask(endpoint, "viewer").text.lower() for endpoint in STATUSES}
+    naming = {endpoint for endpoint, text in seen.items() if any(word in text for word in HIDDEN)}
+    assert naming >= {f"GET /api/v1/{name}" for name in ("repositories", "regressions", "history", "alerts", "metrics")}
+
+
+@pytest.mark.parametrize("endpoint", [each for each in STATUSES if each.startswith(("GET /api", "POST /api"))])
+def test_a_refusal_says_what_to_do(served: Served, endpoint: str) -> None:
+    for caller in ("no one", "token upload", "expired session", "wrong token"):
+        answer = served.ask(endpoint, caller)
+        if answer.status_code in {401, 403}:
+            assert answer.json().keys() == {"error", "where", "remedy"}
+            assert answer.json()["remedy"]
+            assert ("www-authenticate" in answer.headers) is (answer.status_code == 401)
