@@ -29,7 +29,7 @@ client_secret = "{SECRET}-client"
 url = "nats://user:{SECRET}-nats@127.0.0.1:1"
 [ingest.sources.remote]
 location = "ftp://user:{SECRET}-ftp@127.0.0.1:1/results"
-options = {{ block_size = "{SECRET}-option" }}
+options = {{ password = "{SECRET}-option" }}
 [repositories.main]
 branch = "main"
 [repositories.remote]
