@@ -6,18 +6,25 @@ import csv
 import io
 import json
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Any
 
 import click
 
-__all__ = ["Column", "OutputFormat", "Row", "format_option", "percent", "render", "show", "without_control"]
+from knickpoint.cli.terminal import plain_json, without_control
+from knickpoint.model.spreadsheet import guarded
 
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Characters that break a line of text, control the terminal, or turn the direction of writing."""
+__all__ = [
+    "Column",
+    "OutputFormat",
+    "Row",
+    "format_option",
+    "percent",
+    "render",
+    "show",
+]
 
 Cell = str | float | int | bool | None | Sequence[str] | Sequence[Mapping[str, str]]
 Row = Mapping[str, Cell]
@@ -44,11 +51,6 @@ class Column:
     text: Callable[[Any], str] = str
     right: bool = False
     listed: str = ""
-
-
-def without_control(text: str) -> str:
-    """Replace the characters that break a line, control the terminal, or turn the direction of writing."""
-    return _CONTROL.sub("�", text)
 
 
 def percent(value: float | None) -> str:
@@ -85,9 +87,11 @@ def _csv_field(value: Cell, listed: str = "") -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return repr(value)
-    if isinstance(value, (str, int)):
+    if isinstance(value, int):
         return str(value)
-    return " ".join(item if isinstance(item, str) else item[listed] for item in value)
+    return guarded(
+        value if isinstance(value, str) else " ".join(item if isinstance(item, str) else item[listed] for item in value)
+    )
 
 
 def _table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
@@ -109,7 +113,7 @@ def render(columns: Sequence[Column], rows: Iterable[Row], output: OutputFormat,
     found = list(rows)
     if output is OutputFormat.JSON:
         data = [{column.name: _json_cell(row[column.name]) for column in columns} for row in found]
-        return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+        return plain_json(json.dumps(data, indent=2, ensure_ascii=False)) + "\n"
     if output is OutputFormat.CSV:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")

@@ -10,7 +10,7 @@ import click
 
 from knickpoint import __version__
 from knickpoint.cli.exit_codes import FAILED, INTERRUPTED
-from knickpoint.cli.output import without_control
+from knickpoint.cli.terminal import TerminalText, without_control
 from knickpoint.model.errors import KnickpointError
 
 __all__ = ["COMMANDS", "knick", "main"]
@@ -70,6 +70,7 @@ def knick() -> None:
 
 def main() -> NoReturn:
     """Run ``knick`` with the arguments of the process and exit."""
+    sys.stdout, sys.stderr = TerminalText.over(sys.stdout), TerminalText.over(sys.stderr)
     try:
         code = knick.main(standalone_mode=False)
     except click.ClickException as refused:

@@ -7,6 +7,8 @@ import time
 from types import TracebackType
 from typing import Final, Self, TextIO
 
+from knickpoint.cli.terminal import TerminalText
+
 __all__ = ["Progress"]
 
 _WIDTH: Final = 30
@@ -22,7 +24,7 @@ class Progress:
 
     def __init__(self, label: str, stream: TextIO | None = None, patience: float = _PATIENCE_SECONDS) -> None:
         self._label = label
-        self._stream = stream or sys.stderr
+        self._stream = stream or TerminalText.below(sys.stderr)
         self._patience = patience
         self._terminal = self._stream.isatty()
         self._started = self._drawn = time.monotonic()

@@ -22,6 +22,7 @@ from knickpoint.model.commit import Commit, Line, Repository
 from knickpoint.model.errors import StoreError
 from knickpoint.model.frame import Trace
 from knickpoint.model.query import Query
+from knickpoint.model.spreadsheet import guarded
 from knickpoint.model.unit import Better
 
 if TYPE_CHECKING:
@@ -121,12 +122,18 @@ def rows(
 
 
 def write_csv(points: Iterator[ExportRow], output: TextIO) -> int:
-    """Write points as CSV with a header, and return how many; a value is the shortest text that reads back equal."""
+    """Write points as CSV with a header, and return how many; a value is the shortest text that reads back equal.
+
+    A text that a spreadsheet would take for a formula has an apostrophe in front, which an import removes.
+    """
     writer = csv.writer(output, lineterminator="\n")
     writer.writerow(COLUMNS)
     count = 0
     for point in points:
-        writer.writerow(repr(cell) if isinstance(cell, float) else cell for cell in point)
+        writer.writerow(
+            repr(cell) if isinstance(cell, float) else guarded(cell) if isinstance(cell, str) else cell
+            for cell in point
+        )
         count += 1
     return count
 

@@ -11,6 +11,7 @@ import click
 from knickpoint.cli.evidence import check_lines, detection_lines, json_ready, outcome_of
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import percent
+from knickpoint.cli.terminal import plain_json
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def command(trace: str, at: str | None, output: str, instance: str | None) -> No
     with open_chosen_instance(instance) as opened:
         explanation = explain_trace(opened.store, _find_trace(opened.store, trace), opened.alerts, at=at)
     if output == "json":
-        click.echo(json.dumps([json_ready(explanation)], indent=2, ensure_ascii=False))
+        click.echo(plain_json(json.dumps([json_ready(explanation)], indent=2, ensure_ascii=False)))
         return
     for line in _lines(explanation):
         click.echo(line)

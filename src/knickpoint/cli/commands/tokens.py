@@ -10,6 +10,7 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.terminal import plain_json
 from knickpoint.model.access import Permission
 from knickpoint.model.errors import InputError
 
@@ -97,7 +98,7 @@ def create(
         )
     row: Row = {**_row(made.token, datetime.now(UTC)), "secret": made.secret}
     if output is OutputFormat.JSON:
-        click.echo(json.dumps(row, indent=2, ensure_ascii=False))
+        click.echo(plain_json(json.dumps(row, indent=2, ensure_ascii=False)))
     elif output is OutputFormat.CSV:
         show(_SECRET, [row], output)
     else:

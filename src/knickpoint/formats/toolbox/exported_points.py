@@ -21,11 +21,15 @@ from knickpoint.model.commit import NO_TIME, Commit
 from knickpoint.model.errors import FormatError, ParamsError
 from knickpoint.model.params import decode_key
 from knickpoint.model.report import Report, RunReport
+from knickpoint.model.spreadsheet import unguarded
 from knickpoint.model.unit import Better
 
 __all__ = ["is_export", "read_export"]
 
 _COLUMNS: Final = ("repository", "line", "id", "unit", "pos", "commit", "value")
+_CSV: Final = "csv"
+"""The name of the format in which texts may have an apostrophe in front, so that they are no formulas."""
+
 _LATER: Final = ("better", "commit_time")
 """Columns that exports of older versions do not have."""
 _BETTERS: Final = {better.value: better for better in Better}
@@ -62,6 +66,10 @@ def read_export(
             one position.
     """
     points = _Points()
+    if name == _CSV:
+        rows = (
+            (where, [unguarded(cell) if isinstance(cell, str) else cell for cell in cells]) for where, cells in rows
+        )
     for where, cells in rows:
         _add(points, dict(zip(header, cells, strict=True)), where, number)
     for what, option, found in (

@@ -12,6 +12,7 @@ from knickpoint.cli.commands.detect.frame import aligned
 from knickpoint.cli.commands.detect.series_csv import NamedSeries
 from knickpoint.cli.evidence import json_ready
 from knickpoint.cli.output import Column, OutputFormat, Row, show
+from knickpoint.cli.terminal import plain_json
 
 if TYPE_CHECKING:
     from knickpoint.model.cluster import Cluster
@@ -66,6 +67,6 @@ def show_clusters(
     ]
     if output is OutputFormat.JSON:
         full = [{**row, **_evidence(cluster)} for row, cluster in zip(rows, found, strict=True)]
-        click.echo(json.dumps(full, indent=2, ensure_ascii=False))
+        click.echo(plain_json(json.dumps(full, indent=2, ensure_ascii=False)))
         return
     show(_COLUMNS, rows, output, empty="No clusters.")

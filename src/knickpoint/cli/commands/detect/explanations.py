@@ -14,6 +14,7 @@ from knickpoint.cli.commands.detect.positions import in_rows
 from knickpoint.cli.commands.detect.series_csv import NamedSeries
 from knickpoint.cli.evidence import check_lines, detection_lines, json_ready, outcome_of
 from knickpoint.cli.output import Column, OutputFormat, Row, percent, show
+from knickpoint.cli.terminal import plain_json
 
 if TYPE_CHECKING:
     from knickpoint.model.step import Detection
@@ -84,7 +85,7 @@ def show_explanations(
             if each.positions
         ]
     if output is OutputFormat.JSON:
-        click.echo(json.dumps([_with_positions(*each) for each in explained], indent=2, ensure_ascii=False))
+        click.echo(plain_json(json.dumps([_with_positions(*each) for each in explained], indent=2, ensure_ascii=False)))
     elif output is OutputFormat.CSV:
         show(_COLUMNS, (row for each in explained for row in _rows(*each)), output)
     else:

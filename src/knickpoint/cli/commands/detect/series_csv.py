@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.errors import InputError
+from knickpoint.model.spreadsheet import unguarded
 
 __all__ = ["NamedSeries", "is_number", "position_keys", "read_series"]
 
@@ -114,7 +115,7 @@ def _rows(text: str, name: str) -> tuple[list[list[str]], list[int]]:
     lines: list[int] = []
     try:
         for fields in reader:
-            rows.append(fields)
+            rows.append([unguarded(field) for field in fields])
             lines.append(reader.line_num)
     except csv.Error as error:
         raise InputError(
