@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -182,6 +184,26 @@ def test_init_writes_where_a_repository_lies_as_seen_from_the_instance(
 @pytest.mark.usefixtures("judged")
 def test_the_doctor_finds_a_healthy_instance_healthy(knick: Knick) -> None:
     assert knick("doctor").code == 0
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_deep_look_counts_rows_by_their_checksums(knick: Knick) -> None:
+    ran = knick("doctor", "--deep", "--format", "json")
+    (row,) = [row for row in json.loads(ran.output) if row["about"] == "checksums"]
+    assert (ran.code, row["state"], "without a checksum" in row["observed"]) == (0, "good", False)
+
+
+def test_a_deep_look_names_what_is_damaged(knick: Knick, judged: Path) -> None:
+    with closing(sqlite3.connect(judged / "knickpoint.db")) as connection:
+        connection.execute("UPDATE sealed_tile SET data = zeroblob(length(data)) WHERE rowid = 1")
+        connection.commit()
+    ran = knick("doctor", "--deep", "--format", "json")
+    (row,) = [row for row in json.loads(ran.output) if row["about"].startswith("damage")]
+    assert (ran.code, row["state"]) == (1, "warning")
+    assert "sealed_tile (chunk " in row["observed"]
+    assert "benchmark=" in row["observed"]
+    assert "knick restore" in row["remedy"]
+    assert all(row["about"] != "checksums" for row in json.loads(knick("doctor", "--format", "json").output))
 
 
 @pytest.mark.usefixtures("judged")

@@ -6,18 +6,21 @@ from knickpoint.store.events.outbox import Event, EventCount, Outbox
 from knickpoint.store.events.packed_ids import pack_ids, unpack_ids
 from knickpoint.store.events.payloads import EventKind
 from knickpoint.store.points.file_ledger import FileEntry, FileState, Ledger, Quarantined, Waiting
+from knickpoint.store.points.integrity import DamagedRow, IntegrityReport
 from knickpoint.store.points.retention import Forgotten
 from knickpoint.store.points.run_records import Receipt, Run, RunKind, RunPoint, RunWrite, ValueChanges
 from knickpoint.store.points.runs import Runs
 from knickpoint.store.store import Store, create_store, open_store, restore
 
 __all__ = [
+    "DamagedRow",
     "Event",
     "EventCount",
     "EventKind",
     "FileEntry",
     "FileState",
     "Forgotten",
+    "IntegrityReport",
     "Ledger",
     "Outbox",
     "Quarantined",

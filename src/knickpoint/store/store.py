@@ -31,6 +31,7 @@ from knickpoint.store.findings.findings import Findings
 from knickpoint.store.findings.rewrites import Rewrites
 from knickpoint.store.points.file_ledger import Ledger
 from knickpoint.store.points.frames import Frames
+from knickpoint.store.points.integrity import IntegrityReport, check_integrity
 from knickpoint.store.points.retention import Forgotten, retain
 from knickpoint.store.points.runs import Runs
 from knickpoint.store.points.sealer import Sealed, Sealer
@@ -115,6 +116,10 @@ class Store:
         ``dry_run`` only counts.
         """
         return retain(self.database, line, samples=samples, values=values, keep=keep, dry_run=dry_run)
+
+    def check_integrity(self) -> IntegrityReport:
+        """Read every row that holds points or provenance, and compare it with its checksum."""
+        return check_integrity(self.database)
 
     def backup(self, path: str | Path) -> None:
         """Write the whole store into a new file while it is in use; see :func:`restore`.

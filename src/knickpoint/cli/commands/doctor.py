@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -11,17 +12,21 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
+from knickpoint.model.errors import AbsentError
 from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
     from knickpoint.cli.output import Row
     from knickpoint.instance import Instance
-    from knickpoint.store import EventCount
+    from knickpoint.store import DamagedRow, EventCount
 
 __all__ = ["command"]
 
 _UNHEALTHY: Final = 1
 _MOST_NOTICES: Final = 5
+_MOST_DAMAGED: Final = 100
+_TRACES_SHOWN: Final = 3
+_RESTORE: Final = "Check the disk; then restore the newest backup with knick restore."
 _RELAY: Final = "nats"
 _WORKER_LOST_AFTER: Final = timedelta(minutes=10)
 _RELAY_STUCK_AFTER: Final = timedelta(minutes=10)
@@ -179,10 +184,39 @@ def _access(instance: Instance) -> Iterator[Row]:
         yield _row(advice.about, advice.observed, advice.remedy)
 
 
+def _integrity(instance: Instance) -> Iterator[Row]:
+    """Report what is damaged in the store, and how much of it has no checksum yet."""
+    report = instance.store.check_integrity()
+    for damaged in report.damaged[:_MOST_DAMAGED]:
+        yield _row(
+            f"damage in {damaged.repository or 'an unknown repository'}", _described(instance, damaged), _RESTORE
+        )
+    if len(report.damaged) > _MOST_DAMAGED:
+        yield _row("damage", f"and {len(report.damaged) - _MOST_DAMAGED:,} more rows", _RESTORE)
+    older = f"; {counted(report.without_checksum, 'older row')} without a checksum" if report.without_checksum else ""
+    intact = report.checked - len(report.damaged)
+    yield _row("checksums", f"{counted(intact, 'row')} as they were written{older}")
+
+
+def _described(instance: Instance, damaged: DamagedRow) -> str:
+    """Say which row is damaged, and of which commits and traces the values are left out."""
+    first, last = damaged.traces
+    traces = "traces unknown"
+    if 0 <= first <= last:
+        traces = f"{counted(last + 1 - first, 'trace')} from {first} to {last}"
+        some = range(first, min(last + 1, first + _TRACES_SHOWN))
+        with suppress(AbsentError):  # the numbers of the row may be the damage
+            shown = " ".join(trace.key for trace in instance.store.traces.get(some))
+            traces += f": {shown}{' …' if len(some) < last + 1 - first else ''}"
+    commits = " to ".join(commit[:12] for commit in damaged.commits) or "commits unknown"
+    return f"{damaged.row} is not what was written; left out: {commits}, {traces}"
+
+
 @click.command("doctor")
 @instance_option
+@click.option("--deep", is_flag=True, help="Read the whole store, and compare each row with its checksum.")
 @format_option
-def command(instance: str | None, output: OutputFormat) -> None:
+def command(instance: str | None, output: OutputFormat, *, deep: bool) -> None:
     """Check the health of the instance, its data and its alerts.
 
     The exit code is 0 when all is well, 1 when there is a warning, 2 when the instance cannot be opened.
@@ -197,6 +231,7 @@ def command(instance: str | None, output: OutputFormat) -> None:
             *_notices(opened),
             *_alerts(opened),
             *_access(opened),
+            *(_integrity(opened) if deep else ()),
         ]
     show(_COLUMNS, rows, output)
     raise click.exceptions.Exit(_UNHEALTHY if any(row["state"] != "good" for row in rows) else 0)

@@ -32,6 +32,7 @@ class SealedRow(NamedTuple):
     width: int
     sparse: int
     data: bytes
+    checksum: int | None
 
 
 class FrameMatrix:
@@ -133,6 +134,11 @@ class FrameMatrix:
         whole = self._distinct and int(own[-1]) - int(own[0]) + 1 == len(own)  # then it is one copy
         some = stored[int(own[0]) - lowest : int(own[-1]) - lowest + 1]
         self.values[begin:end, column] = some if whole else some[own - own[0]]
+
+    def put_nothing(self, lowest: int, highest: int, column: int) -> None:
+        """Leave out the values of all traces ``lowest … highest`` in one column, whatever was put in before."""
+        begin, end = (int(place) for place in np.searchsorted(self.ids, [lowest, highest + 1]))
+        self.values[begin:end, column] = np.nan
 
     def put_points(self, ids: NDArray[np.int64], column: int, stored: NDArray[np.floating[Any]]) -> None:
         """Store the values of some traces (sorted) in one column; those that are not wanted are left out."""

@@ -2,7 +2,7 @@
 
 A read takes one query a layer (:mod:`knickpoint.store.points.tiles`), from the back to the front: sealed tiles, hot
 tiles, segments. Rows come as blobs and are copied into the matrix (:mod:`knickpoint.store.points.frame_matrix`); no
-point becomes a Python object.
+point becomes a Python object. A damaged row hides what lies behind it, and gives no value.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Frame
 from knickpoint.store.database import Database
+from knickpoint.store.points.checksums import RowChecks, hot_name, sealed_name, segment_name
 from knickpoint.store.points.frame_matrix import FrameMatrix, SealedRow
 from knickpoint.store.points.tile_codec import dense_values, floats, segment_points
 from knickpoint.store.tables.tiles import hot, sealed, segment
+from knickpoint.store.traces.trace_chunks import CHUNK
 from knickpoint.store.traces.traces import Traces
 
 __all__ = ["Frames"]
@@ -42,6 +44,7 @@ class _HotRow(NamedTuple):
     slot: int
     width: int
     data: bytes
+    checksum: int | None
 
 
 class Frames:
@@ -50,6 +53,7 @@ class Frames:
     def __init__(self, database: Database, traces: Traces) -> None:
         self._database = database
         self._traces = traces
+        self._checks = RowChecks()
         low, high = bindparam("low", type_=BigInteger), bindparam("high", type_=BigInteger)
         within = (sealed.c.first <= high) & (sealed.c.first + sealed.c.span > low)
         self._sealed = select(sealed).where(database.among(sealed.c.chunk), within)
@@ -136,11 +140,14 @@ class Frames:
             return matrix.result()
         low, high = int(slots.min()), int(slots.max())
         values = {"numbers": self._database.listed(matrix.chunks), "low": low, "high": high}
+        self._checks.renew()
 
         # Sealed tiles: dense ones are copied as they come, sparse ones scattered together.
         sparse = []
         for row in map(SealedRow._make, self._database.quick(connection, self._sealed, values)):
             check_time()
+            if not self._checks.is_intact(sealed_name(row), row.checksum, row.data):
+                continue  # nothing lies behind it
             if row.sparse:
                 sparse.append(row)
                 continue
@@ -150,12 +157,19 @@ class Frames:
         matrix.scatter(sparse)
 
         # Hot tiles, each a whole commit of its chunk.
+        hidden: list[tuple[int, int]] = []
         for hot_row in map(_HotRow._make, self._database.quick(connection, self._hot, values)):
             check_time()
             column = matrix.column_of.get(hot_row.slot)
-            if column is not None:
+            if column is None:
+                continue  # of a commit that is not on the line
+            if self._checks.is_intact(hot_name(hot_row), hot_row.checksum, hot_row.data):
                 matrix.put_block(hot_row.chunk, column, _taken(floats(hot_row), matrix.places(hot_row.chunk)))
+            else:
+                hidden.append((hot_row.chunk, column))
         matrix.fill_gaps()
+        for chunk, column in hidden:
+            matrix.put_nothing(chunk * CHUNK, chunk * CHUNK + CHUNK - 1, column)
 
         # Segments, which name their points one by one.
         self._overlay(connection, repository_id, matrix, low, high)
@@ -175,7 +189,9 @@ class Frames:
             column = matrix.column_of.get(row.slot)
             if column is None:
                 continue  # of a commit that is not on the line
-            if row.ids:
+            if not self._checks.is_intact(segment_name(row), row.checksum, row.ids, row.data):
+                matrix.put_nothing(row.lowest, row.highest, column)
+            elif row.ids:
                 ids, stored = segment_points(row)
                 matrix.put_points(ids, column, stored)
             else:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, or_, select, update
 
 from knickpoint.store.database import Database
+from knickpoint.store.points.checksums import part_name, require_intact, row_checksum
 from knickpoint.store.points.parts import Part
 from knickpoint.store.tables.runs import part as table
 from knickpoint.store.traces.trace_chunks import CHUNK
@@ -24,7 +25,7 @@ _DELETE: Final = table.delete().where(table.c.slot == bindparam("at"), table.c.r
 _UPDATE: Final = (
     update(table)
     .where(table.c.slot == bindparam("at"), table.c.chunk == bindparam("of"), table.c.run_id == bindparam("run"))
-    .values(data=bindparam("packed"))
+    .values(data=bindparam("packed"), checksum=bindparam("sum"))
 )
 
 
@@ -35,6 +36,7 @@ class PartRow(NamedTuple):
     chunk: int
     run_id: int
     data: bytes
+    checksum: int | None = None
 
     @property
     def first_id(self) -> int:
@@ -53,7 +55,7 @@ class PartTable:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._at = (
-            select(table.c.slot, table.c.chunk, table.c.run_id, table.c.data)
+            select(table)
             .where(
                 database.among(table.c.slot, "slots"),
                 or_(table.c.chunk == bindparam("whole"), table.c.chunk.between(bindparam("low"), bindparam("high"))),
@@ -67,6 +69,9 @@ class PartTable:
         """Return the parts of a repository at ``slots`` that may hold traces of sorted ``chunks``.
 
         They are sorted by slot, chunk and run.
+
+        Raises:
+            DamagedRowError: one of them is not what was written.
         """
         if not slots or not len(chunks):
             return []
@@ -74,31 +79,50 @@ class PartTable:
         values |= {"low": int(chunks[0]), "high": int(chunks[-1])}
         rows = map(PartRow._make, self._database.quick(connection, self._at, values))
         wanted = {*chunks.tolist(), -repository_id}
-        return [row for row in rows if row.chunk in wanted]
+        return [_intact(row) for row in rows if row.chunk in wanted]
 
     def of_runs(self, connection: Connection, slots: Collection[int], run_ids: Collection[int]) -> list[PartRow]:
-        """Return the parts of runs that are at ``slots``, by slot, chunk and run."""
+        """Return the parts of runs that are at ``slots``, by slot, chunk and run.
+
+        Raises:
+            DamagedRowError: one of them is not what was written.
+        """
         if not run_ids:
             return []
-        query = select(table.c.slot, table.c.chunk, table.c.run_id, table.c.data)
-        query = query.where(self._database.among(table.c.slot, "slots"), self._database.among(table.c.run_id, "runs"))
+        query = select(table).where(
+            self._database.among(table.c.slot, "slots"), self._database.among(table.c.run_id, "runs")
+        )
         listed = {"slots": self._database.listed(sorted(slots)), "runs": self._database.listed(sorted(run_ids))}
         rows = connection.execute(query.order_by(table.c.slot, table.c.chunk, table.c.run_id), listed)
-        return [PartRow(*row) for row in rows]
+        return [_intact(PartRow(*row)) for row in rows]
 
     def insert(self, connection: Connection, rows: Sequence[PartRow]) -> None:
         """Write new parts."""
         if len(rows) == 1:
-            self._database.quick(connection, _INSERT, rows[0]._asdict())
+            self._database.quick(connection, _INSERT, _checked(rows[0])._asdict())
         elif rows:
-            connection.execute(_INSERT, [row._asdict() for row in rows])
+            connection.execute(_INSERT, [_checked(row)._asdict() for row in rows])
 
     def update(self, connection: Connection, rows: Sequence[PartRow]) -> None:
         """Replace the bytes of parts."""
-        records = [{"at": row.slot, "of": row.chunk, "run": row.run_id, "packed": row.data} for row in rows]
+        records = [
+            {"at": row.slot, "of": row.chunk, "run": row.run_id, "packed": row.data, "sum": row.checksum}
+            for row in map(_checked, rows)
+        ]
         if records:
             connection.execute(_UPDATE, records)
 
     def delete(self, connection: Connection, slot: int, run_id: int) -> None:
         """Drop the parts of a run."""
         connection.execute(_DELETE, {"at": slot, "run": run_id})
+
+
+def _checked(row: PartRow) -> PartRow:
+    """Return a part with the checksum of its bytes."""
+    return row._replace(checksum=row_checksum(part_name(row), row.data))
+
+
+def _intact(row: PartRow) -> PartRow:
+    """Return a part as it is. Raises ``DamagedRowError``."""
+    require_intact(part_name(row), row.checksum, row.data)
+    return row

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import Connection, Row, or_, select
 
 from knickpoint.model.report import Outcome
 from knickpoint.store.database import Database
+from knickpoint.store.points.checksums import DamagedRowError, RowChecks, part_name
 from knickpoint.store.points.parts import Part
 from knickpoint.store.points.tiles import Tiles
 from knickpoint.store.tables.runs import part as table
@@ -37,30 +39,37 @@ class Provenance:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._tiles = Tiles(database)
+        self._checks = RowChecks()
 
     def pieces(self, connection: Connection, trace_id: int, slot: int) -> Iterator[tuple[int, Piece]]:
-        """Return run and piece of a point, oldest run first."""
+        """Return run and piece of a point, oldest run first; what is damaged is left out."""
         chunk = trace_id // CHUNK
         repository_id = _owner(connection, chunk)
         query = select(table).where(table.c.slot == slot, table.c.chunk.in_([chunk, -repository_id]))
-        for row in connection.execute(query.order_by(table.c.run_id)).all():
+        for row in self._intact(connection.execute(query.order_by(table.c.run_id)).all()):
             part = Part.unpack(row.data)
             piece = _piece(part, trace_id if row.chunk < 0 else trace_id % CHUNK)
             if piece is None:
                 continue
             if part.is_implicit and piece.outcome is Outcome.MEASURED:
-                value = float(self._tiles.points(connection, repository_id, np.array([trace_id]), slot)[0])
+                try:
+                    value = float(self._tiles.points(connection, repository_id, np.array([trace_id]), slot)[0])
+                except DamagedRowError:
+                    continue
                 piece = replace(piece, value=value, samples=(value,))
             yield row.run_id, piece
 
     def without_value(self, connection: Connection, trace_id: int, slots: Sequence[int]) -> list[tuple[int, Piece]]:
-        """Return run and piece of the failures and skips of a trace at ``slots``, by slot and then by run."""
+        """Return run and piece of the failures and skips of a trace at ``slots``, by slot and then by run.
+
+        What is damaged is left out.
+        """
         chunk = trace_id // CHUNK
         repository_id = _owner(connection, chunk)
-        query = select(table.c.chunk, table.c.run_id, table.c.data).where(self._database.among(table.c.slot))
+        query = select(table).where(self._database.among(table.c.slot))
         query = query.where(table.c.chunk.in_([chunk, -repository_id])).order_by(table.c.slot, table.c.run_id)
         found = []
-        for row in connection.execute(query, {"numbers": self._database.listed(slots)}):
+        for row in self._intact(connection.execute(query, {"numbers": self._database.listed(slots)})):
             part = Part.unpack(row.data)
             place = trace_id if row.chunk < 0 else trace_id % CHUNK
             if place in part.failed or place in part.skipped:
@@ -72,15 +81,20 @@ class Provenance:
     def failed(
         self, connection: Connection, repository_id: int, slots: Sequence[int]
     ) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Yield slot and ids of the traces that failed in a run there, a pair for each part with failures."""
+        """Yield slot and ids of the traces that failed in a run there, a pair for each intact part with failures."""
         chunks = select(chunk_table.c.id).where(chunk_table.c.repository_id == repository_id)
-        query = select(table.c.slot, table.c.chunk, table.c.data).where(self._database.among(table.c.slot))
+        query = select(table).where(self._database.among(table.c.slot))
         query = query.where(or_(table.c.chunk == -repository_id, table.c.chunk.in_(chunks)))
         query = query.order_by(table.c.slot, table.c.chunk, table.c.run_id)
-        for slot, chunk, data in connection.execute(query, {"numbers": self._database.listed(slots)}):
-            failed = Part.unpack(data).failed
+        for row in self._intact(connection.execute(query, {"numbers": self._database.listed(slots)})):
+            failed = Part.unpack(row.data).failed
             if len(failed):
-                yield int(slot), failed + max(chunk, 0) * CHUNK
+                yield int(row.slot), failed + max(row.chunk, 0) * CHUNK
+
+    def _intact(self, rows: Iterable[Row[Any]]) -> Iterator[Row[Any]]:
+        """Yield the rows that are what was written."""
+        self._checks.renew()
+        return (row for row in rows if self._checks.is_intact(part_name(row), row.checksum, row.data))
 
 
 def _owner(connection: Connection, chunk: int) -> int:

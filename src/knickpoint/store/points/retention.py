@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from sqlalchemy import Connection, Row, exists, select, update
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.store.database import Database
+from knickpoint.store.points.checksums import DamagedRowError, RowName, part_name, require_intact, row_checksum
 from knickpoint.store.points.parts import Part, medians
 from knickpoint.store.points.tiles import Tiles
 from knickpoint.store.tables.runs import part as table
@@ -46,7 +48,7 @@ def retain(
     """Delete samples beyond the newest ``samples`` commits of ``line``, and values beyond the newest ``values``.
 
     None keeps all; samples are kept no longer than values. Traces in ``keep`` lose nothing. Each commit is a
-    transaction. ``dry_run`` counts what would be deleted and changes nothing.
+    transaction. A commit with a damaged row stays as it is. ``dry_run`` counts what would be deleted and changes nothing.
 
     Raises:
         InputError: a rule keeps less than one commit.
@@ -64,11 +66,21 @@ def retain(
     kept = np.array(sorted(keep), dtype=np.int64)
     with_parts = _slots_with_parts(database, line.repository.id)
     lost = [
-        _forget(database, line.repository.id, slot, kept, whole=position < without_points, dry_run=dry_run)
+        _forget_intact(database, line.repository.id, slot, kept, whole=position < without_points, dry_run=dry_run)
         for position, slot in enumerate(line.slots[:summarised])
         if slot in with_parts
     ]
     return Forgotten(sum(each.samples for each in lost), sum(each.points for each in lost))
+
+
+def _forget_intact(
+    database: Database, repository_id: int, slot: int, kept: NDArray[np.int64], *, whole: bool, dry_run: bool
+) -> Forgotten:
+    """Forget what one commit has, nothing where a row of it is damaged: what is left of that is for people to decide."""
+    try:
+        return _forget(database, repository_id, slot, kept, whole=whole, dry_run=dry_run)
+    except DamagedRowError:
+        return Forgotten(0, 0)
 
 
 def _slots_with_parts(database: Database, repository_id: int) -> set[int]:
@@ -117,20 +129,25 @@ def _forget(
     return Forgotten(samples, points)
 
 
-def _replace(connection: Connection, slot: int, row: Row[tuple[int, int, bytes]], shorter: Part | None) -> None:
+def _replace(connection: Connection, slot: int, row: Row[Any], shorter: Part | None) -> None:
     """Replace a part by what is left of it, None where nothing is."""
     where = (table.c.slot == slot) & (table.c.chunk == row.chunk) & (table.c.run_id == row.run_id)
     if shorter is None:
         connection.execute(table.delete().where(where))
     else:
-        connection.execute(update(table).where(where).values(data=shorter.pack()))
+        data = shorter.pack()
+        checksum = row_checksum(RowName("run_part", (slot, row.chunk, row.run_id)), data)
+        connection.execute(update(table).where(where).values(data=data, checksum=checksum))
 
 
-def _parts(connection: Connection, repository_id: int, slot: int) -> list[Row[tuple[int, int, bytes]]]:
+def _parts(connection: Connection, repository_id: int, slot: int) -> list[Row[Any]]:
     """Return the parts of a repository at a slot."""
     runs = select(run_table.c.id).where(run_table.c.repository_id == repository_id, run_table.c.slot == slot)
-    query = select(table.c.chunk, table.c.run_id, table.c.data).where(table.c.slot == slot, table.c.run_id.in_(runs))
-    return list(connection.execute(query.order_by(table.c.chunk, table.c.run_id)))
+    query = select(table).where(table.c.slot == slot, table.c.run_id.in_(runs))
+    rows = list(connection.execute(query.order_by(table.c.chunk, table.c.run_id)))
+    for row in rows:
+        require_intact(part_name(row), row.checksum, row.data)
+    return rows
 
 
 def _summarised(part: Part, stays: NDArray[np.bool_]) -> Part:

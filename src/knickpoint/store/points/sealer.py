@@ -5,7 +5,7 @@ Writing wants one row a file, reading wants the history of a trace in one place.
 64 commits are there, or newer ones follow. Everything that seals goes through :class:`Sealer`: the writer when a file
 completes a block of small runs, the worker and the end of an import for the rest.
 
-Sealing changes where values lie and never what they are. A segment is merged into sealed tiles first and removed
+Sealing changes where values lie and never what they are; what is damaged stays where it is. A segment is merged into sealed tiles first and removed
 later, in another transaction: in between, both say the same. If another sealer or a correction got in between, the
 segments of a group are not all there any more, and the rest of that group is left alone.
 """
@@ -22,8 +22,9 @@ from sqlalchemy import Connection, func, select
 
 from knickpoint.store.array_codec import narrow
 from knickpoint.store.database import Database
+from knickpoint.store.points.checksums import DamagedRowError, require_intact, segment_name
 from knickpoint.store.points.segment_groups import SEGMENT_POINTS, SegmentGroup, SegmentHead, group_segments
-from knickpoint.store.points.tile_codec import floats, segment_points
+from knickpoint.store.points.tile_codec import floats, sealed_row, segment_points
 from knickpoint.store.points.tile_merge import DENSE, POINT, SPAN, TileMerge, merge_tiles
 from knickpoint.store.tables.commits import repository as repository_table
 from knickpoint.store.tables.tiles import hot, sealed, segment
@@ -64,16 +65,13 @@ class Sealer:
         writers, readers and other sealers; what a crash interrupts is sealed the next time.
         """
         # Segments stand in front of hot tiles, and merging takes the hot tiles of their commits along.
-        segments = sum(
-            self._seal_matrix(group) if group.is_dense else self._seal_points(group)
-            for group in self._segment_groups(everything=everything)
-        )
+        segments = sum(self._seal_group(group) for group in self._segment_groups(everything=everything))
         tiles = 0
         for first, chunks in self._resting_tiles(everything=everything):
             for begin in range(0, len(chunks), _CHUNKS_AT_ONCE):
                 merges = [TileMerge(chunk, first, first + SPAN) for chunk in chunks[begin : begin + _CHUNKS_AT_ONCE]]
                 with self._database.transaction() as connection:
-                    tiles += merge_tiles(connection, self._database, merges)
+                    tiles += self._merge_intact(connection, merges)
         return Sealed(tiles, segments)
 
     def seal_block(self, connection: Connection, chunks: NDArray[np.int64], first: int) -> None:
@@ -88,7 +86,23 @@ class Sealer:
         between = (hot.c.chunk >= int(chunks[0])) & (hot.c.chunk <= int(chunks[-1]))
         query = select(hot.c.chunk).where(between, within).group_by(hot.c.chunk).having(func.count() == SPAN)
         full = set(chunks.tolist()).intersection(connection.execute(query).scalars())
-        merge_tiles(connection, self._database, [TileMerge(chunk, first, first + SPAN) for chunk in sorted(full)])
+        self._merge_intact(connection, [TileMerge(chunk, first, first + SPAN) for chunk in sorted(full)])
+
+    def _merge_intact(self, connection: Connection, merges: Sequence[TileMerge]) -> int:
+        """Merge hot tiles of some chunks; those of chunks with a damaged tile stay as they are, so that it is named."""
+        try:
+            return merge_tiles(connection, self._database, merges)
+        except DamagedRowError:
+            if len(merges) == 1:
+                return 0
+        return sum(self._merge_intact(connection, [merge]) for merge in merges)
+
+    def _seal_group(self, group: SegmentGroup) -> int:
+        """Seal a group of segments; return how many went, none where one of them, or a tile below, is damaged."""
+        try:
+            return self._seal_matrix(group) if group.is_dense else self._seal_points(group)
+        except DamagedRowError:
+            return 0
 
     def _resting_tiles(self, *, everything: bool) -> Iterator[tuple[int, list[int]]]:
         """Return the chunks with hot tiles to seal, by the first slot of their 64 commits."""
@@ -194,6 +208,7 @@ def _read(connection: Connection, database: Database, numbers: Sequence[int], lo
     rows = connection.execute(query.order_by(segment.c.id), {"numbers": database.listed(numbers)})
     found = []
     for row in rows:
+        require_intact(segment_name(row), row.checksum, row.ids, row.data)
         begin, end = max(low, row.lowest) - row.lowest, min(high, row.highest + 1) - row.lowest
         if not row.ids:
             ids, values = np.arange(begin, end) + row.lowest, floats(row)[begin:end]
@@ -243,8 +258,7 @@ def _dense_row(chunk: int, first: int, values: NDArray[np.floating[Any]], skip: 
     tile = np.full((skip + values.shape[1], SPAN), np.nan, dtype=values.dtype)
     tile[skip:] = values.T
     stored = narrow(tile) if tile.itemsize > 4 else tile
-    row = {"chunk": chunk, "first": first, "span": SPAN, "sparse": 0}
-    return row | {"width": stored.itemsize, "data": stored.tobytes()}
+    return sealed_row(chunk, first, SPAN, stored, width=stored.itemsize, sparse=False)
 
 
 def _merges_of(segments: Sequence[_Segment]) -> list[TileMerge]:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.store.array_codec import narrow, pack, unpack
+from knickpoint.store.points.checksums import RowName, row_checksum
 from knickpoint.store.traces.trace_chunks import CHUNK
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "floats",
     "hot_row",
     "hot_rows",
+    "sealed_row",
     "segment_points",
     "sparse_points",
 ]
@@ -115,7 +117,7 @@ def hot_rows(
         first, last = int(ids[low]) - chunk * CHUNK if low < high else -1, high - low - 1
         # A run of neighbours from the first place on is stored as it is; others need a column with gaps.
         if stored.itemsize == 4 and first == 0 and int(ids[high - 1]) - chunk * CHUNK == last:
-            rows.append({"chunk": chunk, "slot": slot, "width": 4, "data": stored[low:high].tobytes()})
+            rows.append(_hot_row(chunk, slot, 4, stored[low:high].tobytes()))
         else:
             rows.append(hot_row(chunk, slot, ids[low:high] - chunk * CHUNK, values[low:high]))
     return rows
@@ -128,4 +130,17 @@ def hot_row(chunk: int, slot: int, places: NDArray[np.int64], values: NDArray[np
         column = np.full(int(places[-1]) + 1, np.nan, dtype=stored.dtype)
         column[places] = stored
         stored = column
-    return {"chunk": chunk, "slot": slot, "width": stored.itemsize, "data": stored.tobytes()}
+    return _hot_row(chunk, slot, stored.itemsize, stored.tobytes())
+
+
+def _hot_row(chunk: int, slot: int, width: int, data: bytes) -> dict[str, Any]:
+    checksum = row_checksum(RowName("hot_tile", (chunk, slot, width)), data)
+    return {"chunk": chunk, "slot": slot, "width": width, "data": data, "checksum": checksum}
+
+
+def sealed_row(chunk: int, first: int, span: int, stored: NDArray[Any], *, width: int, sparse: bool) -> dict[str, Any]:
+    """Return a row of the table of sealed tiles: ``stored`` is a dense tile, or records of :data:`SPARSE_POINTS`."""
+    data = np.ascontiguousarray(stored).tobytes()
+    checksum = row_checksum(RowName("sealed_tile", (chunk, first, span, width, int(sparse))), data)
+    row = {"chunk": chunk, "first": first, "span": span, "width": width, "sparse": int(sparse)}
+    return row | {"data": data, "checksum": checksum}

@@ -18,7 +18,8 @@ from sqlalchemy import Connection, Row, bindparam, func, select
 
 from knickpoint.store.array_codec import narrow
 from knickpoint.store.database import Database
-from knickpoint.store.points.tile_codec import SPARSE_POINTS, dense_values, floats, sparse_points
+from knickpoint.store.points.checksums import hot_name, require_intact, sealed_name
+from knickpoint.store.points.tile_codec import SPARSE_POINTS, dense_values, floats, sealed_row, sparse_points
 from knickpoint.store.tables.tiles import hot, sealed
 
 __all__ = ["DENSE", "POINT", "SPAN", "TileMerge", "merge_tiles"]
@@ -57,7 +58,11 @@ class TileMerge:
 
 
 def merge_tiles(connection: Connection, database: Database, merges: Sequence[TileMerge]) -> int:
-    """Do some merges, one a chunk, in the transaction of the caller; return the number of hot tiles that went."""
+    """Do some merges, one a chunk, in the transaction of the caller; return the number of hot tiles that went.
+
+    Raises:
+        DamagedRowError: a tile is not what was written; nothing is merged then.
+    """
     if not merges:
         return 0
     # Read the layers.
@@ -95,6 +100,7 @@ def _read_hot(connection: Connection, database: Database, merges: Sequence[TileM
     listed = {"numbers": database.listed(list(by_chunk))}
     for row in connection.execute(query.order_by(hot.c.chunk, hot.c.slot), listed):
         if by_chunk[row.chunk].first <= row.slot < by_chunk[row.chunk].last:
+            require_intact(hot_name(row), row.checksum, row.data)
             found[row.chunk].append(row)
     return found
 
@@ -138,6 +144,7 @@ def _read_sealed(connection: Connection, database: Database, wanted: set[tuple[i
     }
     for row in connection.execute(query.order_by(sealed.c.chunk, sealed.c.first), listed):
         if (row.chunk, row.first) in wanted:
+            require_intact(sealed_name(row), row.checksum, row.data)
             found.setdefault(row.chunk, []).append(row)
     return found
 
@@ -164,8 +171,7 @@ def _turned(chunk: int, first: int, hots: Sequence[Row[Any]]) -> dict[str, Any]:
     for row in hots:
         values = floats(row)
         columns[row.slot - first, : len(values)] = values
-    data = np.ascontiguousarray(columns.T).tobytes()
-    return {"chunk": chunk, "first": first, "span": SPAN, "width": width, "sparse": 0, "data": data}
+    return sealed_row(chunk, first, SPAN, columns.T, width=width, sparse=False)
 
 
 def _listed(row: Row[Any]) -> NDArray[Any]:
@@ -239,8 +245,7 @@ def _dense_tile(chunk: int, first: int, points: NDArray[Any]) -> dict[str, Any]:
     values = narrow(own["value"])
     tile = np.full((int(own["place"].max()) + 1, SPAN), np.nan, dtype=values.dtype)
     tile[own["place"], own["slot"] - first] = values
-    row = {"chunk": chunk, "first": first, "span": SPAN, "sparse": 0}
-    return row | {"width": tile.itemsize, "data": tile.tobytes()}
+    return sealed_row(chunk, first, SPAN, tile, width=tile.itemsize, sparse=False)
 
 
 def _sparse_tile(chunk: int, first: int, last: int, points: NDArray[Any]) -> dict[str, Any]:
@@ -249,5 +254,4 @@ def _sparse_tile(chunk: int, first: int, last: int, points: NDArray[Any]) -> dic
     values = narrow(own["value"])
     stored = np.empty(len(own), dtype=SPARSE_POINTS[values.itemsize])
     stored["place"], stored["slot"], stored["value"] = own["place"], own["slot"] - first, values
-    row = {"chunk": chunk, "first": first, "span": last - first, "sparse": 1}
-    return row | {"width": values.itemsize, "data": stored.tobytes()}
+    return sealed_row(chunk, first, last - first, stored, width=values.itemsize, sparse=True)

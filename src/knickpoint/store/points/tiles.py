@@ -17,6 +17,14 @@ from sqlalchemy import Connection, bindparam, select
 
 from knickpoint.store.array_codec import narrow
 from knickpoint.store.database import Database
+from knickpoint.store.points.checksums import (
+    RowName,
+    hot_name,
+    require_intact,
+    row_checksum,
+    sealed_name,
+    segment_name,
+)
 from knickpoint.store.points.tile_codec import (
     dense_values,
     encode_ids,
@@ -37,6 +45,7 @@ _OVER: Final = (
 )
 _SEGMENTS_AT: Final = select(segment).where(_OVER, segment.c.slot == bindparam("at")).order_by(segment.c.id)
 _INSERT_SEGMENT: Final = segment.insert()
+_SEGMENT_NUMBERS: Final = ("repository_id", "slot", "lowest", "highest", "count", "width")
 
 
 class Tiles:
@@ -45,13 +54,17 @@ class Tiles:
     def __init__(self, database: Database) -> None:
         self._database = database
         insert = database.insert(hot)
-        replaced = {"width": insert.excluded.width, "data": insert.excluded.data}
+        replaced = {name: insert.excluded[name] for name in ("width", "data", "checksum")}
         self._write_hot = insert.on_conflict_do_update(index_elements=["chunk", "slot"], set_=replaced)
         columns = select(segment.c.slot, segment.c.lowest, segment.c.highest)
         self._spans = columns.where(_OVER, database.among(segment.c.slot, "slots"))
 
     def columns(self, connection: Connection, chunks: NDArray[np.int64], slot: int) -> NDArray[np.float64]:
-        """Return the values of ``chunks`` at ``slot``, shape (chunks, 1024), NaN for missing, segments left out."""
+        """Return the values of ``chunks`` at ``slot``, shape (chunks, 1024), NaN for missing, segments left out.
+
+        Raises:
+            DamagedRowError: a tile is not what was written.
+        """
         columns = np.full((len(chunks), CHUNK), np.nan)
         number = {chunk: place for place, chunk in enumerate(chunks.tolist())}
         listed = {"numbers": self._database.listed(chunks)}
@@ -59,6 +72,7 @@ class Tiles:
         query = select(sealed).where(self._database.among(sealed.c.chunk))
         query = query.where(sealed.c.first <= slot, sealed.c.first + sealed.c.span > slot)
         for row in connection.execute(query, listed):
+            require_intact(sealed_name(row), row.checksum, row.data)
             column = columns[number[row.chunk]]
             if row.sparse:
                 points = sparse_points(row)
@@ -69,6 +83,7 @@ class Tiles:
                 column[: len(tile)] = tile[:, slot - row.first]
         query = select(hot).where(self._database.among(hot.c.chunk))
         for row in connection.execute(query.where(hot.c.slot == slot), listed):
+            require_intact(hot_name(row), row.checksum, row.data)
             values = floats(row)
             column = columns[number[row.chunk]]
             column[:] = np.nan
@@ -78,11 +93,16 @@ class Tiles:
     def points(
         self, connection: Connection, repository_id: int, ids: NDArray[np.int64], slot: int
     ) -> NDArray[np.float64]:
-        """Return the stored point of each trace (sorted) at ``slot``, NaN for none."""
+        """Return the stored point of each trace (sorted) at ``slot``, NaN for none.
+
+        Raises:
+            DamagedRowError: one of the rows that may hold them is not what was written.
+        """
         chunks, numbers = np.unique(ids // CHUNK, return_inverse=True)
         values = self.columns(connection, chunks, slot)[numbers, ids % CHUNK]
         if len(ids):
             for row in connection.execute(_SEGMENTS_AT, _span(repository_id, slot, ids)):
+                require_intact(segment_name(row), row.checksum, row.ids, row.data)
                 held, stored = segment_points(row)
                 place = np.minimum(np.searchsorted(held, ids), len(held) - 1)
                 here = held[place] == ids
@@ -104,7 +124,11 @@ class Tiles:
         ids: NDArray[np.int64],
         values: NDArray[np.float64],
     ) -> None:
-        """Set points of some traces (sorted) at ``slot``; NaN takes a point away, the others stay."""
+        """Set points of some traces (sorted) at ``slot``; NaN takes a point away, the others stay.
+
+        Raises:
+            DamagedRowError: a row that holds such points is not what was written.
+        """
         if not len(ids):
             return
         # A hot tile is a whole commit of its chunk, so the points beside the new ones are read and written again.
@@ -119,6 +143,7 @@ class Tiles:
         # Where a segment stands before the tile, the tile would not be seen: a later segment says the same.
         hidden = np.zeros(len(ids), dtype=np.bool_)
         for row in connection.execute(_SEGMENTS_AT, _span(repository_id, slot, ids)):
+            require_intact(segment_name(row), row.checksum, row.ids, row.data)
             hidden |= np.isin(ids, segment_points(row)[0], assume_unique=True)
         if hidden.any():
             self.write_segment(connection, repository_id, slot, ids[hidden], values[hidden])
@@ -143,17 +168,11 @@ class Tiles:
         if not len(ids):
             return
         stored = narrow(values)
-        row = {
-            "repository_id": repository_id,
-            "slot": slot,
-            "lowest": int(ids[0]),
-            "highest": int(ids[-1]),
-            "count": len(ids),
-            "width": stored.itemsize,
-            "ids": encode_ids(ids) if encoded_ids is None else encoded_ids,
-            "data": stored.tobytes(),
-        }
-        self._database.quick(connection, _INSERT_SEGMENT, row)
+        numbers = (repository_id, slot, int(ids[0]), int(ids[-1]), len(ids), stored.itemsize)
+        listed, data = encode_ids(ids) if encoded_ids is None else encoded_ids, stored.tobytes()
+        row = dict(zip(_SEGMENT_NUMBERS, numbers, strict=True))
+        checksum = row_checksum(RowName("segment", numbers), listed, data)
+        self._database.quick(connection, _INSERT_SEGMENT, row | {"ids": listed, "data": data, "checksum": checksum})
 
 
 def _span(repository_id: int, slot: int, ids: NDArray[np.int64]) -> dict[str, int]:

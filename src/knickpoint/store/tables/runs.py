@@ -48,6 +48,7 @@ part = Table(
     Column("chunk", Number, nullable=False),
     Column("run_id", Number, nullable=False),
     Column("data", Blob, nullable=False),
+    Column("checksum", Number, nullable=True),
     PrimaryKeyConstraint("slot", "chunk", "run_id"),
 )
 """What one run gave to one chunk: traces, samples, units, failures, skips.

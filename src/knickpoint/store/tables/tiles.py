@@ -1,4 +1,7 @@
-"""The values: hot tiles by slot, sealed tiles by chunk, and segments of scattered events."""
+"""The values: hot tiles by slot, sealed tiles by chunk, and segments of scattered events.
+
+``checksum`` is that of :mod:`knickpoint.store.points.checksums`, null in rows that older versions wrote.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ hot = Table(
     Column("slot", Code, nullable=False),
     Column("width", Code, nullable=False),
     Column("data", Blob, nullable=False),
+    Column("checksum", Number, nullable=True),
     PrimaryKeyConstraint("chunk", "slot"),
 )
 """One commit of one chunk, ``width`` bytes a value, cut after the last trace; it stands before a sealed tile."""
@@ -28,6 +32,7 @@ sealed = Table(
     Column("width", Code, nullable=False),
     Column("sparse", Code, nullable=False),
     Column("data", Blob, nullable=False),
+    Column("checksum", Number, nullable=True),
     PrimaryKeyConstraint("chunk", "first"),
 )
 """``span`` slots of one chunk, trace-major; sparse ones list their points. Spans of a chunk never overlap."""
@@ -44,6 +49,7 @@ segment = Table(
     Column("width", Code, nullable=False),
     Column("ids", Blob, nullable=False),
     Column("data", Blob, nullable=False),
+    Column("checksum", Number, nullable=True),
     Index("ix_segment_repository_id", "repository_id", "slot"),
     sqlite_autoincrement=True,
 )
