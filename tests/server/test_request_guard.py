@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from urllib.parse import quote
 
 import pytest
 from starlette.datastructures import Headers
@@ -98,3 +101,85 @@ def test_a_body_without_an_end_is_refused_where_it_gets_too_large(reader: Client
     answer = reader.post("/api/v1/triage", content=endless(), headers={"content-type": "application/json"})
     assert answer.status_code == 413
     assert set(answer.json()) == {"error", "where", "remedy"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "own"),
+    [
+        ({"origin": "https://perf.example"}, True),
+        ({"origin": "http://perf.example"}, False),
+        ({"origin": "https://perf.example.evil"}, False),
+        ({"origin": "https://perf.example", "sec-fetch-site": "cross-site"}, False),
+        ({"origin": "http://127.0.0.1:8765", "sec-fetch-site": "same-site"}, False),
+        ({"sec-fetch-site": "same-site"}, False),
+    ],
+)
+def test_behind_a_proxy_the_public_address_is_the_own_origin(headers: dict[str, str], *, own: bool) -> None:
+    assert is_own_origin(Headers({"host": "127.0.0.1:8765", **headers}), "https://perf.example/") is own
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"origin": "null"}, {"origin": ""}, {"sec-fetch-site": "cross-site"}, {"origin": "http://127.0.0.1.evil.example"}],
+)
+@pytest.mark.parametrize("path", ["/api/v1/triage", "/api/v1/triage/undo", "/api/v1/shortcuts", "/api/v1/results"])
+def test_no_page_of_another_site_changes_anything(reader: Client, path: str, headers: dict[str, str]) -> None:
+    assert reader.post(path, json={"keys": [",a=1,"]}, headers=headers).status_code == 403
+    assert reader.post(path, content=b"ids=1", headers={**headers, "content-type": "text/plain"}).status_code == 403
+
+
+def test_the_name_in_the_public_address_is_known(instance: Instance) -> None:
+    server = replace(instance.config.server, address="https://perf.example/knick")
+    app = create_app(replace(instance, config=replace(instance.config, server=server)))
+    assert Client(app, "http://perf.example").get("/api/v1/version").status_code == 200
+    assert Client(app, "http://evil.example").get("/api/v1/version").status_code == 403
+
+
+@pytest.mark.parametrize(("address", "only_https"), [("https://perf.example", True), ("http://perf.example", False)])
+def test_a_public_address_with_https_keeps_browsers_on_https(
+    instance: Instance, address: str, *, only_https: bool
+) -> None:
+    server = replace(instance.config.server, address=address)
+    client = Client(create_app(replace(instance, config=replace(instance.config, server=server))))
+    assert ("strict-transport-security" in client.get("/triage").headers) is only_https
+
+
+@pytest.mark.parametrize("path", ["/api/v1/health", "/triage", "/nothing", "/api/v1/triage/undo"])
+def test_every_answer_has_the_headers_of_security(reader: Client, path: str) -> None:
+    headers = reader.get(path).headers
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert "camera=()" in headers["permissions-policy"]
+    assert "object-src 'none'" in headers["content-security-policy"]
+    assert (headers.get("cache-control") == "no-store") is path.startswith("/api/")
+
+
+def _addresses(client: Client) -> Iterator[str]:
+    """Yield an address of every endpoint that answers GET."""
+    known = {"key": "1", "revision": "1", "name": "none"}
+    required = {"traces": "1", "regression": "1", "finding": "1", "commit": "1", "formula": 'ave(filter(""))'}
+    for template, operations in client.get("/api/v1/openapi.json").json()["paths"].items():
+        if "get" in operations:
+            wanted = [each["name"] for each in operations["get"].get("parameters", ()) if each["in"] == "query"]
+            query = "&".join(f"{name}={quote(required[name])}" for name in wanted if name in required)
+            yield f"{template.format_map(known)}?{query}"
+
+
+def test_reading_changes_nothing_in_the_store(instance: Instance) -> None:
+    client = Client(create_app(instance))
+
+    def content() -> list[str]:
+        database = sqlite3.connect(instance.directory / "knickpoint.db")
+        try:
+            return list(database.iterdump())
+        finally:
+            database.close()
+
+    before = content()
+    answers = {
+        address: client.ask(method, address).status_code for method in ("GET", "HEAD") for address in _addresses(client)
+    }
+    assert content() == before
+    assert len(answers) > 20
+    assert {code for code in answers.values() if code >= 500} == set()
+    assert sum(code == 200 for code in answers.values()) > 15, answers

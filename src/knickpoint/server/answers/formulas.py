@@ -124,15 +124,16 @@ def calculate(visible: VisibleRepositories, line: Line, formula: str, *, points:
     return FormulaAnswer(line=line.name, commits=len(line.slots), total=len(found), traces=answers)
 
 
-def add_shortcut(store: Store, request: ShortcutRequest) -> str:
+def add_shortcut(store: Store, request: ShortcutRequest, *, most: int) -> str:
     """Return the short id of a set of keys and formulas; the same set has the same id.
 
     Raises:
-        InputError: the set is empty, or a key or formula is invalid.
+        InputError: the set is empty, a key or formula is invalid, or ``most`` sets are kept already.
     """
     for formula in request.formulas:
         parse(formula)
-    return store.shortcuts.add([*request.keys, *(FORMULA_SIGN + formula for formula in request.formulas)])
+    entries = [*request.keys, *(FORMULA_SIGN + formula for formula in request.formulas)]
+    return store.shortcuts.add(entries, most=most)
 
 
 def read_shortcut(visible: VisibleRepositories, repository: Repository, name: str) -> ShortcutAnswer:

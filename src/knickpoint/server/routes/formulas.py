@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 
 from knickpoint.server.answers.formulas import add_shortcut, calculate, read_shortcut
 from knickpoint.server.answers.values import MOST_TRACES
-from knickpoint.server.routes.dependencies import LineName, RepositoryName, Visible
+from knickpoint.server.routes.dependencies import LineName, RepositoryName, RequestInstance, Visible
 from knickpoint.server.schemas.formulas import FormulaAnswer, ShortcutAnswer, ShortcutIdAnswer, ShortcutRequest
 
 __all__ = ["router"]
@@ -33,9 +33,9 @@ def get_formula(
 
 
 @router.post("/shortcuts")
-def post_shortcut(visible: Visible, request: ShortcutRequest) -> ShortcutIdAnswer:
+def post_shortcut(visible: Visible, instance: RequestInstance, request: ShortcutRequest) -> ShortcutIdAnswer:
     """Keep a set of trace keys and formulas under a short id; the same set always has the same id."""
-    return ShortcutIdAnswer(id=add_shortcut(visible.store, request))
+    return ShortcutIdAnswer(id=add_shortcut(visible.store, request, most=instance.config.limits.shortcuts))
 
 
 @router.get("/shortcuts/{name}")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
+from knickpoint.calc.tokens import LONGEST
+from knickpoint.model.params import MAXIMUM_KEY_BYTES
 from knickpoint.server.schemas.base import Answer
 from knickpoint.server.schemas.traces import TraceAnswer
 
@@ -41,8 +45,10 @@ class FormulaAnswer(Answer):
 class ShortcutRequest(Answer):
     """A set of traces and formulas to keep under a short id."""
 
-    keys: list[str] = Field(default_factory=list, max_length=10_000, description="Trace keys.")
-    formulas: list[str] = Field(default_factory=list, max_length=100)
+    keys: list[Annotated[str, Field(max_length=MAXIMUM_KEY_BYTES)]] = Field(
+        default_factory=list, max_length=10_000, description="Trace keys."
+    )
+    formulas: list[Annotated[str, Field(max_length=LONGEST)]] = Field(default_factory=list, max_length=100)
 
 
 class ShortcutIdAnswer(Answer):

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy import Connection, func, select
 
 from knickpoint.model.errors import InputError
 from knickpoint.store.database import Database
@@ -27,11 +27,11 @@ class Shortcuts:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, entries: Iterable[str]) -> str:
+    def add(self, entries: Iterable[str], *, most: int | None = None) -> str:
         """Keep a set of trace keys and formulas (a formula begins with ``@``), and return its id; order does not count.
 
         Raises:
-            InputError: the set is empty, or an entry is neither a key nor a formula.
+            InputError: the set is empty, an entry is neither a key nor a formula, or ``most`` sets are kept already.
         """
         members = sorted(set(entries))
         if not members:
@@ -46,9 +46,20 @@ class Shortcuts:
         content = json.dumps(members, ensure_ascii=False)
         name = base64.b32encode(sha256(content.encode()).digest()).decode().lower()[:_LENGTH]
         with self._database.transaction() as connection:
+            known = connection.execute(select(table.c.id).where(table.c.id == name)).scalar()
+            if known is None and most is not None and self._count(connection) >= most:
+                raise InputError(
+                    f"{most:,} shortcuts are kept already",
+                    where="shortcut",
+                    remedy="Write the query out, or have an admin raise shortcuts of [limits] in knickpoint.toml.",
+                )
             insert = self._database.insert(table).values(id=name, content=content, created=time.time())
             connection.execute(insert.on_conflict_do_nothing(index_elements=["id"]))
         return name
+
+    @staticmethod
+    def _count(connection: Connection) -> int:
+        return int(connection.execute(select(func.count()).select_from(table)).scalar() or 0)
 
     def get(self, name: str) -> tuple[str, ...]:
         """Return the keys and formulas of a shortcut, sorted.
