@@ -40,7 +40,7 @@ def permitted_repository(instance: Instance, caller: Caller, requested: str) -> 
         if name in permitted and find(name, "") == name:
             return name
     raise ForbiddenError(
-        f"{caller.name} may upload to some repositories only",
+        f"the caller {caller.name} may upload to some repositories only",
         where="repository",
         remedy="Name one of these in the address of the upload, as in repository=NAME: GET /api/v1/me lists them.",
     )
