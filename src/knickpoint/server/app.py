@@ -18,6 +18,7 @@ from knickpoint.server.callers import IDENTIFYING
 from knickpoint.server.dashboard import add_pages
 from knickpoint.server.error_responses import ERRORS, add_error_handlers
 from knickpoint.server.forwarded_headers import ForwardedHeaders
+from knickpoint.server.parameter_texts import check_texts, describe_texts
 from knickpoint.server.request_guard import RequestGuard
 from knickpoint.server.request_limits import RequestLimits, limit_request
 from knickpoint.server.request_metrics import RequestMetrics, RequestMetricsMiddleware
@@ -56,8 +57,13 @@ def _build() -> FastAPI:
         undeclared = routes_without_caller(router)
         assert not undeclared, f"these routes take no caller, see knickpoint.server.callers: {', '.join(undeclared)}"
         app.include_router(
-            router, prefix="/api/v1", responses=ERRORS, dependencies=[Depends(limit_request, scope="function")]
+            router,
+            prefix="/api/v1",
+            responses=ERRORS,
+            dependencies=[Depends(check_texts), Depends(limit_request, scope="function")],
         )
+    describe = app.openapi
+    app.openapi = lambda: app.openapi_schema or describe_texts(describe())  # type: ignore[method-assign]
     return app
 
 

@@ -9,10 +9,10 @@ from typing import Final
 from knickpoint.instance import Instance
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line
-from knickpoint.model.errors import InputError
 from knickpoint.server.answers.alerts import visible_alerts
 from knickpoint.server.answers.commits import commit_answer
 from knickpoint.server.answers.traces import trace_answer
+from knickpoint.server.errors import UnknownError
 from knickpoint.server.schemas.explanations import CandidateAnswer, ExplanationAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.watch.explanation import AlertExplanation, ExplainedCandidate, ExplainedStep, explain_trace
@@ -27,7 +27,7 @@ def _chosen_alerts(alerts: Sequence[Alert], name: str) -> Sequence[Alert]:
     found = [alert for alert in alerts if alert.name == name] if name else alerts
     if not found:
         known = ", ".join(sorted(alert.name for alert in alerts))
-        raise InputError(f"there is no alert {name!r}", where="alert", remedy=f"The alerts are: {known}.")
+        raise UnknownError(f"there is no alert {name!r}", where="alert", remedy=f"The alerts are: {known}.")
     return found
 
 
@@ -39,9 +39,8 @@ def explain(
     ``line_name`` replaces the line of the alert. ``commit`` keeps the candidates near that commit. "" is no choice.
 
     Raises:
-        UnknownError: there is no such trace.
+        UnknownError: there is no such trace or alert.
         HistoryError: there is no such line or commit.
-        InputError: there is no such alert.
     """
     store = instance.store
     repository, trace = visible.trace(key)

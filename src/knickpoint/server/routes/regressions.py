@@ -101,8 +101,9 @@ def get_regressions(
     sort: Annotated[
         str,
         Query(
+            json_schema_extra={"pattern": f"^-?({'|'.join(each.value for each in Ordering)})$"},
             description="change (the worst first), hazard, date, traces, author, subject or found; "
-            "a minus before it reverses the order."
+            "a minus before it reverses the order.",
         ),
     ] = "-change",
     page: Annotated[int, Query(ge=1, le=MOST, description="Which page.")] = 1,

@@ -76,7 +76,13 @@ def get_facets(visible: Visible, repository: RepositoryName = "", query: QueryTe
 def get_values(
     visible: Visible,
     *,
-    traces: Annotated[str, Query(description="Ids, separated by commas; all of one repository.")],
+    traces: Annotated[
+        str,
+        Query(
+            json_schema_extra={"pattern": f"^[0-9]{{1,15}}(,[0-9]{{1,15}}){{0,{MOST_TRACES - 1}}}$"},
+            description="Ids, separated by commas; all of one repository.",
+        ),
+    ],
     line: LineName = "",
     first: FirstPosition = None,
     last: LastPosition = None,

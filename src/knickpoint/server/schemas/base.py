@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-__all__ = ["Answer", "ErrorAnswer", "FiniteOrNull", "Id"]
+__all__ = ["TEXT_PATTERN", "Answer", "ErrorAnswer", "FiniteOrNull", "Id", "Text"]
 
 
 def _finite_or_none(value: float | None) -> float | None:
@@ -16,6 +16,11 @@ def _finite_or_none(value: float | None) -> float | None:
 
 FiniteOrNull = Annotated[float | None, BeforeValidator(_finite_or_none)]
 """A number that is null in JSON, which has no infinity and no NaN, where it is not finite."""
+
+TEXT_PATTERN: Final = r"^[^\u0000]*$"
+"""Texts without the character NUL, which PostgreSQL cannot hold."""
+
+Text = Annotated[str, Field(pattern=TEXT_PATTERN)]
 
 Id = Annotated[int, Field(ge=0, le=2**53)]
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from knickpoint.model.regression import Direction, Status
 from knickpoint.model.settlement import Certainty, FindingKind
-from knickpoint.server.schemas.base import Answer
+from knickpoint.server.schemas.base import Answer, Text
 
 __all__ = ["ListFilter"]
 
@@ -14,19 +14,19 @@ __all__ = ["ListFilter"]
 class ListFilter(Answer):
     """Which list of regressions, and which of its members: the parameters of a list, for requests with a body."""
 
-    repository: str = Field(default="", description="Name of the repository; all of them without it.")
+    repository: Text = Field(default="", description="Name of the repository; all of them without it.")
     processed: bool = Field(default=False, description="The processed ones instead of the unprocessed.")
     history: bool = Field(default=False, description="The unprocessed ones that are history.")
     gone: bool = Field(default=False, description="Those that later data no longer show.")
-    filter: str = Field(
+    filter: Text = Field(
         default="", max_length=1000, description="Words that all occur in trace key, commit hash, author or subject."
     )
     direction: Direction | None = Field(default=None, description="Only this direction.")
     status: Status | None = Field(default=None, description="Only this status.")
     certainty: Certainty | None = Field(default=None, description="Only findings of this certainty.")
     kind: FindingKind | None = Field(default=None, description="Only findings of this kind.")
-    alert: str = Field(default="", description="Only findings of this alert.")
-    assignee: str = Field(default="", description="Only findings assigned to this person.")
-    ticket: str = Field(default="", description="Only findings that belong to this ticket.")
+    alert: Text = Field(default="", description="Only findings of this alert.")
+    assignee: Text = Field(default="", description="Only findings assigned to this person.")
+    ticket: Text = Field(default="", description="Only findings that belong to this ticket.")
     minimum_hazard: float = Field(default=0.0, ge=0, description="Only hazard levels of at least this magnitude.")
     minimum_effect: float = Field(default=0.0, ge=0, description="Only relative sizes of at least this; 0.02 is 2 %.")

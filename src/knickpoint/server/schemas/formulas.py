@@ -8,7 +8,7 @@ from pydantic import Field
 
 from knickpoint.calc.tokens import LONGEST
 from knickpoint.model.params import MAXIMUM_KEY_BYTES
-from knickpoint.server.schemas.base import Answer
+from knickpoint.server.schemas.base import TEXT_PATTERN, Answer, Text
 from knickpoint.server.schemas.traces import TraceAnswer
 
 __all__ = [
@@ -18,6 +18,13 @@ __all__ = [
     "ShortcutIdAnswer",
     "ShortcutRequest",
 ]
+
+
+_Key = Annotated[
+    str,
+    Field(max_length=MAXIMUM_KEY_BYTES, pattern=TEXT_PATTERN, json_schema_extra={"pattern": r"^,[^\u0000]*$"}),
+]
+"""The store checks the comma at the beginning, with an error that says more."""
 
 
 class FormulaTraceAnswer(Answer):
@@ -45,10 +52,8 @@ class FormulaAnswer(Answer):
 class ShortcutRequest(Answer):
     """A set of traces and formulas to keep under a short id."""
 
-    keys: list[Annotated[str, Field(max_length=MAXIMUM_KEY_BYTES)]] = Field(
-        default_factory=list, max_length=10_000, description="Trace keys."
-    )
-    formulas: list[Annotated[str, Field(max_length=LONGEST)]] = Field(default_factory=list, max_length=100)
+    keys: list[_Key] = Field(default_factory=list, max_length=10_000, description="Trace keys.")
+    formulas: list[Annotated[Text, Field(max_length=LONGEST)]] = Field(default_factory=list, max_length=100)
 
 
 class ShortcutIdAnswer(Answer):

@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import AwareDatetime, Field
 
 from knickpoint.model.access import Permission
-from knickpoint.server.schemas.base import Answer
+from knickpoint.server.schemas.base import Answer, Text
 
 __all__ = ["NewTokenAnswer", "TokenAnswer", "TokenRequest"]
 
@@ -34,10 +34,15 @@ class TokenRequest(Answer):
 
     name: str = Field(
         max_length=200,
+        json_schema_extra={"pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"},
         description="1 to 64 letters, digits, dots, underscores and hyphens; a name that no token had before.",
     )
-    scopes: list[Permission] = Field(max_length=len(Permission), description="What the token permits; at least one.")
-    repositories: list[str] = Field(
+    scopes: list[Permission] = Field(
+        max_length=len(Permission),
+        json_schema_extra={"minItems": 1},
+        description="What the token permits; at least one.",
+    )
+    repositories: list[Text] = Field(
         default=[],
         max_length=_MOST_REPOSITORIES,
         description="Names of the repositories that it is limited to. Default: all, which takes an admin of all.",

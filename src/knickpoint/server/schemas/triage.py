@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from knickpoint.model.regression import Action, Status
-from knickpoint.server.schemas.base import Answer, Id
+from knickpoint.server.schemas.base import Answer, Id, Text
 from knickpoint.server.schemas.filters import ListFilter
 from knickpoint.server.schemas.regressions import GroupAnswer
 
@@ -45,15 +45,15 @@ class TriageRequest(TargetsRequest):
     status: Status | None = Field(
         default=None, description="`new` makes them unprocessed again; null keeps the status of each."
     )
-    note: str | None = Field(default=None, max_length=10_000, description="null keeps the note there is.")
-    ticket: str | None = Field(default=None, max_length=500, description="Required with status `ticket`.")
-    assignee: str | None = Field(default=None, max_length=200)
+    note: Text | None = Field(default=None, max_length=10_000, description="null keeps the note there is.")
+    ticket: Text | None = Field(default=None, max_length=500, description="Required with status `ticket`.")
+    assignee: Text | None = Field(default=None, max_length=200)
 
 
 class RegroupRequest(TargetsRequest):
     """Findings to split from their regression, or regressions to merge; a merge takes whole regressions."""
 
-    note: str | None = Field(default=None, max_length=10_000, description="null keeps the note there is.")
+    note: Text | None = Field(default=None, max_length=10_000, description="null keeps the note there is.")
 
 
 class Entries(Answer):
