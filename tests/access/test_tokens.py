@@ -3,7 +3,7 @@ from __future__ import annotations
 import hmac
 import sqlite3
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from hashlib import sha256
 from pathlib import Path
 
@@ -126,6 +126,12 @@ def test_a_token_without_a_scope_is_refused(store: Store) -> None:
 def test_a_token_that_would_be_expired_at_once_is_refused(store: Store) -> None:
     with pytest.raises(InputError, match="in the past"):
         create_token(store, "ci", UPLOAD, by="ada", expires=datetime.now(UTC))
+
+
+def test_a_token_that_would_expire_after_the_last_year_there_is_is_refused(store: Store) -> None:
+    west = timezone(-timedelta(hours=12))
+    with pytest.raises(InputError, match="100 years"):
+        create_token(store, "ci", UPLOAD, by="ada", expires=datetime(9999, 12, 31, 23, tzinfo=west))
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "x" * 401])

@@ -31,6 +31,9 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _RESERVED: Final = "upload_token"
 """The name that the caller of ``[server] upload_token`` has in logs."""
 
+_LONGEST_LIFE: Final = timedelta(days=36_525)
+"""So that every time is within the calendar, in each time zone."""
+
 _LONGEST_REPOSITORY: Final = 400
 
 
@@ -153,6 +156,11 @@ def _checked_expiry(expires: datetime | None, now: datetime) -> datetime | None:
     if expires is not None and expires <= now:
         raise InputError(
             f"{expires.isoformat(timespec='seconds')} is in the past", remedy="Give a time that is still to come."
+        )
+    if expires is not None and expires > now + _LONGEST_LIFE:
+        raise InputError(
+            f"{expires.isoformat(timespec='seconds')} is more than 100 years from now",
+            remedy="Give an earlier time, or none: the token does not expire then.",
         )
     return expires
 
