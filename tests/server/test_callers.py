@@ -107,7 +107,8 @@ def with_settings(
     instance: Instance, *, anyone: AnyoneRole = AnyoneRole.UNSET, sign_in: SignInKind | None = None
 ) -> Instance:
     ways = {"way": SignInSettings("way", sign_in)} if sign_in else {}
-    return replace(instance, config=replace(instance.config, access=AccessSettings(anyone=anyone), sign_in=ways))
+    access = AccessSettings(anyone=anyone, session_secret="0123456789abcdef" * 4)  # so that no file of a key is made
+    return replace(instance, config=replace(instance.config, access=access, sign_in=ways))
 
 
 def test_the_person_at_this_machine_reads_without_a_credential(shared: Instance) -> None:

@@ -90,7 +90,3 @@ def test_keys_of_a_short_id_and_names_of_tokens_are_described() -> None:
     assert SHAPES["ShortcutRequest"]["properties"]["keys"]["items"]["pattern"].startswith("^,")
     assert re.search(SHAPES["TokenRequest"]["properties"]["name"]["pattern"], "ci-2.x")
     assert SHAPES["TokenRequest"]["properties"]["scopes"]["minItems"] == 1
-
-
-def test_an_alert_that_is_not_there_is_not_found(reader: Client) -> None:
-    assert reader.get("/api/v1/traces/0/explanation", params={"alert": "none"}).status_code == 404

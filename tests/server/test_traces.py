@@ -173,7 +173,7 @@ def test_an_explanation_keeps_to_the_commit_that_is_asked_for(reader: Client) ->
 
 def test_an_alert_that_does_not_exist_cannot_explain(reader: Client) -> None:
     answer = reader.get(f"/api/v1/traces/{trace_id(reader, 'parse')}/explanation", params={"alert": "none"})
-    assert answer.status_code == 400
+    assert answer.status_code == 404
     assert "default" in answer.json()["remedy"]
 
 
