@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.server.client import Client
 
 from knickpoint.instance import Instance
-from knickpoint.instance.config import LimitSettings
+from knickpoint.instance.config import CONFIG_FILE, LimitSettings, read_config
+from knickpoint.model.errors import ConfigError
 from knickpoint.server import create_app
 from knickpoint.server.errors import OverloadedError, TooManyRequestsError
 from knickpoint.server.rate_limits import RateLimit, Turns, address_key
@@ -273,3 +275,12 @@ def test_a_method_that_an_address_does_not_have_is_refused_with_those_it_has(
 ) -> None:
     answer = reader.ask(method, path)
     assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+
+
+@pytest.mark.parametrize("setting", ["requests_per_minute = 0", "request_seconds = -1", "wait_seconds = nan"])
+def test_a_limit_that_would_refuse_everything_is_an_error_of_the_configuration(tmp_path: Path, setting: str) -> None:
+    path = tmp_path / CONFIG_FILE
+    path.write_text(f"[limits]\n{setting}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=setting.partition(" ")[0]) as caught:
+        read_config(path)
+    assert "[limits]" in caught.value.where
