@@ -168,7 +168,7 @@ class OpenIdProvider:
         return ServiceError(
             f"{self.title} cannot sign anyone in at the moment: {error.message}",
             where=error.where or self.settings.issuer,
-            remedy=error.remedy or "Try again in a minute; if it stays so, have the provider looked after.",
+            remedy=f"Try again in a minute; if it stays so, ask an admin of this instance. {error.remedy}".strip(),
         )
 
 
