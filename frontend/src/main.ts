@@ -2,6 +2,8 @@ import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/frame.css";
 import "./styles/components.css";
+import "./styles/access.css";
+import "./styles/records.css";
 import "./styles/chart.css";
 import "./styles/triage.css";
 import "./styles/trace.css";

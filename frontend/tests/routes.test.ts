@@ -1,7 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
+import { auditRoute } from "../src/routes/audit";
 import { exploreRoute } from "../src/routes/explore";
 import { parseRoute, routeUrl, type Route } from "../src/routes/routes";
+import { tokensRoute } from "../src/routes/tokens";
 import { traceRoute } from "../src/routes/trace";
 import { triageRoute } from "../src/routes/triage";
 
@@ -39,6 +41,9 @@ const ROUTES: readonly Route[] = [
   },
   { ...exploreRoute, formulas: ['ave(filter("a=b"))', "2 * 3"] },
   { ...exploreRoute, keys: "abcdefghijkl" },
+  tokensRoute,
+  auditRoute,
+  { ...auditRoute, kind: "token created", who: "ada@example.org", before: 40 },
   { view: "unknown", path: "/nowhere" },
 ];
 
@@ -52,6 +57,10 @@ test.each(ROUTES.map((route) => [routeUrl(route), route] as const))(
 test("defaults are not in the URL", () => {
   expect(routeUrl(triageRoute)).toBe("/triage");
   expect(routeUrl(exploreRoute)).toBe("/explore");
+});
+
+test("an unknown kind of audit entry falls back to all kinds", () => {
+  expect(parse("/audit?kind=x&before=x")).toEqual(auditRoute);
 });
 
 test("the root is triage", () => {
@@ -70,5 +79,5 @@ test("the server sends the dashboard for the path of every page", async () => {
   const views = /^_VIEWS.*?\((.*?)\)$/m.exec(source)?.[1] ?? "";
   const paths = [...views.matchAll(/"(.*?)"/g)].map(([, path = ""]) => path.replace(/\{.*?\}/, "1"));
   const served = new Set(paths.map((path) => parse(path).view));
-  expect(served).toEqual(new Set(["triage", "explore", "trace"]));
+  expect(served).toEqual(new Set(["triage", "explore", "trace", "tokens", "audit"]));
 });

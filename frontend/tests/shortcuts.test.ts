@@ -35,6 +35,20 @@ test("Enter on a button presses the button", () => {
   expect(findShortcut(press("Enter", element("button")), GROUPS)).toBeUndefined();
 });
 
+test.each([
+  ["dialog", "open", ""],
+  ["div", "popover", "open"],
+])("an open %s keeps the keys", (tag, attribute, kind) => {
+  const panel = element(tag);
+  panel.setAttribute(attribute, "");
+  panel.className = kind;
+  const event = press("j", element("p"));
+  document.body.append(panel);
+  expect(findShortcut(event, GROUPS)).toBeUndefined();
+  panel.remove();
+  expect(findShortcut(event, GROUPS)?.description).toBe("go");
+});
+
 test("a shortcut of the browser is left to the browser", () => {
   expect(findShortcut(press("j", element("p"), { ctrlKey: true }), GROUPS)).toBeUndefined();
 });

@@ -15,6 +15,7 @@ _DIALOGS: Final = {
     "the ticket of a finding": ("/triage", "t"),
     "the keys of triage": ("/triage", "?"),
     "the keys of a trace": ("/trace/0", "?"),
+    "a new token": ("/tokens", "n"),
     "the keys of explore": ("/explore?traces=0,1", "?"),
 }
 
@@ -27,7 +28,7 @@ _SEEN: Final = """(dialog) => {
     return {
         whole: box.left >= 0 && box.top >= 0 && box.right <= innerWidth && box.bottom <= innerHeight,
         height: box.height,
-        clipped: dialog.scrollWidth > dialog.clientWidth || ![...dialog.querySelectorAll("*")].every(inside),
+        clipped: dialog.scrollWidth > dialog.clientWidth || ![...dialog.querySelectorAll(":not(option)")].every(inside),
         hidden: dialog.scrollHeight > dialog.clientHeight && getComputedStyle(dialog).overflowY !== "auto",
     };
 }"""

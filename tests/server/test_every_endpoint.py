@@ -43,6 +43,8 @@ GET    /                                      307
 GET    /triage                                200
 GET    /explore                               200
 GET    /trace/{number}                        200
+GET    /tokens                                200
+GET    /audit                                 200
 GET    /icon.svg                              200
 GET    /assets                                307
 GET    /sign-in                               200

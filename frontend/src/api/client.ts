@@ -1,11 +1,15 @@
 /** The client of the HTTP API: a function for each resource, one class of errors, decoded binary values. */
 
 import type { components } from "./schema";
+import { reportRefusal } from "./access";
 import { reportLostConnection } from "./connection";
 import { decodeSeries, type Series } from "./series";
 
 type Schemas = components["schemas"];
 export type Alert = Schemas["AlertAnswer"];
+export type AuditEntry = Schemas["AuditEntryAnswer"];
+export type AuditKind = Schemas["AuditKind"];
+export type Caller = Schemas["MeAnswer"];
 export type Better = Schemas["Better"];
 export type Changes = Schemas["ChangesAnswer"];
 export type Commit = Schemas["CommitAnswer"];
@@ -31,6 +35,10 @@ export type Trace = Schemas["TraceAnswer"];
 export type Traces = Schemas["TracesAnswer"];
 export type Triage = Schemas["TriageAnswer"];
 export type Notice = Schemas["NoticeAnswer"];
+export type NewToken = Schemas["NewTokenAnswer"];
+export type Permission = Schemas["Permission"];
+export type Token = Schemas["TokenAnswer"];
+export type TokenRequest = Schemas["TokenRequest"];
 export type NeverMeasured = Schemas["NeverMeasuredAnswer"];
 export type WithoutValue = Schemas["WithoutValueAnswer"];
 export type Version = Schemas["VersionAnswer"];
@@ -71,6 +79,8 @@ async function errorOf(response: Response): Promise<ApiError> {
   }
 }
 
+/** The resource that says who asks; a refusal of any other one makes the page ask it again. */
+const ME = apiUrl("me");
 const TIMEOUT_MS = 60_000;
 const NO_ANSWER_REMEDY = "The page tries again until the server answers. Is `knick serve` still running?";
 
@@ -80,6 +90,7 @@ async function request(url: string, options: RequestInit = {}): Promise<Response
   try {
     const response = await fetch(url, { ...options, signal: signal ? AbortSignal.any([signal, timeout]) : timeout });
     if (response.ok) return response;
+    if (url !== ME) reportRefusal(response.status);
     throw await errorOf(response);
   } catch (cause) {
     if (signal?.aborted || cause instanceof ApiError) throw cause;
@@ -100,6 +111,19 @@ async function post<T>(url: string, body: unknown): Promise<T> {
     body: JSON.stringify(body),
   });
   return (await response.json()) as T;
+}
+
+async function remove<T>(url: string): Promise<T> {
+  const response = await request(url, { method: "DELETE" });
+  return (await response.json()) as T;
+}
+
+export interface AuditRequest {
+  /** Only entries before the one with this id. */
+  before: number | undefined;
+  kind: AuditKind | undefined;
+  who: string;
+  limit: number;
 }
 
 export interface RegressionsRequest extends ListFilter {
@@ -128,6 +152,11 @@ export interface ValueWindow {
 }
 
 export const api = {
+  me: (signal?: AbortSignal) => get<Caller>(ME, signal),
+  tokens: (signal?: AbortSignal) => get<Token[]>(apiUrl("tokens"), signal),
+  createToken: (token: TokenRequest) => post<NewToken>(apiUrl("tokens"), token),
+  revokeToken: (name: string) => remove<Token>(apiUrl(`tokens/${encodeURIComponent(name)}`)),
+  audit: (request: AuditRequest, signal?: AbortSignal) => get<AuditEntry[]>(apiUrl("audit", { ...request }), signal),
   version: (signal?: AbortSignal) => get<Version>(apiUrl("version"), signal),
   alerts: (signal?: AbortSignal) => get<Alert[]>(apiUrl("alerts"), signal),
   health: (signal?: AbortSignal) => get<Health>(apiUrl("health"), signal),

@@ -15,16 +15,18 @@ export function reportLostConnection(): void {
 function poll(delay: number): void {
   window.setTimeout(() => {
     fetch("/api/v1/version", { cache: "no-store" })
-      .then((response) => response.ok)
+      // A server that refuses a sign-in that ended answers as well.
+      .then((response) => response.status < 500)
       .catch(() => false)
       .then(
-        (answers) => (answers ? announceReconnect() : poll(Math.min(2 * delay, LONGEST_POLL_MS))),
+        (answers) => (answers ? reportRecovery() : poll(Math.min(2 * delay, LONGEST_POLL_MS))),
         () => undefined,
       );
   }, delay);
 }
 
-function announceReconnect(): void {
+/** Send `kp-reconnect` to the window: requests that failed can be sent again. */
+export function reportRecovery(): void {
   polling = false;
   window.dispatchEvent(new Event("kp-reconnect"));
 }

@@ -2,8 +2,10 @@
 
 import { html, nothing } from "lit";
 import { customElement, query, state } from "lit/decorators.js";
-import { countText } from "../text/numbers";
+import type { ApiError } from "../api/client";
 import { PageElement } from "../page-element";
+import { dialogError } from "../templates/access";
+import { countText } from "../text/numbers";
 
 export interface DecisionQuestion {
   kind: "note" | "ticket";
@@ -16,25 +18,63 @@ export interface DecisionReply {
   ticket: string;
 }
 
+/** Record a reply; the answer is why it was not recorded. */
+type Send = (reply: DecisionReply) => Promise<ApiError | undefined>;
+
 @customElement("kp-decision-dialog")
 export class DecisionDialog extends PageElement {
   @state() private question: DecisionQuestion | undefined;
+  @state() private error: ApiError | undefined;
   @query("dialog") private readonly dialog!: HTMLDialogElement | null;
   @query("form") private readonly form!: HTMLFormElement | null;
-  private resolve: ((reply: DecisionReply | undefined) => void) | undefined;
+  /** The questions before: the next one waits until they are answered and recorded. */
+  private earlier: Promise<void> = Promise.resolve();
+  private onReply: (reply: DecisionReply | undefined) => void = () => undefined;
 
-  /** Open the dialog, and wait for the reply; undefined if it was cancelled. */
-  async ask(question: DecisionQuestion): Promise<DecisionReply | undefined> {
+  /**
+   * Ask, and send the reply unless the person cancels.
+   *
+   * The dialog closes at once. If the reply cannot be recorded, for example because the sign-in has ended, it opens again
+   * with what was typed and with the reason.
+   */
+  ask(question: DecisionQuestion, send: Send): Promise<void> {
+    this.earlier = this.earlier.then(() => this.askNow(question, send));
+    return this.earlier;
+  }
+
+  private async askNow(question: DecisionQuestion, send: Send): Promise<void> {
     this.question = question;
+    this.error = undefined;
     await this.updateComplete;
     this.form?.reset();
+    let reply = await this.show();
+    while (reply) {
+      this.error = await send(reply);
+      reply = this.error && (await this.show());
+    }
+  }
+
+  private show(): Promise<DecisionReply | undefined> {
     this.dialog?.showModal();
-    return new Promise((resolve) => (this.resolve = resolve));
+    return new Promise((reply) => (this.onReply = reply));
+  }
+
+  /** Close the dialog with a reply, or without one if it was cancelled. */
+  private close(reply: DecisionReply | undefined): void {
+    const { onReply } = this;
+    this.onReply = () => undefined;
+    this.dialog?.close();
+    onReply(reply);
+  }
+
+  /** Escape closes the dialog. The event comes late: the dialog may be open again by then. */
+  private onClose(): void {
+    if (!this.dialog?.open) this.close(undefined);
   }
 
   override render() {
     const { question } = this;
-    return html`<dialog class="dialog narrow" aria-labelledby="decision-title" @close=${() => this.finish(undefined)}>
+    return html`<dialog class="dialog narrow" aria-labelledby="decision-title" @close=${() => this.onClose()}>
       ${question ? this.renderForm(question) : nothing}
     </dialog>`;
   }
@@ -58,26 +98,22 @@ export class DecisionDialog extends PageElement {
           ?required=${!ticket}
         ></textarea>
       </label>
+      ${dialogError(this.error)}
       <div class="dialog-actions">
-        <button type="button" class="button quiet" @click=${() => this.dialog?.close()}>Cancel</button>
+        <button type="button" class="button quiet" @click=${() => this.close(undefined)}>Cancel</button>
         <button class="button primary">${ticket ? "Link" : "Save"}</button>
       </div>
     </form>`;
   }
 
   private onSubmit(event: SubmitEvent): void {
+    event.preventDefault();
     const data = new FormData(event.target as HTMLFormElement);
     const text = (name: string): string => {
       const value = data.get(name);
       return typeof value === "string" ? value.trim() : "";
     };
-    this.finish({ note: text("note"), ticket: text("ticket") });
-  }
-
-  /** Give the reply; a dialog that closes after its form was submitted gives none. */
-  private finish(reply: DecisionReply | undefined): void {
-    this.resolve?.(reply);
-    this.resolve = undefined;
+    this.close({ note: text("note"), ticket: text("ticket") });
   }
 }
 

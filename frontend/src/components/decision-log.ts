@@ -20,6 +20,7 @@ const ACTION_TEXTS: Record<Decision["action"], string> = {
 @customElement("kp-decision-log")
 export class DecisionLog extends PageElement {
   @property({ type: Number }) finding = 0;
+  @property({ attribute: false }) mayUndo = false;
   @state() private opened = false;
 
   private readonly decisions = new Resource(this, {
@@ -61,7 +62,11 @@ export class DecisionLog extends PageElement {
     return html`<ol>
         ${[...decisions].reverse().map(renderDecision)}
       </ol>
-      <button class="link" @click=${() => void undoFinding(this.finding)}>Undo the last</button>`;
+      ${
+        this.mayUndo
+          ? html`<button class="link" @click=${() => void undoFinding(this.finding)}>Undo the last</button>`
+          : nothing
+      }`;
   }
 }
 

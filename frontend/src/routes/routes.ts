@@ -1,6 +1,8 @@
 /** All pages of the dashboard by their URL. A new page adds its route here and its element in `views/pages.ts`. */
 
+import { auditFormat, type AuditRoute } from "./audit";
 import { exploreFormat, type ExploreRoute } from "./explore";
+import { tokensFormat, type TokensRoute } from "./tokens";
 import { traceFormat, type TraceRoute } from "./trace";
 import { triageFormat, type TriageRoute } from "./triage";
 import type { RouteFormat } from "./url";
@@ -11,7 +13,7 @@ export interface UnknownRoute {
   path: string;
 }
 
-export type Route = TriageRoute | TraceRoute | ExploreRoute | UnknownRoute;
+export type Route = TriageRoute | TraceRoute | ExploreRoute | TokensRoute | AuditRoute | UnknownRoute;
 export type View = Route["view"];
 export type RouteOf<V extends View> = Extract<Route, { view: V }>;
 
@@ -20,6 +22,8 @@ const FORMATS: { [V in View]: RouteFormat<RouteOf<V>> } = {
   triage: triageFormat,
   trace: traceFormat,
   explore: exploreFormat,
+  tokens: tokensFormat,
+  audit: auditFormat,
   unknown: {
     title: "Not found",
     parse: ({ pathname }) => ({ view: "unknown", path: pathname }),

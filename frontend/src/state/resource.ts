@@ -62,6 +62,11 @@ export class Resource<Args extends readonly unknown[], T> implements ReactiveCon
     return this.answer?.value;
   }
 
+  /** Whether a request was answered; the answer may be undefined. */
+  get answered(): boolean {
+    return this.answer !== undefined;
+  }
+
   /** The arguments that `value` answers: while others are loading, not the newest ones. */
   get answeredArgs(): Args | undefined {
     return this.answer?.args;

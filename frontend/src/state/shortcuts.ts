@@ -41,12 +41,12 @@ function isActivation(target: EventTarget | null, key: string): boolean {
   return target instanceof Element && target.closest("button, a[href], summary, input, select") !== null;
 }
 
-/** The shortcut of a key press, unless the focused element or an open dialog needs the key. */
+/** The shortcut of a key press, unless the focused element, an open dialog or an open panel needs the key. */
 export function findShortcut(event: KeyboardEvent, groups: readonly ShortcutGroup[]): Shortcut | undefined {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return undefined;
   if (isTextField(event.target) && !isCheckbox(event.target)) return undefined;
   if (isActivation(event.target, event.key)) return undefined;
-  if (document.querySelector("dialog[open]")) return undefined;
+  if (document.querySelector("dialog[open], [popover].open")) return undefined;
   return groups.flatMap((group) => group.shortcuts).find((shortcut) => shortcut.keys.includes(event.key));
 }
 

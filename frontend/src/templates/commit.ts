@@ -20,3 +20,8 @@ export function date(time: string | null): TemplateResult {
   if (time === null) return html`<span class="faint">no date</span>`;
   return html`<time datetime=${time} title="${timestampText(time)}, ${ageText(time)}">${dayText(time)}</time>`;
 }
+
+/** A time to the minute; its tooltip has the age. */
+export function timestamp(time: string): TemplateResult {
+  return html`<time datetime=${time} title=${ageText(time)}>${timestampText(time)}</time>`;
+}

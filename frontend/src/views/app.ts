@@ -2,20 +2,27 @@
 
 import { html, nothing } from "lit";
 import { customElement, query, state } from "lit/decorators.js";
-import { api, type Repository } from "../api/client";
+import { onRefusal } from "../api/access";
+import { api, type ApiError, type Caller, type Repository } from "../api/client";
+import { onReconnect, reportRecovery } from "../api/connection";
 import "../components/keyboard-help";
 import type { KeyboardHelp } from "../components/keyboard-help";
+import "../components/person-menu";
 import { PageElement } from "../page-element";
 import "../components/toast";
+import { auditRoute } from "../routes/audit";
 import { exploreRoute } from "../routes/explore";
 import { followLink, navigate } from "../routes/navigation";
 import { pageTitle, parseRoute, routeUrl, type Route, type View } from "../routes/routes";
+import { tokensRoute } from "../routes/tokens";
 import { triageRoute } from "../routes/triage";
+import { isAllowedEverywhere, isAllowedSomewhere, NO_SESSION, nextSession, type Session } from "../state/access";
 import { Resource } from "../state/resource";
 import { handleKey, registerShortcuts, type ShortcutGroup } from "../state/shortcuts";
 import { currentTheme, nextTheme, setTheme } from "../state/theme";
+import { noPermissionNotice, noticeBanner, sessionEndedBanner, signInNotice } from "../templates/access";
 import { errorNotice, loadingNotice } from "../templates/notice";
-import { PAGES } from "./pages";
+import { PAGES, type PageData } from "./pages";
 
 /** The page itself: it is never removed, so its listeners stay. */
 @customElement("kp-app")
@@ -23,8 +30,17 @@ export class App extends PageElement {
   @state() private route = this.readRoute();
   @query("kp-keyboard-help") private readonly help!: KeyboardHelp | null;
 
-  private readonly repositories = new Resource<readonly [], readonly Repository[]>(this, {
+  /** Who asks, as the server knows them; undefined for a sign-in that the server does not accept. */
+  private readonly me = new Resource<readonly [], Caller | undefined>(this, {
     args: () => [],
+    load: (_, signal) => loadCaller(signal),
+    keepAfterError: () => true,
+    onAnswer: (caller) => this.onCaller(caller),
+  });
+  private session: Session = NO_SESSION;
+
+  private readonly repositories = new Resource<readonly [], readonly Repository[]>(this, {
+    args: () => (this.mayRead ? [] : undefined),
     load: (_, signal) => api.repositories(signal),
   });
   private readonly version = new Resource<readonly [], string>(this, {
@@ -33,6 +49,10 @@ export class App extends PageElement {
   });
 
   private readonly onRoute = (): void => void (this.route = this.readRoute());
+  /** Ask again who asks: a person may have signed in or out in another window. */
+  private readonly onReturn = (): void => {
+    if (document.visibilityState === "visible") this.me.reload();
+  };
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -40,7 +60,23 @@ export class App extends PageElement {
     window.addEventListener("kp-route", this.onRoute);
     document.addEventListener("click", followLink);
     document.addEventListener("keydown", handleKey);
+    document.addEventListener("visibilitychange", this.onReturn);
+    window.addEventListener("focus", this.onReturn);
+    onRefusal(() => this.me.reload());
+    onReconnect(() => this.me.retry());
     registerShortcuts(() => [this.shortcuts()]);
+  }
+
+  /** Follow a change of the caller; what was refused before they signed in is requested again. */
+  private onCaller(answer: Caller | undefined): void {
+    const before = this.session;
+    this.session = nextSession(before, answer);
+    if (before.ended && !this.session.ended) reportRecovery();
+  }
+
+  private get mayRead(): boolean {
+    const { caller } = this.session;
+    return caller !== undefined && isAllowedSomewhere(caller, "read");
   }
 
   /** The route of the URL. Another page gives the window its title, to which a trace adds its name later. */
@@ -71,7 +107,7 @@ export class App extends PageElement {
   override render() {
     return html`
       <a class="skip" href="#content">Skip to the content</a>
-      ${this.renderHeader()}
+      ${this.renderHeader()} ${this.renderBanners()}
       <main id="content" tabindex="-1">${this.renderPage()}</main>
       <kp-toast></kp-toast>
       <kp-keyboard-help></kp-keyboard-help>
@@ -87,10 +123,7 @@ export class App extends PageElement {
           <circle cx="14" cy="10" r="3.2" /></svg
         >Knickpoint</a
       >
-      <nav aria-label="Views">
-        ${this.renderLink("triage", routeUrl(triageRoute), "Triage")}
-        ${this.renderLink("explore", routeUrl(exploreRoute), "Explore")}
-      </nav>
+      ${this.renderNavigation()}
       <span class="spring"></span>
       <button
         class="icon"
@@ -107,20 +140,61 @@ export class App extends PageElement {
       <a class="icon" href="/api/v1/reference" target="_blank" title="API of version ${this.version.value ?? ""}"
         >API</a
       >
+      ${this.session.caller ? html`<kp-person-menu .caller=${this.session.caller}></kp-person-menu>` : nothing}
       <button class="icon" title="Keyboard (?)" aria-label="Keyboard help" @click=${() => this.help?.show()}>?</button>
     </header>`;
   }
 
-  private renderLink(view: View, href: string, label: string) {
-    return html`<a class="nav" href=${href} aria-current=${this.route.view === view ? "page" : "false"}>${label}</a>`;
+  /** The views that the caller may see. */
+  private renderNavigation() {
+    const { caller } = this.session;
+    if (!caller || !this.mayRead) return nothing;
+    return html`<nav aria-label="Views">
+      ${this.renderLink("triage", routeUrl(triageRoute), "Triage")}
+      ${this.renderLink("explore", routeUrl(exploreRoute), "Explore")}
+      ${isAllowedSomewhere(caller, "admin") ? this.renderLink("tokens", routeUrl(tokensRoute), "Tokens", "admin") : nothing}
+      ${isAllowedEverywhere(caller, "admin") ? this.renderLink("audit", routeUrl(auditRoute), "Audit log", "admin") : nothing}
+    </nav>`;
+  }
+
+  private renderBanners() {
+    const { caller, ended } = this.session;
+    if (!caller) return nothing;
+    return html`${noticeBanner(caller)} ${ended ? sessionEndedBanner(caller) : nothing}`;
+  }
+
+  private renderLink(view: View, href: string, label: string, kind = "") {
+    return html`<a class="nav ${kind}" href=${href} aria-current=${this.route.view === view ? "page" : "false"}
+      >${label}</a
+    >`;
   }
 
   private renderPage() {
+    const { caller } = this.session;
+    if (!caller) return this.renderUnknownCaller();
+    if (!this.mayRead) return caller.kind === "anyone" ? signInNotice(caller) : noPermissionNotice(caller);
     const { value: repositories, error } = this.repositories;
-    if (error) return errorNotice(error, () => this.repositories.reload());
+    if (error && !repositories) return errorNotice(error, () => this.repositories.reload());
     if (!repositories) return loadingNotice("Loading");
-    const render = PAGES[this.route.view] as (route: Route, repositories: readonly Repository[]) => unknown;
-    return render(this.route, repositories);
+    const render = PAGES[this.route.view] as (route: Route, data: PageData) => unknown;
+    return render(this.route, { repositories, caller });
+  }
+
+  /** Before the first answer, or with a sign-in that the server does not accept. */
+  private renderUnknownCaller() {
+    const { error, answered } = this.me;
+    if (error) return errorNotice(error, () => this.me.reload());
+    return answered ? signInNotice(undefined) : loadingNotice("Loading");
+  }
+}
+
+/** Ask who asks; undefined for a sign-in that is not valid. */
+async function loadCaller(signal: AbortSignal): Promise<Caller | undefined> {
+  try {
+    return await api.me(signal);
+  } catch (thrown) {
+    if ((thrown as Partial<ApiError>).code === 401) return undefined;
+    throw thrown;
   }
 }
 

@@ -34,30 +34,46 @@ export const STATUS_KEYS: Record<string, Status> = { a: "acknowledged", h: "hidd
 /** The newest decision that is on its way to the server: an undo waits for it, and takes back that one. */
 let pendingDecision: Promise<unknown> = Promise.resolve();
 
+/** Record a decision, and show a message about it, also if the server does not record it. */
+export async function decide(input: DecisionInput): Promise<void> {
+  const failure = await recordDecision(input);
+  if (failure) reportUnrecorded(failure);
+}
+
 /**
- * Record a decision, and show a message about it. The answer is whether the server recorded it.
+ * Record a decision, and show a message if it was recorded. The answer is why it was not.
  *
  * `onAnswer` runs before the result is announced.
  */
-export function decide(input: DecisionInput, onAnswer: () => void = () => undefined): Promise<boolean> {
-  const recorded = record(input, onAnswer);
+export function recordDecision(
+  input: DecisionInput,
+  onAnswer: () => void = () => undefined,
+): Promise<ApiError | undefined> {
+  const recorded = sendDecision(input, onAnswer);
   pendingDecision = recorded;
   return recorded;
 }
 
-async function record({ findings, ...patch }: DecisionInput, onAnswer: () => void): Promise<boolean> {
+async function sendDecision(
+  { findings, ...patch }: DecisionInput,
+  onAnswer: () => void,
+): Promise<ApiError | undefined> {
   const { filter, order } = visibleList();
   let answer: Triage;
   try {
     answer = await api.triage({ ...toTargets(findings, filter), ...patch }).finally(onAnswer);
   } catch (thrown) {
-    reportFailure("Nothing was changed, and the list is as before.", toApiError(thrown));
-    return false;
+    return toApiError(thrown);
   }
   const action = patch.status ? statusDone[patch.status] : "Wrote a note on";
   offerUndo(answer, `${action} ${countText(answer.changed, "finding")}`, order);
   announce({ answer, filter, order, written: { findings, patch } });
-  return true;
+  return undefined;
+}
+
+/** Show why a decision was not recorded. */
+export function reportUnrecorded(error: ApiError): void {
+  reportFailure("Nothing was changed, and the list is as before.", error);
 }
 
 /** Split findings off their regressions, or merge regressions. The answer is whether the server recorded it. */

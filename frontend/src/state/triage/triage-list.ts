@@ -16,7 +16,7 @@ import { routeUrl } from "../../routes/routes";
 import type { Tab, TriageRoute } from "../../routes/triage";
 import { memoizeLast } from "../memoize";
 import { Resource } from "../resource";
-import { decide, type DecisionInput, type DecisionResult } from "./decisions";
+import { recordDecision, type DecisionInput, type DecisionResult } from "./decisions";
 import { patchFindings, patchList, reuseUnchanged, withoutFindings } from "./list-patch";
 import type { Selection } from "./selection";
 
@@ -132,11 +132,13 @@ export class TriageList {
   }
 
   /** Decide about findings that leave the list by it: at once. They return as they were if the decision fails. */
-  async decideAndRemove(input: DecisionInput): Promise<void> {
+  async decideAndRemove(input: DecisionInput): Promise<ApiError | undefined> {
     this.leaving = [...this.leaving, input.findings];
     this.host.requestUpdate();
-    await decide(input, () => (this.leaving = this.leaving.filter((selection) => selection !== input.findings)));
+    const returned = (): void => void (this.leaving = this.leaving.filter((each) => each !== input.findings));
+    const failure = await recordDecision(input, returned);
     this.host.requestUpdate();
+    return failure;
   }
 
   /** Apply what a decision did, wherever on the page it was made. */

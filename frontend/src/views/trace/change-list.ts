@@ -98,7 +98,7 @@ function renderStatus(context: TraceContext, finding: Finding) {
     ${ticket ? html`<div class="second">${ticketLink(ticket)}</div>` : nothing}
     ${note ? html`<div class="second note" title=${note}>${note}</div>` : nothing}
     ${condition === "gone" ? nothing : renderActions(context, finding)}
-    <kp-decision-log .finding=${finding.id}></kp-decision-log>`;
+    <kp-decision-log .finding=${finding.id} .mayUndo=${context.mayDecide}></kp-decision-log>`;
 }
 
 function renderActions(context: TraceContext, finding: Finding) {
@@ -111,12 +111,12 @@ function renderActions(context: TraceContext, finding: Finding) {
       ${label}
     </button>`;
   const explain = (): void => context.openExplanation(true, finding.place.position ?? undefined);
+  const decisions =
+    decidedStatus(finding) === "new"
+      ? html`${button("Acknowledge", "a", "acknowledged")}${button("Hide", "h", "hidden")}`
+      : button("Put back", "r", "new");
   return html`<div class="actions always">
-    ${
-      decidedStatus(finding) === "new"
-        ? html`${button("Acknowledge", "a", "acknowledged")}${button("Hide", "h", "hidden")}`
-        : button("Put back", "r", "new")
-    }
+    ${context.mayDecide ? decisions : nothing}
     <button class="button small quiet" title="What the method examined here (w)" @click=${explain}>Why</button>
   </div>`;
 }

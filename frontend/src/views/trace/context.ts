@@ -35,6 +35,8 @@ export type Regions = Changes["regions"];
 export interface TraceContext {
   readonly route: TraceRoute;
   readonly repositories: readonly Repository[];
+  /** Whether the caller may decide about the changes of this trace. */
+  readonly mayDecide: boolean;
   readonly series: Series | undefined;
   readonly times: Float64Array;
   readonly lines: readonly ChartLine[];

@@ -27,15 +27,7 @@ export function traceShortcuts(context: TraceContext): ShortcutGroup[] {
         { keys: ["Escape"], description: "unpin the commit", run: () => context.updateRoute({ commit: undefined }) },
       ],
     },
-    {
-      title: "Decide",
-      shortcuts: [
-        { keys: ["a"], description: "acknowledge the change", run: () => decideByKey(context, "a") },
-        { keys: ["h"], description: "hide the change as noise", run: () => decideByKey(context, "h") },
-        { keys: ["r"], description: "put the change back", run: () => decideByKey(context, "r") },
-        { keys: ["u"], description: "undo the last decision", run: () => void undoLast() },
-      ],
-    },
+    ...(context.mayDecide ? [decisionGroup(context)] : []),
     {
       title: "Show",
       shortcuts: [
@@ -51,6 +43,18 @@ export function traceShortcuts(context: TraceContext): ShortcutGroup[] {
       ],
     },
   ];
+}
+
+function decisionGroup(context: TraceContext): ShortcutGroup {
+  return {
+    title: "Decide",
+    shortcuts: [
+      { keys: ["a"], description: "acknowledge the change", run: () => decideByKey(context, "a") },
+      { keys: ["h"], description: "hide the change as noise", run: () => decideByKey(context, "h") },
+      { keys: ["r"], description: "put the change back", run: () => decideByKey(context, "r") },
+      { keys: ["u"], description: "undo the last decision", run: () => void undoLast() },
+    ],
+  };
 }
 
 /** Show the values around the pinned commit; the whole line if they are shown already. */

@@ -5,6 +5,7 @@ import { customElement, property, query } from "lit/decorators.js";
 import {
   api,
   type ApiError,
+  type Caller,
   type Changes,
   type Commit,
   type Environment,
@@ -22,6 +23,7 @@ import type { ChartCandidate, ChartLine, ChartMark, ChartRange } from "../../cha
 import { PageElement } from "../../page-element";
 import { navigate, type HistoryMode } from "../../routes/navigation";
 import { traceRoute, type TraceRoute } from "../../routes/trace";
+import { isAllowed } from "../../state/access";
 import { memoizeLast } from "../../state/memoize";
 import { CommitCache } from "../../state/plot/commit-cache";
 import { ValueCache } from "../../state/plot/value-cache";
@@ -46,6 +48,7 @@ const NO_TIMES = new Float64Array();
 export class TraceView extends PageElement implements TraceContext {
   @property({ attribute: false }) route: TraceRoute = traceRoute(0);
   @property({ attribute: false }) repositories: readonly Repository[] = [];
+  @property({ attribute: false }) caller!: Caller;
   @query("kp-chart") private readonly chart!: Chart | null;
 
   // ---- Data of the server, in the order in which one needs another
@@ -153,6 +156,11 @@ export class TraceView extends PageElement implements TraceContext {
   }
 
   // ---- State that the parts of the page read
+
+  get mayDecide(): boolean {
+    const { caller, changes } = this;
+    return changes !== undefined && isAllowed(caller, "decide", changes.trace.repository);
+  }
 
   get changes(): Changes | undefined {
     return this.changesResource.value;

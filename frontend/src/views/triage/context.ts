@@ -12,12 +12,16 @@ import type { FindingsRequest } from "../../state/triage/triage-list";
 export interface TriageContext {
   readonly route: TriageRoute;
   readonly repositories: readonly Repository[];
+  /** Whether the caller may decide about findings of at least one repository. */
+  readonly decides: boolean;
   readonly data: RegressionList | undefined;
   readonly selection: Selection;
   readonly loading: boolean;
   readonly freshness: Freshness | undefined;
   /** The requests for more findings, by id of the regression. */
   readonly findingsRequests: ReadonlyMap<number, FindingsRequest>;
+  /** Whether the caller may decide about findings of a repository. */
+  mayDecide: (repository: string) => boolean;
   updateRoute: (part: Partial<TriageRoute>, mode?: HistoryMode) => void;
   decide: (findings: Selection, status: Status) => Promise<void>;
   linkTicket: (findings: Selection) => Promise<void>;

@@ -48,20 +48,7 @@ export function triageShortcuts(page: KeyboardActions): ShortcutGroup[] {
         { keys: ["["], description: "previous page", run: () => page.turnPage(-1) },
       ],
     },
-    {
-      title: "Decide",
-      shortcuts: [
-        { keys: ["x"], description: "select the row", run: () => selectCurrent(page, false) },
-        {
-          keys: ["X"],
-          description: "select from the last selected row to this one",
-          run: () => selectCurrent(page, true),
-        },
-        { keys: ["Escape"], description: "clear the selection", run: () => page.clearSelection() },
-        ...(tab === "gone" ? [] : decisionShortcuts(page)),
-        { keys: ["u"], description: "undo the last decision", run: () => void undoLast() },
-      ],
-    },
+    ...(page.decides ? [decisionGroup(page)] : []),
     {
       title: "Show",
       shortcuts: [
@@ -72,6 +59,23 @@ export function triageShortcuts(page: KeyboardActions): ShortcutGroup[] {
       ],
     },
   ];
+}
+
+function decisionGroup(page: KeyboardActions): ShortcutGroup {
+  return {
+    title: "Decide",
+    shortcuts: [
+      { keys: ["x"], description: "select the row", run: () => selectCurrent(page, false) },
+      {
+        keys: ["X"],
+        description: "select from the last selected row to this one",
+        run: () => selectCurrent(page, true),
+      },
+      { keys: ["Escape"], description: "clear the selection", run: () => page.clearSelection() },
+      ...(page.route.tab === "gone" ? [] : decisionShortcuts(page)),
+      { keys: ["u"], description: "undo the last decision", run: () => void undoLast() },
+    ],
+  };
 }
 
 function decisionShortcuts(page: KeyboardActions): Shortcut[] {

@@ -30,8 +30,15 @@ import { findingRoute, type TriageContext } from "./context";
 
 /** Everything that a row is rendered from; while it is the same, so is the row. */
 export function rowInputs(context: TriageContext, row: Row, current: boolean): unknown[] {
-  const state = [current, checkState(row, context.selection), context.route.tab, context.repositories.length];
   const { regression } = row;
+  const decidable = context.mayDecide(regression.repository);
+  const state = [
+    current,
+    checkState(row, context.selection),
+    context.route.tab,
+    context.repositories.length,
+    decidable,
+  ];
   if (row.kind === "regression") return [regression, row.expanded, ...state];
   const finding = [row.finding, sharedPrefix(regression), regression.commit.hash, ...state];
   // The last finding has the request for more of them below it.
@@ -199,11 +206,15 @@ function renderFindingFacts(context: TriageContext, { finding, regression }: Fin
     ${status === "new" ? nothing : html`<span>${statusLabel(status)}</span>`}
     ${ticket ? html`<span>${ticketLink(ticket)}</span>` : nothing}
     ${note ? html`<span class="note" title=${note}>${note}</span>` : nothing}
-    ${showsDecisions(context.route.tab) ? html`<kp-decision-log .finding=${finding.id}></kp-decision-log>` : nothing}`;
+    ${showsDecisions(context.route.tab) ? renderDecisionLog(context, finding.id, regression.repository) : nothing}`;
+}
+
+function renderDecisionLog(context: TriageContext, finding: number, repository: string) {
+  return html`<kp-decision-log .finding=${finding} .mayUndo=${context.mayDecide(repository)}></kp-decision-log>`;
 }
 
 function renderCheckbox(context: TriageContext, row: Row, label: string) {
-  if (context.route.tab === "gone") return html`<td class="c-tick"></td>`;
+  if (!isDecidable(context, row)) return html`<td class="c-tick"></td>`;
   const checked = checkState(row, context.selection);
   return html`<td class="c-tick">
     <input
@@ -216,11 +227,16 @@ function renderCheckbox(context: TriageContext, row: Row, label: string) {
   </td>`;
 }
 
+/** Whether the caller may decide about the findings of a row; findings that are gone need no decision. */
+function isDecidable(context: TriageContext, row: Row): boolean {
+  return context.route.tab !== "gone" && context.mayDecide(row.regression.repository);
+}
+
 function renderActions(context: TriageContext, row: Row, target: string) {
   const { tab } = context.route;
   // A finding that only a matching ticket processed has no decision to take back.
   const undecided = row.kind === "finding" && tab === "processed" && decidedStatus(row.finding) === "new";
-  if (tab === "gone" || undecided) return html`<td class="c-act"></td>`;
+  if (!isDecidable(context, row) || undecided) return html`<td class="c-act"></td>`;
   const button = (label: string, status: Status, key: string) =>
     html`<button
       class="button small"

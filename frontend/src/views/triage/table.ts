@@ -65,7 +65,11 @@ export function renderTable(context: TriageContext, data: RegressionList, rows: 
       <thead>
         <tr>
           <th class="c-tick" scope="col">
-            ${tab === "gone" ? html`<span class="sr-only">Selection</span>` : renderSelectAll(context, rows)}
+            ${
+              tab === "gone" || !context.decides
+                ? html`<span class="sr-only">Selection</span>`
+                : renderSelectAll(context, rows)
+            }
           </th>
           ${COLUMNS.map((column) => renderHeading(context, column))}
           <th class="c-lead" scope="col">Leading trace</th>
@@ -89,13 +93,14 @@ export function renderTable(context: TriageContext, data: RegressionList, rows: 
 }
 
 function renderSelectAll(context: TriageContext, rows: readonly Row[]) {
-  const all = rows.length > 0 && rows.every((row) => checkState(row, context.selection) === "all");
+  const decidable = rows.filter((row) => context.mayDecide(row.regression.repository));
+  const all = decidable.length > 0 && decidable.every((row) => checkState(row, context.selection) === "all");
   return html`<input
     type="checkbox"
     aria-label="Select all findings on this page"
     .checked=${all}
     .indeterminate=${context.selection.size > 0 && !all}
-    @click=${() => context.toggleRows(rows)}
+    @click=${() => context.toggleRows(decidable)}
   />`;
 }
 
@@ -124,9 +129,10 @@ function renderHeading(context: TriageContext, column: Column) {
   </th>`;
 }
 
-function renderFoot({ route, freshness }: TriageContext, data: RegressionList) {
+function renderFoot({ route, freshness, decides }: TriageContext, data: RegressionList) {
   return html`<p class="foot">
-    ${key("j")} ${key("k")} move · ${TAB_KEYS[route.tab]} ${key("Enter")} open · ${key("w")} why · ${key("?")} all keys
+    ${key("j")} ${key("k")} move · ${decides || route.tab === "gone" ? TAB_KEYS[route.tab] : nothing} ${key("Enter")}
+    open · ${key("w")} why · ${key("?")} all keys
     <span class="spring"></span>
     ${freshness ? html`<span>${freshnessText(freshness.alerts)}</span>` : nothing}
     <span>${countText(data.groups_total, "commit")}</span>

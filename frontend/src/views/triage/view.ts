@@ -2,7 +2,7 @@
 
 import { html, nothing, type PropertyValues } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
-import type { RegressionList, Repository, Status } from "../../api/client";
+import type { ApiError, Caller, RegressionList, Repository, Status } from "../../api/client";
 import { onReconnect } from "../../api/connection";
 import "../../components/decision-dialog";
 import type { DecisionDialog, DecisionQuestion, DecisionReply } from "../../components/decision-dialog";
@@ -13,8 +13,15 @@ import { navigate, type HistoryMode } from "../../routes/navigation";
 import { triageRoute, type Tab, type TriageRoute } from "../../routes/triage";
 import { loadFreshness, newestRun, pollWhileVisible, type Freshness } from "../../state/freshness";
 import { Resource } from "../../state/resource";
+import { isAllowed, isAllowedSomewhere } from "../../state/access";
 import { registerShortcuts } from "../../state/shortcuts";
-import { decide, regroup, type DecisionInput, type DecisionResult } from "../../state/triage/decisions";
+import {
+  recordDecision,
+  regroup,
+  reportUnrecorded,
+  type DecisionInput,
+  type DecisionResult,
+} from "../../state/triage/decisions";
 import {
   cursorIndex,
   decisionTargets,
@@ -61,6 +68,7 @@ let lastShownRows: readonly string[] = [];
 export class TriageView extends PageElement implements KeyboardActions {
   @property({ attribute: false }) route: TriageRoute = triageRoute;
   @property({ attribute: false }) repositories: readonly Repository[] = [];
+  @property({ attribute: false }) caller!: Caller;
   @state() selection: Selection = NOTHING;
   @query("kp-decision-dialog") private readonly dialog!: DecisionDialog | null;
 
@@ -141,6 +149,14 @@ export class TriageView extends PageElement implements KeyboardActions {
     return this.list.data;
   }
 
+  get decides(): boolean {
+    return isAllowedSomewhere(this.caller, "decide");
+  }
+
+  mayDecide(repository: string): boolean {
+    return isAllowed(this.caller, "decide", repository);
+  }
+
   get loading(): boolean {
     return this.list.loading;
   }
@@ -162,7 +178,13 @@ export class TriageView extends PageElement implements KeyboardActions {
   }
 
   get targets(): Selection {
-    return decisionTargets(this.rows, this.route.at, this.selection);
+    const { currentRow, selection } = this;
+    const repository = currentRow?.regression.repository ?? "";
+    if (currentRow && selection.size === 0 && !this.mayDecide(repository)) {
+      showToast({ text: `You may read the findings of ${repository}, but not decide about them.` });
+      return NOTHING;
+    }
+    return decisionTargets(this.rows, this.route.at, selection);
   }
 
   // ---- Movement
@@ -250,7 +272,8 @@ export class TriageView extends PageElement implements KeyboardActions {
   }
 
   selectRow(row: Row, extend: boolean): void {
-    const { rows } = this;
+    const rows = this.rows.filter(({ regression }) => this.mayDecide(regression.repository));
+    if (!rows.some(({ id }) => id === row.id)) return;
     const indexOf = (id: string): number => rows.findIndex((candidate) => candidate.id === id);
     if (extend) {
       const ends = [indexOf(row.id), indexOf(this.anchor || row.id)].sort((a, b) => a - b);
@@ -270,39 +293,40 @@ export class TriageView extends PageElement implements KeyboardActions {
   // ---- Decisions
 
   async decide(findings: Selection, status: Status): Promise<void> {
-    await this.decideWith({ findings, status });
+    const failure = await this.decideWith({ findings, status });
+    if (failure) reportUnrecorded(failure);
   }
 
-  private async decideWith(input: DecisionInput): Promise<void> {
+  /** Record a decision; the answer is why it was not recorded. */
+  private async decideWith(input: DecisionInput): Promise<ApiError | undefined> {
     const { findings, status } = input;
-    if (findings.size === 0) return;
-    if (!leavesTab(this.route.tab, status)) {
-      await decide(input);
-      return;
-    }
+    if (findings.size === 0) return undefined;
+    if (!leavesTab(this.route.tab, status)) return recordDecision(input);
     const next = nextRemainingRow(this.rows, this.route.at, findings);
     this.selection = withoutSelection(this.selection, findings);
     const recorded = this.list.decideAndRemove(input);
     if (next) this.updateRoute({ at: next }, "replace");
     void this.updateComplete.then(() => this.focusRow(next));
-    await recorded;
+    return recorded;
   }
 
   async linkTicket(findings: Selection): Promise<void> {
-    const reply = await this.ask("ticket", findings);
-    if (!reply?.ticket) return;
-    const { ticket, note } = reply;
-    await this.decideWith({ findings, status: "ticket", ticket, ...(note && { note }) });
+    await this.ask("ticket", findings, ({ ticket, note }) =>
+      this.decideWith({ findings, status: "ticket", ticket, ...(note && { note }) }),
+    );
   }
 
   async writeNote(findings: Selection): Promise<void> {
-    const reply = await this.ask("note", findings);
-    if (reply) await this.decideWith({ findings, note: reply.note });
+    await this.ask("note", findings, ({ note }) => this.decideWith({ findings, note }));
   }
 
-  private async ask(kind: DecisionQuestion["kind"], findings: Selection): Promise<DecisionReply | undefined> {
-    if (findings.size === 0) return undefined;
-    return this.dialog?.ask({ kind, findings: this.countOf(findings) });
+  private async ask(
+    kind: DecisionQuestion["kind"],
+    findings: Selection,
+    send: (reply: DecisionReply) => Promise<ApiError | undefined>,
+  ): Promise<void> {
+    if (findings.size === 0) return;
+    await this.dialog?.ask({ kind, findings: this.countOf(findings) }, send);
   }
 
   async split(findings: Selection): Promise<void> {

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Response
 
 from knickpoint.model.audit import AuditKind
 from knickpoint.server.answers import audit, tokens
-from knickpoint.server.callers import Admin
+from knickpoint.server.callers import Admin, InstanceAdmin
 from knickpoint.server.routes.dependencies import MOST, RequestStore
 from knickpoint.server.schemas.audit import AuditEntryAnswer
 from knickpoint.server.schemas.tokens import NewTokenAnswer, TokenAnswer, TokenRequest
@@ -44,7 +44,7 @@ def delete_token(
 @router.get("/audit")
 def get_audit(
     store: RequestStore,
-    caller: Admin,
+    _caller: InstanceAdmin,
     *,
     before: Annotated[
         int | None,
@@ -55,4 +55,4 @@ def get_audit(
     limit: Annotated[int, Query(ge=1, le=1000, description="How many to return.")] = 200,
 ) -> list[AuditEntryAnswer]:
     """List the audit log, the newest entries first; it is for admins of all repositories."""
-    return audit.list_entries(store, caller, before=before, kind=kind, who=who, limit=limit)
+    return audit.list_entries(store, before=before, kind=kind, who=who, limit=limit)
