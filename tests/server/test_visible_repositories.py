@@ -9,10 +9,12 @@ from typing import Any
 import httpx
 import pytest
 from tests.server.client import Client
-from tests.server.story import REPOSITORY
+from tests.server.story import REPOSITORY, TOKEN
 from tests.server.two_repositories import CLOSED, Closed, find_closed, make_two_repositories, sign_in
 
+from knickpoint.access.tokens import create_token
 from knickpoint.instance import Instance, open_instance
+from knickpoint.model.access import Permission
 from knickpoint.server import create_app
 
 UNUSED = 9_999_999
@@ -127,6 +129,21 @@ def test_a_page_of_members_does_not_go_on_behind_a_finding_that_is_not_visible(s
         for each in (served.closed.finding, UNUSED)
     ]
     assert behind[0] == behind[1]
+
+
+def test_an_upload_does_not_touch_a_file_of_its_name_in_another_repository(served: Served) -> None:
+    store = served.instance.store
+    limited = create_token(store, "limited", [Permission.UPLOAD], by="test", repositories=[REPOSITORY]).secret
+    for token, repository in ((TOKEN, CLOSED), (limited, REPOSITORY)):
+        answer = served.client.post(
+            "/api/v1/results",
+            params={"name": "nightly", "repository": repository},
+            content=f"not results, of {repository}",
+            headers={"authorization": f"Bearer {token}"},
+        )
+        assert answer.status_code == 400
+    refused = [held.source for held in store.ledger.quarantined(payloads=False)]
+    assert refused == ["upload:nightly", f"upload:{REPOSITORY}:nightly"]
 
 
 def test_lists_and_counts_are_those_of_the_repositories_that_are_visible(served: Served) -> None:

@@ -14,7 +14,7 @@ from knickpoint.model.access import Caller, Permission
 from knickpoint.model.errors import ForbiddenError, InputError
 from knickpoint.server.schemas.uploads import ArrivalsAnswer, UploadAnswer
 
-__all__ = ["import_notified_files", "import_upload", "largest_bytes", "permitted_repository"]
+__all__ = ["import_notified_files", "import_upload", "largest_bytes", "permitted_repository", "upload_source"]
 
 _MEGABYTE: Final = 1_000_000
 
@@ -44,6 +44,16 @@ def permitted_repository(instance: Instance, caller: Caller, requested: str) -> 
         where="repository",
         remedy="Name one of these in the address of the upload, as in repository=NAME: GET /api/v1/me lists them.",
     )
+
+
+def upload_source(caller: Caller, repository: str, name: str) -> str:
+    """Return the name under which an upload is known: ``name``, within its repository for a caller limited to some.
+
+    A file takes the place of an earlier one of its name in the ledger, in quarantine and among the waiting files. So a
+    limited caller must not reach the files of another repository by their names.
+    """
+    everywhere = Permission.UPLOAD in caller.grants.everywhere
+    return f"upload:{name}" if everywhere else f"upload:{repository}:{name}"
 
 
 def largest_bytes(instance: Instance) -> int:

@@ -19,6 +19,7 @@ from knickpoint.server.answers.uploads import (
     import_upload,
     largest_bytes,
     permitted_repository,
+    upload_source,
 )
 from knickpoint.server.callers import Notifier, Uploader
 from knickpoint.server.request_limits import limits_of
@@ -83,12 +84,11 @@ async def post_results(
 ) -> UploadAnswer:
     """Import a results file, the body of the request, exactly once."""
     repository = permitted_repository(instance, caller, repository)
+    source = upload_source(caller, repository, name)
     measured = in_utc(time) if time is not None else None
     sidecar = Sidecar(commit=commit, branch=branch, repository=repository, run=run, time=measured, format=format)
     async with _received(request, largest_bytes(instance), _SPLIT_REMEDY) as file, limits_of(request).import_turn():
-        return await run_in_threadpool(
-            lambda: import_upload(instance, file.read(), f"upload:{name}", sidecar, dry_run=dry_run)
-        )
+        return await run_in_threadpool(lambda: import_upload(instance, file.read(), source, sidecar, dry_run=dry_run))
 
 
 @router.post(
