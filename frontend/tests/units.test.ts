@@ -39,3 +39,7 @@ test("an axis has one scale, unless it spans many", () => {
   expect(axisTexts(ticks, "ns", false).map(plain)).toEqual(["0.01 ms", "", "1 ms"]);
   expect(axisTexts(ticks, "ns", true).map(plain)).toEqual(["10 µs", "", "1 ms"]);
 });
+
+test("a unit that is a sentence is cut short", () => {
+  expect(plain(valueText(1, "x".repeat(400)))).toBe(`1 ${"x".repeat(23)}…`);
+});

@@ -77,9 +77,16 @@ export function unitText(unit: string): string {
   return time === undefined ? unit : TIME_SYMBOLS[time] + tail;
 }
 
+/** Characters of a unit that are shown; some files have whole sentences there. */
+const LONGEST_UNIT = 24;
+
+function shortUnit(unit: string): string {
+  return unit.length > LONGEST_UNIT ? `${unit.slice(0, LONGEST_UNIT - 1)}…` : unit;
+}
+
 /** A value with its unit, by default in the scale that reads best. */
 export function valueText(value: number, unit: string, scale: Scale = scaleFor(value, unit)): string {
-  return `${numberText(value / scale.divisor)}${scale.unit ? `\u00a0${scale.unit}` : ""}`;
+  return `${numberText(value / scale.divisor)}${scale.unit ? `\u00a0${shortUnit(scale.unit)}` : ""}`;
 }
 
 /**
