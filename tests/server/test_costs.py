@@ -203,3 +203,36 @@ def test_the_store_begins_nothing_when_the_time_is_up(wide: Instance) -> None:
     with spending(OVER), pytest.raises(DeadlineError), wide.store.transaction():
         pass
     assert len(wide.store.traces.select(repository, parse_query(""))) == TRACES
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 1_000_000,
+        b'{"ids":' * 100_000,
+        b"1" * 1_000_000,
+        b'{"ids": [1e999999]}',
+        b'{"ids": [' + b"9" * 5000 + b"]}",
+        b'{"ids": [' + b"1," * 200_000 + b"1]}",
+        b'{"keys": ["\\ud800"]}',
+        b"\xff\xfe",
+    ],
+)
+@pytest.mark.parametrize("path", ["triage", "shortcuts"])
+def test_a_body_that_is_made_to_break_the_parser_is_refused(instance: Instance, path: str, body: bytes) -> None:
+    client = Client(create_app(instance))
+    answer = client.post(f"/api/v1/{path}", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code in {400, 422}
+    assert answer.json()["error"]
+    assert answer.json()["remedy"]
+
+
+def test_many_large_bodies_are_refused_before_they_are_parsed(instance: Instance) -> None:
+    client = limited(instance, large_bodies_per_minute=2)
+    body = b"{" + b" " * 30_000 + b"}"
+    codes = [client.post("/api/v1/triage", content=body).status_code for _ in range(3)]
+    assert (429 in codes[:2], codes[2]) == (False, 429)
+    assert client.post("/api/v1/triage", content=body[:10]).status_code != 429
+    refused = client.post("/api/v1/triage", content=body)
+    assert int(refused.headers["retry-after"]) > 0
+    assert refused.json()["remedy"]

@@ -35,6 +35,14 @@ _LOG: Final = logging.getLogger("knickpoint.server")
 
 _UNAUTHORIZED: Final = 401
 _NOT_ALLOWED: Final = 405
+_REMEDIES: Final = {
+    400: "Send a body as /api/v1/reference describes it.",
+    408: "Send the body at once.",
+    413: "Send less at a time.",
+    429: "Send them more slowly, or have an admin raise the limit in [limits] of knickpoint.toml.",
+}
+"""What to do about errors of HTTP that the framework or the reading of a body raises."""
+
 _BEARER: Final = 'Bearer realm="Knickpoint"'
 
 _CODES: Final[tuple[tuple[type[KnickpointError], int], ...]] = (
@@ -124,6 +132,7 @@ def _invalid_request(_request: Request, error: Exception) -> JSONResponse:
 def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     remedy = "See /api/v1/reference for the addresses there are." if error.status_code == 404 else ""
+    remedy = _REMEDIES.get(error.status_code, remedy)
     headers = {name.lower(): value for name, value in (error.headers or {}).items()}
     if error.status_code == _NOT_ALLOWED:
         headers["allow"] = _allowed_methods(request, headers.get("allow", ""))

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
+from collections.abc import Callable
+from typing import Final
 
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
 from knickpoint.instance.config import LimitSettings
+from knickpoint.server.errors import TooManyRequestsError
 
 __all__ = ["too_large", "watched_body"]
 
-_SHORTEST_WAIT = 0.001
+_LARGE: Final = 20_000
+"""Bytes of a body that is large: parsing it takes milliseconds, in which no other request is served."""
+
+_SHORTEST_WAIT: Final = 0.001
 """Seconds that are waited at least, so that what has arrived is taken."""
 
 
@@ -21,12 +28,13 @@ def too_large(limits: LimitSettings) -> str:
     return f"The body is larger than {limits.body_bytes:,} bytes"
 
 
-def watched_body(receive: Receive, limits: LimitSettings, *, bounded: bool) -> Receive:
+def watched_body(receive: Receive, limits: LimitSettings, *, bounded: bool, admit_large: Callable[[], None]) -> Receive:
     """Return ``receive`` for one request, with limits on the body.
 
     A client may take ``body_seconds`` for the first bytes and between two pieces; on average it sends at least
     ``body_bytes_per_second`` after that. Only the time in which the server waits for the client counts. With ``bounded``
-    the body has at most ``body_bytes``: a request need not announce its length.
+    the body has at most ``body_bytes``, and ``admit_large`` is called before it becomes large, and may raise: a request need
+    not announce its length.
     """
     received = 0
     waited = 0.0
@@ -45,10 +53,21 @@ def watched_body(receive: Receive, limits: LimitSettings, *, bounded: bool) -> R
             complete = True
             raise HTTPException(408, "The body came too slowly", {"connection": "close"}) from None
         waited += time.monotonic() - begin
-        received += len(message.get("body", b""))
+        before, received = received, received + len(message.get("body", b""))
         complete = not message.get("more_body", False)
         if bounded and received > limits.body_bytes:
             raise HTTPException(413, too_large(limits))
+        if bounded and before <= _LARGE < received:
+            _admit(admit_large)
         return message
 
     return receive_watched
+
+
+def _admit(admit_large: Callable[[], None]) -> None:
+    """Admit a large body; the framework passes errors of HTTP only through the reading of a body."""
+    try:
+        admit_large()
+    except TooManyRequestsError as error:
+        message = f"{error.message[:1].upper()}{error.message[1:]}"
+        raise HTTPException(429, message, {"retry-after": str(math.ceil(error.seconds))}) from error

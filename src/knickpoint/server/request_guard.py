@@ -106,7 +106,12 @@ class RequestGuard:
                 message = {**message, "body": b""}
             await send(message)
 
-        watched = watched_body(receive, self._limits.settings, bounded=scope["path"] not in UPLOADS)
+        watched = watched_body(
+            receive,
+            self._limits.settings,
+            bounded=scope["path"] not in UPLOADS,
+            admit_large=lambda: self._limits.admit_large_body(self._limits.address_of(scope)),
+        )
         inner = {**scope, "method": "GET"} if bodiless else scope
         await (self._refusal(scope) or self._app)(inner, watched, send_guarded)
         if bodiless and "route" in inner:

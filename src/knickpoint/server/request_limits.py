@@ -38,6 +38,7 @@ class RequestLimits:
         self._proxies = proxies
         self._requests = RateLimit(settings.requests_per_minute, "requests")
         self._refused = RateLimit(settings.requests_per_minute, "requests with wrong credentials")
+        self._large_bodies = RateLimit(settings.large_bodies_per_minute, "large bodies")
         self._sign_ins = RateLimit(settings.sign_ins_per_minute, "attempts to sign in")
         self._costly = Turns(
             "costly requests", settings.costly_at_once, settings.costly_per_caller, settings.wait_seconds
@@ -65,6 +66,14 @@ class RequestLimits:
         self._refused.check(address)
         if sign_in:
             self._sign_ins.take(address)
+
+    def admit_large_body(self, address: str) -> None:
+        """Admit a body that is large, before it is read: it is parsed before the caller is known, between other requests.
+
+        Raises:
+            TooManyRequestsError: the address sent too many.
+        """
+        self._large_bodies.take(address)
 
     def count_refused_credential(self, address: str) -> None:
         """Count a credential from ``address`` that was refused."""

@@ -26,6 +26,7 @@ class LimitSettings:
         request_seconds: how long a costly request may work; after that, it is stopped (503).
         request_values: values (traces × commits) that a request may read at a time, and a formula in total.
         body_bytes: size of the body of a request, uploads excepted (413).
+        large_bodies_per_minute: bodies of more than 20,000 bytes a minute from one address, uploads excepted (429).
         address_bytes: size of the address of a request, with its parameters (414).
         header_bytes: size of all headers of a request (431).
         head_seconds: how long a client may take for the address and the headers of a request; then it is disconnected.
@@ -49,6 +50,7 @@ class LimitSettings:
     request_seconds: float = 45.0
     request_values: int = 20_000_000
     body_bytes: int = 4_000_000
+    large_bodies_per_minute: int = 30
     address_bytes: int = 64_000
     header_bytes: int = 64_000
     head_seconds: float = 10.0
