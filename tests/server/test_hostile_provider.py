@@ -111,6 +111,7 @@ def test_the_verifier_and_the_nonce_stand_in_no_cookie(browser: Browser, provide
         {"iss": "https://evil.example"},
         {"iss": None},
         {"aud": "another client"},
+        {"aud": "another client", "azp": "knickpoint"},
         {"aud": ["another client"]},
         {"aud": []},
         {"aud": None},

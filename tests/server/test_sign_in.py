@@ -186,8 +186,10 @@ def test_an_answer_counts_once(browser: Browser) -> None:
 
 @pytest.mark.parametrize("state", ["", "wrong", "%00", "é"])
 def test_an_answer_with_another_state_is_refused(browser: Browser, state: str) -> None:
-    browser.begin()
-    assert _refused(browser.get(f"/sign-in/keycloak/callback?code=x&state={state}"))
+    code = query_of(browser.consent(browser.begin(), _subject(_ALICE)))["code"]
+    page = _refused(browser.get(f"/sign-in/keycloak/callback?code={code}&state={state}"))
+    assert "not begun in this browser" in page
+    assert browser.session() == ""
 
 
 def test_a_person_who_declines_at_the_provider_gets_a_page(browser: Browser) -> None:
