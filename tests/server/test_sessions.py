@@ -73,6 +73,13 @@ def test_a_wrong_session_does_not_count_as_no_one(signed: Instance, clock: _Cloc
     assert _status(client, {"knick_session": "x"}) == 401
 
 
+def test_who_signs_in_may_do_at_least_what_anyone_may(signed: Instance, clock: _Clock) -> None:
+    access = AccessSettings(anyone=AnyoneRole.VIEWER)
+    public = replace(signed, config=replace(signed.config, access=access, roles={}))
+    client = Client(create_app(public, clock=clock))
+    assert _status(client, {}) == _status(client, _cookies(public)) == 200
+
+
 def test_servers_with_the_same_secret_know_the_sessions_of_each_other(signed: Instance, clock: _Clock) -> None:
     access = AccessSettings(session_secret="5ecret" * 6)
     one, two = (replace(signed, config=replace(signed.config, access=access)) for _ in range(2))

@@ -7,13 +7,25 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
-from knickpoint.access.settings import RoleSettings
-from knickpoint.model.access import NO_GRANTS, Grants, SignedIn
+from knickpoint.access.settings import AccessSettings, AnyoneRole, RoleSettings
+from knickpoint.model.access import NO_GRANTS, Grants, Role, SignedIn
 
-__all__ = ["grants_of_person"]
+__all__ = ["grants_of_anyone", "grants_of_person"]
 
 _ANY_PERSON: Final = "*"
 """Entry of ``people`` that means every person who signed in."""
+
+_ROLES: Final = {
+    AnyoneRole.VIEWER: Role.VIEWER,
+    AnyoneRole.EDITOR: Role.EDITOR,
+    AnyoneRole.ADMIN: Role.ADMIN,
+}
+
+
+def grants_of_anyone(access: AccessSettings) -> Grants:
+    """Return what callers may do who are not known; people who signed in may do it, too."""
+    role = _ROLES.get(access.anyone)
+    return Grants.of(role.permissions) if role else NO_GRANTS
 
 
 def grants_of_person(roles: Iterable[RoleSettings], person: SignedIn) -> Grants:

@@ -21,11 +21,12 @@ from fastapi import Depends, Query, Request
 
 from knickpoint.access.local_user import local_caller
 from knickpoint.access.proxy import client_address, proxy_caller
+from knickpoint.access.roles import grants_of_anyone
 from knickpoint.access.sessions import session_caller
-from knickpoint.access.settings import AnyoneRole, SignInKind
+from knickpoint.access.settings import SignInKind
 from knickpoint.access.tokens import verify_token
 from knickpoint.instance import Instance
-from knickpoint.model.access import NO_GRANTS, Caller, CallerKind, Grants, Permission, Role
+from knickpoint.model.access import Caller, CallerKind, Grants, Permission
 from knickpoint.model.errors import NotSignedInError
 from knickpoint.server.local_requests import is_local_request, serves_this_machine_only
 from knickpoint.server.permissions import require, require_everywhere
@@ -147,19 +148,10 @@ def _local(request: Request, instance: Instance) -> Caller | None:
     return local_caller() if private and is_local_request(request.scope) else None
 
 
-_ROLES: Final = {
-    AnyoneRole.VIEWER: Role.VIEWER,
-    AnyoneRole.EDITOR: Role.EDITOR,
-    AnyoneRole.ADMIN: Role.ADMIN,
-}
-
-
 def _anyone(request: Request, instance: Instance) -> Caller:
-    role = _ROLES.get(instance.config.access.anyone)
-    address = client_address(request.scope, instance.config.server.proxies) or "unknown address"
-    return Caller(
-        CallerKind.ANYONE, f"anyone ({address})", Grants.of(role.permissions) if role else NO_GRANTS, title="Anyone"
-    )
+    config = instance.config
+    address = client_address(request.scope, config.server.proxies) or "unknown address"
+    return Caller(CallerKind.ANYONE, f"anyone ({address})", grants_of_anyone(config.access), title="Anyone")
 
 
 _WAYS: Final[tuple[Callable[[Request, Instance], Caller | None], ...]] = (_bearer, _session, _proxy, _local)

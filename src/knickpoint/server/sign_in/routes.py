@@ -12,9 +12,9 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
 from knickpoint.access.return_path import return_path
-from knickpoint.access.roles import grants_of_person
 from knickpoint.access.session_key import session_key
-from knickpoint.access.settings import AnyoneRole, SignInKind
+from knickpoint.access.sessions import person_caller
+from knickpoint.access.settings import SignInKind
 from knickpoint.instance import Instance
 from knickpoint.model.access import NO_GRANTS, SignedIn
 from knickpoint.model.errors import KnickpointError, NotSignedInError, ServiceError
@@ -123,8 +123,7 @@ class _SignInPages:
         return Response(STYLE, media_type="text/css", headers={"cache-control": "public, max-age=3600"})
 
     def _may_enter(self, person: SignedIn) -> bool:
-        anyone = self._config.access.anyone not in {AnyoneRole.UNSET, AnyoneRole.NONE}
-        return anyone or grants_of_person(self._config.roles.values(), person) != NO_GRANTS
+        return person_caller(person, self._config).grants != NO_GRANTS
 
     def _without_role(self, person: SignedIn, signed_in: Response) -> Response:
         """Say who signed in without a role; the session starts all the same, so that a role counts once it is given."""
