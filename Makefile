@@ -114,6 +114,9 @@ bench-store: setup-dev ## Speed of the store beside its peers
 bench-dashboard: setup-dev ## Speed of the triage page of a large instance
 	@$(BIN)/python benchmarks/dashboard_page.py
 
+bench-watch: setup-dev ## Announcements of histories that are replayed commit by commit
+	@$(BIN)/python benchmarks/watch.py
+
 bench-formats: setup-dev ## Speed of reading results files beside the JSON parser alone
 	@$(BIN)/python benchmarks/formats.py
 
@@ -144,4 +147,4 @@ format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code, the C code and the
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
 
-.PHONY: help setup setup-dev demo test lint types imports test-python test-frontend docs docs-write test-long bench-detect bench-accuracy bench-store bench-dashboard bench-formats train-default fuzz-formats lock format clean
+.PHONY: help setup setup-dev demo test lint types imports test-python test-frontend docs docs-write test-long bench-detect bench-accuracy bench-store bench-dashboard bench-watch bench-formats train-default fuzz-formats lock format clean

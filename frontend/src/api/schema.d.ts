@@ -960,6 +960,8 @@ export interface components {
              * @description Number of commits with a value.
              */
             measured: number;
+            /** @description null where the newest value belongs to the level before it. */
+            newest: components["schemas"]["NewestAnswer"] | null;
             /** Regions */
             regions: components["schemas"]["RegionAnswer"][];
             trace: components["schemas"]["TraceAnswer"];
@@ -1664,6 +1666,40 @@ export interface components {
             token: components["schemas"]["TokenAnswer"];
         };
         /**
+         * NewestAnswer
+         * @description The newest value of a trace, which does not belong to the level before it: a first, provisional sign.
+         */
+        NewestAnswer: {
+            /**
+             * Centre
+             * @description The level before.
+             */
+            centre: number;
+            /** High */
+            high: number;
+            /**
+             * Low
+             * @description Values from here to `high` are within the noise of that level.
+             */
+            low: number;
+            /** P Value */
+            p_value: number | null;
+            /**
+             * Position
+             * @description Position of its commit.
+             */
+            position: number | null;
+            /**
+             * Relative Size
+             * @description (value - centre) / |centre|; null where that is 0.
+             */
+            relative_size: number | null;
+            /** Value */
+            value: number;
+            /** @description `regressed` or `improved`; it rests on one value. */
+            verdict: components["schemas"]["Verdict"];
+        };
+        /**
          * NoticeAnswer
          * @description Something to look at that is no finding: a canary that moved, or a benchmark that stopped.
          */
@@ -2235,6 +2271,12 @@ export interface components {
             /** Value */
             value: string;
         };
+        /**
+         * Verdict
+         * @description The verdict on new samples, a patch, a canary, or one device against another.
+         * @enum {string}
+         */
+        Verdict: "regressed" | "improved" | "unchanged" | "unstable" | "no data";
         /**
          * VersionAnswer
          * @description Name and version of the program, and the version of this API.

@@ -8,7 +8,7 @@ from typing import Self
 
 from knickpoint.model.step import Check, StableRegion, Verdict
 
-__all__ = ["Judgement"]
+__all__ = ["Judgement", "NewestVerdict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +68,22 @@ class Judgement:
             p_value=unknown,
             evidence=evidence,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class NewestVerdict:
+    """The verdict on the newest value of a trace: REGRESSED or IMPROVED, and always provisional.
+
+    ``value`` at the commit ``slot`` lies outside of ``low`` to ``high``, the noise of the region around ``centre``; the
+    other numbers are those of :class:`Judgement`.
+    """
+
+    trace_id: int
+    slot: int
+    verdict: Verdict
+    value: float
+    centre: float
+    low: float
+    high: float
+    relative_size: float
+    p_value: float

@@ -159,6 +159,8 @@ class ChangePoint:
     them, chosen by the rule of :mod:`knickpoint.watch.identity.reconciliation`. ``matched_ticket`` is an imported
     ticket that covers this trace and suspect range. ``history`` is true if its regression lies at or before the history
     boundary of its repository. ``settlement`` says whether it is provisional; it is settled where one alert's sighting is.
+    ``announced`` is its chain of announcements, 0 for none, -1 where it never is announced. ``absent_since`` is the newest
+    measured commit (a slot) when it was first found to be gone, -1 for unknown.
     """
 
     id: int
@@ -182,6 +184,8 @@ class ChangePoint:
     history: bool = False
     kind: FindingKind = FindingKind.STEP
     settlement: Settlement = SETTLED
+    announced: int = 0
+    absent_since: int = -1
 
     @property
     def processed(self) -> bool:
@@ -237,6 +241,7 @@ class PointUpdate:
 
     ``id`` is 0 for a new point. The first of ``sightings`` gives the numbers; a point that is gone has none. ``carried``
     is true if the decision moves along to the new suspect range, because the one that it was made for is out of reach.
+    ``absent_since`` is the newest measured commit (a slot) of the trace, for a point that is gone.
     """
 
     transition: Transition
@@ -245,6 +250,7 @@ class PointUpdate:
     sightings: tuple[Sighting, ...]
     carried: bool = False
     recovered: bool = False
+    absent_since: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,7 @@ def command(*, names: tuple[str, ...], afresh: bool, instance: str | None, outpu
             progress=progress,
             afresh=afresh,
             as_work=opened.config.history.as_work,
+            announcements=opened.config.findings.rule,
         )
         forget_events(opened)
     for name, reason in summary.failures.items():

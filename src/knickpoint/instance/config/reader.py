@@ -114,6 +114,9 @@ def _check_numbers(config: Config, path: Path) -> None:
     if not 0 <= days <= _MOST_DAYS:
         where = f"{path}, [access]"
         raise ConfigError(f"audit_days is {days:g}", where=where, remedy=f"Give 0, which keeps all, to {_MOST_DAYS:,}.")
+    if not config.findings.late_minutes >= 0:
+        minutes = config.findings.late_minutes
+        raise ConfigError(f"late_minutes is {minutes:g}", where=f"{path}, [findings]", remedy="Give 0 or more.")
     lease = config.worker.lease_seconds
     if not lease >= 0:
         raise ConfigError(f"lease_seconds is {lease:g}", where=f"{path}, [worker]", remedy="Give 0 or more.")

@@ -10,6 +10,7 @@ from knickpoint.access.settings import AccessSettings, CiJobSettings, RoleSettin
 from knickpoint.ingest.settings import IngestSettings, RepositorySettings
 from knickpoint.instance.config.limits import LimitSettings
 from knickpoint.model.alert import Alert
+from knickpoint.model.announcement import AnnouncementRule
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.query import parse_query
 from knickpoint.model.secrets import address_with_secret, secret
@@ -21,6 +22,7 @@ __all__ = [
     "Config",
     "DirectionChoice",
     "DirectionSettings",
+    "FindingSettings",
     "HistorySettings",
     "MissingSettings",
     "NatsSettings",
@@ -123,6 +125,25 @@ class HistorySettings:
     """
 
     as_work: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FindingSettings:
+    """Say what is announced of findings, and when; ``[findings]``.
+
+    Attributes:
+        improvements: whether senders hear of improvements. The announcement ledger has them in any case.
+        late_minutes: minutes for which a settled finding waits for results of the unmeasured commits in its suspect
+            range, where results arrive late.
+    """
+
+    improvements: bool = True
+    late_minutes: float = 0.0
+
+    @property
+    def rule(self) -> AnnouncementRule:
+        """The rule of announcements."""
+        return AnnouncementRule(self.improvements, self.late_minutes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +262,7 @@ class Config:
         nats: where events are published and files are announced.
         retention: how long samples and values are kept.
         history: whether findings of the first run are history.
+        findings: what is announced of findings, and when.
     """
 
     name: str = "Knickpoint"
@@ -263,3 +285,4 @@ class Config:
     nats: NatsSettings = field(default_factory=NatsSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     history: HistorySettings = field(default_factory=HistorySettings)
+    findings: FindingSettings = field(default_factory=FindingSettings)

@@ -97,6 +97,7 @@ class AlertRuns:
             traces=traces,
             progress=progress,
             as_work=self.instance.config.history.as_work,
+            announcements=self.instance.config.findings.rule,
         )
         for name, reason in summary.failures.items():
             if self._failures.get(name) != reason:

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.steps import stable_region
+from knickpoint.model.commit import Line
 from knickpoint.model.regression import Condition
 from knickpoint.server.answers.members import member_answers
 from knickpoint.server.answers.traces import trace_answer
-from knickpoint.server.schemas.changes import ChangesAnswer, RegionAnswer
+from knickpoint.server.schemas.changes import ChangesAnswer, NewestAnswer, RegionAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
+from knickpoint.store import Store
 
 __all__ = ["read_changes", "split_regions"]
 
@@ -26,6 +28,14 @@ def split_regions(values: NDArray[np.float64], starts: Sequence[int]) -> list[Re
         for begin, end in pairwise(bounds)
         if not np.isnan(values[begin:end]).all()
     ]
+
+
+def _newest(store: Store, line: Line, key: int) -> NewestAnswer | None:
+    """Return the verdict on the newest value of the trace ``key``; it is about the default line."""
+    verdict = store.findings.newest.get([key]).get(key)
+    if verdict is None or verdict.slot not in line.positions:
+        return None
+    return NewestAnswer.of(verdict, position=line.positions[verdict.slot])
 
 
 def read_changes(visible: VisibleRepositories, key: int, line_name: str) -> ChangesAnswer:
@@ -54,5 +64,6 @@ def read_changes(visible: VisibleRepositories, key: int, line_name: str) -> Chan
         last=int(measured[-1]) if len(measured) else None,
         regions=split_regions(values, [line.positions[point.suspect_range.slot] for point in points]),
         changes=member_answers(store, repository, points),
+        newest=_newest(store, line, key),
         gone=member_answers(store, repository, gone),
     )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from knickpoint.server.schemas.base import Answer
+from knickpoint.model.step import Verdict
+from knickpoint.server.schemas.base import Answer, FiniteOrNull
 from knickpoint.server.schemas.members import LevelAnswer, MemberAnswer
 from knickpoint.server.schemas.traces import TraceAnswer
 
-__all__ = ["ChangesAnswer", "RegionAnswer"]
+__all__ = ["ChangesAnswer", "NewestAnswer", "RegionAnswer"]
 
 
 class RegionAnswer(LevelAnswer):
@@ -16,6 +17,19 @@ class RegionAnswer(LevelAnswer):
 
     first: int
     last: int
+
+
+class NewestAnswer(Answer):
+    """The newest value of a trace, which does not belong to the level before it: a first, provisional sign."""
+
+    position: int | None = Field(description="Position of its commit.")
+    verdict: Verdict = Field(description="`regressed` or `improved`; it rests on one value.")
+    value: float
+    centre: float = Field(description="The level before.")
+    low: float = Field(description="Values from here to `high` are within the noise of that level.")
+    high: float
+    relative_size: FiniteOrNull = Field(description="(value - centre) / |centre|; null where that is 0.")
+    p_value: FiniteOrNull
 
 
 class ChangesAnswer(Answer):
@@ -29,4 +43,5 @@ class ChangesAnswer(Answer):
     last: int | None = Field(description="Position of the last value.")
     regions: list[RegionAnswer]
     changes: list[MemberAnswer]
+    newest: NewestAnswer | None = Field(description="null where the newest value belongs to the level before it.")
     gone: list[MemberAnswer] = Field(description="Changes that later data no longer show; no region ends there.")

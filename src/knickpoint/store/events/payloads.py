@@ -15,6 +15,7 @@ from knickpoint.store.events.packed_ids import PackedIds
 
 __all__ = [
     "MOST_LISTED",
+    "Announced",
     "BoundaryMoved",
     "EventKind",
     "FindingsChanged",
@@ -32,6 +33,7 @@ class EventKind(Enum):
 
     TRACES_CHANGED = "traces-changed"
     REGRESSIONS_CHANGED = "regressions-changed"
+    ANNOUNCED = "announced"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,4 +113,22 @@ class FindingsDecided(_RegressionsChanged):
     regressions: Sequence[int]
 
 
-Payload = TracesChanged | FindingsChanged | BoundaryMoved | FindingsDecided
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """Rows were added to the announcement ledger: ``announcements`` are their ids, at most :data:`MOST_LISTED`.
+
+    ``truncated`` states that there are more, with greater ids.
+    """
+
+    kind: ClassVar[EventKind] = EventKind.ANNOUNCED
+
+    repository: str
+    announcements: Sequence[int]
+    truncated: bool = False
+
+    def members(self) -> Mapping[str, object]:
+        """Return the members of the JSON object."""
+        return {"repository": self.repository, "announcements": self.announcements, "truncated": self.truncated}
+
+
+Payload = Announced | TracesChanged | FindingsChanged | BoundaryMoved | FindingsDecided

@@ -22,8 +22,10 @@ from knickpoint.model.regression import ChangePoint, Condition, KnownPoint, Poin
 from knickpoint.store.commits.commits import Commits
 from knickpoint.store.database import Database
 from knickpoint.store.findings.alerts import AlertTable
+from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.store.findings.digests import DigestTable
 from knickpoint.store.findings.groups import GroupTable, refresh_regressions_of
+from knickpoint.store.findings.newest_verdicts import NewestVerdicts
 from knickpoint.store.findings.point_updates import write_point_updates
 from knickpoint.store.findings.regression_list import (
     Page,
@@ -62,6 +64,8 @@ class Findings:
         groups: which change points make one regression.
         triage: what people decided.
         tickets: tickets of an issue tracker.
+        announcements: the ledger of what was announced.
+        newest: verdicts on the newest values of traces.
     """
 
     def __init__(self, database: Database) -> None:
@@ -73,6 +77,8 @@ class Findings:
         self.groups = GroupTable(database)
         self.triage = TriageLog(database)
         self.tickets = TicketTable(database)
+        self.announcements = AnnouncementLedger(database)
+        self.newest = NewestVerdicts(database)
 
     # Regressions
 

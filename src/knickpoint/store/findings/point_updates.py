@@ -63,7 +63,7 @@ def write_point_updates(
 
     # Points that are gone keep their numbers.
     gone = [
-        {"id": key, "condition": Condition.GONE.value, "changed": seconds}
+        {"id": key, "condition": Condition.GONE.value, "absent_since": change.absent_since, "changed": seconds}
         for key, change in pairs
         if change.transition is Transition.GONE
     ]

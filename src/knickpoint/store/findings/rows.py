@@ -26,8 +26,10 @@ from knickpoint.store.timestamps import moment
 __all__ = [
     "change_point_of",
     "decision_of",
+    "finite_or_none",
     "known_point_of",
     "names_of",
+    "number_or_nan",
     "settlement_values",
     "sighting_of",
     "step_values",
@@ -38,11 +40,13 @@ __all__ = [
 Values = Mapping[Any, Any]
 
 
-def _number(value: float | None) -> float:
+def number_or_nan(value: float | None) -> float:
+    """Read a number that is NULL for nan."""
     return math.nan if value is None else value
 
 
-def _stored(value: float | None) -> float | None:
+def finite_or_none(value: float | None) -> float | None:
+    """Return a number as it is stored: None for nan."""
     return None if value is None or math.isnan(value) else float(value)
 
 
@@ -51,11 +55,11 @@ def _region_of(row: Values, name: str) -> StableRegion:
         row[f"{name}_first"],
         row[f"{name}_last"],
         row[f"{name}_count"],
-        _number(row[f"{name}_minimum"]),
-        _number(row[f"{name}_maximum"]),
-        _number(row[f"{name}_median"]),
-        _number(row[f"{name}_mean"]),
-        _number(row[f"{name}_variance"]),
+        number_or_nan(row[f"{name}_minimum"]),
+        number_or_nan(row[f"{name}_maximum"]),
+        number_or_nan(row[f"{name}_median"]),
+        number_or_nan(row[f"{name}_mean"]),
+        number_or_nan(row[f"{name}_variance"]),
     )
 
 
@@ -64,11 +68,11 @@ def _region_values(region: StableRegion, name: str) -> dict[str, Any]:
         f"{name}_first": region.first,
         f"{name}_last": region.last,
         f"{name}_count": region.count,
-        f"{name}_minimum": _stored(region.minimum),
-        f"{name}_maximum": _stored(region.maximum),
-        f"{name}_median": _stored(region.median),
-        f"{name}_mean": _stored(region.mean),
-        f"{name}_variance": _stored(region.variance),
+        f"{name}_minimum": finite_or_none(region.minimum),
+        f"{name}_maximum": finite_or_none(region.maximum),
+        f"{name}_median": finite_or_none(region.median),
+        f"{name}_mean": finite_or_none(region.mean),
+        f"{name}_variance": finite_or_none(region.variance),
     }
 
 
@@ -76,13 +80,13 @@ def _numbers_of(row: Values) -> StepNumbers:
     return StepNumbers(
         before=_region_of(row, "before"),
         after=_region_of(row, "after"),
-        before_level=_number(row["before_level"]),
-        after_level=_number(row["after_level"]),
-        deviation=_number(row["deviation"]),
-        size=_number(row["size"]),
-        relative_size=_number(row["relative_size"]),
-        hazard=_number(row["hazard"]),
-        score=_number(row["score"]),
+        before_level=number_or_nan(row["before_level"]),
+        after_level=number_or_nan(row["after_level"]),
+        deviation=number_or_nan(row["deviation"]),
+        size=number_or_nan(row["size"]),
+        relative_size=number_or_nan(row["relative_size"]),
+        hazard=number_or_nan(row["hazard"]),
+        score=number_or_nan(row["score"]),
         p_value=row["p_value"],
         order=row["found_order"],
         method=row["method"],
@@ -93,14 +97,14 @@ def _number_values(numbers: StepNumbers) -> dict[str, Any]:
     return {
         **_region_values(numbers.before, "before"),
         **_region_values(numbers.after, "after"),
-        "before_level": _stored(numbers.before_level),
-        "after_level": _stored(numbers.after_level),
-        "deviation": _stored(numbers.deviation),
-        "size": _stored(numbers.size),
-        "relative_size": _stored(numbers.relative_size),
-        "hazard": _stored(numbers.hazard),
-        "score": _stored(numbers.score),
-        "p_value": _stored(numbers.p_value),
+        "before_level": finite_or_none(numbers.before_level),
+        "after_level": finite_or_none(numbers.after_level),
+        "deviation": finite_or_none(numbers.deviation),
+        "size": finite_or_none(numbers.size),
+        "relative_size": finite_or_none(numbers.relative_size),
+        "hazard": finite_or_none(numbers.hazard),
+        "score": finite_or_none(numbers.score),
+        "p_value": finite_or_none(numbers.p_value),
         "found_order": numbers.order,
         "method": numbers.method,
     }
@@ -190,6 +194,8 @@ def change_point_of(row: Values) -> ChangePoint:
         history=bool(row["history"]),
         kind=FindingKind(row["kind"]),
         settlement=_settlement_of(row),
+        announced=row["announced"],
+        absent_since=row["absent_since"],
     )
 
 

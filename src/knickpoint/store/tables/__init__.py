@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from knickpoint.store.tables import access, commits, findings, ledger, outbox, runs, shortcuts, tiles, traces, workers
+from knickpoint.store.tables import (
+    access,
+    announcements,
+    commits,
+    findings,
+    ledger,
+    outbox,
+    runs,
+    shortcuts,
+    tiles,
+    traces,
+    workers,
+)
 from knickpoint.store.tables.base import metadata
 
 __all__ = [
     "access",
+    "announcements",
     "commits",
     "findings",
     "ledger",

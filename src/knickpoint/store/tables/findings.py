@@ -11,7 +11,18 @@ from sqlalchemy import DOUBLE_PRECISION, Column, Float, Index, PrimaryKeyConstra
 
 from knickpoint.store.tables.base import Blob, Code, Number, Time, exact_text, metadata
 
-__all__ = ["alert", "alert_run", "boundary", "change_point", "decision", "judged", "regression", "sighting", "ticket"]
+__all__ = [
+    "Real",
+    "alert",
+    "alert_run",
+    "boundary",
+    "change_point",
+    "decision",
+    "judged",
+    "regression",
+    "sighting",
+    "ticket",
+]
 
 Real = Float(53).with_variant(DOUBLE_PRECISION(), "postgresql")
 """A double; nan is NULL on both databases."""
@@ -82,11 +93,17 @@ change_point = Table(
     Column("regression_id", Number, nullable=False),
     Column("found", Time, nullable=False),
     Column("changed", Time, nullable=False),
+    Column("announced", Number, nullable=False, server_default="0"),
+    Column("absent_since", Code, nullable=False, server_default="-1"),
+    Index("ix_change_point_announced", "repository_id", "announced"),
     Index("ix_change_point_trace_id", "trace_id"),
     Index("ix_change_point_regression_id", "regression_id"),
     Index("ix_change_point_line", "repository_id", "line"),
 )
 """``anchor_*`` is the suspect range at the last decision about the trace, NULL before the first one.
+
+``announced`` is the chain of announcements that the point belongs to: 0 for none yet, -1 where it was history once and is
+never announced. ``absent_since`` is the newest measured commit of the trace when the point was first found to be gone.
 
 ``severity`` is the sort key of lists: :func:`knickpoint.model.regression.severity_of`.
 """

@@ -92,8 +92,13 @@ def point_updates(
     longest = max(measured.values(), key=len, default=np.empty(0, dtype=np.int64))
     updates: list[PointUpdate] = []
     for name in sorted({*points, *sightings}):
-        ruler = Ruler(lines.line(name).positions, measured.get(name, longest))
-        updates += reconcile(points.get(name, []), sightings.get(name, []), ruler)
+        line = lines.line(name)
+        ruler = Ruler(line.positions, measured.get(name, longest))
+        newest = int(line.slots[int(ruler.measured[-1])]) if ruler.measured.size else -1
+        updates += [
+            replace(update, absent_since=newest) if update.transition is Transition.GONE else update
+            for update in reconcile(points.get(name, []), sightings.get(name, []), ruler)
+        ]
     return updates
 
 

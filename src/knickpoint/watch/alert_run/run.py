@@ -1,12 +1,14 @@
 """Run alerts: find what is new, moved, gone or recovered in the traces that they watch, and write it.
 
-A run goes through five stages, one module each:
+A run goes through six stages, one module each:
 
 1. ``run_plan`` and ``alert_job`` plan: which alert detects on which line, in which traces.
 2. :mod:`knickpoint.watch.detection` reads frames and finds sightings.
 3. ``comparison`` keeps the traces in which an alert finds something else than at its last run.
 4. ``persistence`` writes what became of the change points, by the rule of :mod:`knickpoint.watch.identity`.
 5. :mod:`knickpoint.watch.regressions` groups the change points into regressions.
+6. :mod:`knickpoint.watch.announcements` writes what is announced into the ledger, and
+   :mod:`knickpoint.watch.newest_values` judges the newest value of each trace, which no step can show yet.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.alert import Alert
+from knickpoint.model.announcement import DEFAULT_ANNOUNCEMENT_RULE, AnnouncementRule
 from knickpoint.model.commit import Repository
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, FindingsChanged
@@ -28,7 +31,9 @@ from knickpoint.watch.alert_run.persistence import PersistedChanges, persist_cha
 from knickpoint.watch.alert_run.redetection import detect_again
 from knickpoint.watch.alert_run.run_plan import RepositoryPlan, RunRequest, chosen_alerts, plan_run, unable_alerts
 from knickpoint.watch.alert_run.run_summary import JobResult, RunSummary
+from knickpoint.watch.announcements.announcer import announce
 from knickpoint.watch.lines import Lines
+from knickpoint.watch.newest_values import judge_newest_values
 from knickpoint.watch.regressions.membership import RegressionChanges, regroup
 from knickpoint.watch.triage.tickets import match_tickets
 from knickpoint.work import Runner, Serial
@@ -60,6 +65,7 @@ def run_alerts(
     runner: Runner | None = None,
     afresh: bool = False,
     as_work: bool = False,
+    announcements: AnnouncementRule = DEFAULT_ANNOUNCEMENT_RULE,
 ) -> RunSummary:
     """Run ``alerts``, or those called ``names``, and write what they find.
 
@@ -72,6 +78,8 @@ def run_alerts(
 
     The first run over a repository sets its history boundary at the newest commits with results; with
     ``as_work`` nothing of it becomes history. What is history is never announced as new.
+
+    What settled, moved, recovered or vanished is written into the announcement ledger, by the rule ``announcements``.
 
     An alert that cannot run appears in ``failures`` of the answer, keeps its findings, and stops no other.
 
@@ -92,7 +100,7 @@ def run_alerts(
     unable = unable_alerts(chosen, known)
     plans = plan_run(store, request, known, unable)
     advance = _counter(sum(len(job.trace_ids) for plan in plans for job in plan.jobs), progress)
-    summaries = [_run_repository(store, plan, runner or Serial(), advance) for plan in plans]
+    summaries = [_run_repository(store, plan, runner or Serial(), advance, announcements) for plan in plans]
     return sum(summaries, RunSummary(failures=unable))
 
 
@@ -109,7 +117,9 @@ def _counter(total: int, progress: Progress | None) -> Advance:
     return advance
 
 
-def _run_repository(store: Store, plan: RepositoryPlan, runner: Runner, advance: Advance) -> RunSummary:
+def _run_repository(
+    store: Store, plan: RepositoryPlan, runner: Runner, advance: Advance, announcements: AnnouncementRule
+) -> RunSummary:
     """Run the jobs of one repository and write what they find; the last writes are one transaction."""
     latest = store.findings.alerts.last()
     found = _detect(store, plan, runner, advance, latest)
@@ -117,10 +127,21 @@ def _run_repository(store: Store, plan: RepositoryPlan, runner: Runner, advance:
         _begin_history(store, plan)
         written = found.written + _write(store, plan, found.pending, latest, failed=found.failures)
         regressions = _update_regressions(store, plan, written.changes)
+        announce(store, plan.lines.repository, written.changes.point_ids, announcements, complete=plan.complete)
+        _judge_newest(store, plan)
         _keep_digests(store, found.results, written.overtaken)
         for name in found.retired:
             store.findings.digests.forget(name)
         return _record(store, plan, found, written, regressions)
+
+
+def _judge_newest(store: Store, plan: RepositoryPlan) -> None:
+    """Keep the verdicts on the newest values of the traces that changed, on the default line."""
+    line = plan.lines.default
+    due = [job.due for job in plan.jobs if job.line.name == line.name]
+    ids = np.unique(np.concatenate(due)) if due else np.empty(0, dtype=np.int64)
+    if ids.size:
+        store.findings.newest.replace(plan.lines.repository, ids, judge_newest_values(store, line, ids))
 
 
 # Stages 2 and 3: detect, and compare with the last run.

@@ -1,0 +1,183 @@
+"""Measure how calm findings are: histories replayed commit by commit through the real pipeline (``make bench-watch``).
+
+Each commit is imported as one results file, the alerts run, and the announcement ledger is read. The peer of each row is the
+same replay with every new regression announced at first sight. The parts are
+
+- ``generated``: noise with known changes, made here; it needs nothing else;
+- ``published``: the histories of ``data/histories`` in the directory that ``KNICKPOINT_REFERENCE`` names;
+- ``series``: single series of ``data/dev-series`` there, sampled at random with a fixed seed.
+
+``python benchmarks/watch.py PART…`` runs some parts only, and leaves the file alone.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuracy_series import place_of_series, read_real
+from table import Reach, Row, finish
+from watch_replay import Replay, history_of_series, published_history, replay
+
+_SEED: Final = 20261122
+_SERIES: Final = 6
+_LENGTH: Final = 200
+"""Newest values of each sampled series: a replay of more takes minutes."""
+
+_PUBLISHED: Final = ("msal-dotnet", "hyper", "safetensors")
+_AT_FIRST_SIGHT: Final = "each new regression at first sight"
+_PER_FINDING, _DELAY, _WITHIN = 1.15, 6, 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Truth:
+    """A generated series with its changes, as places of the first value at each new level."""
+
+    values: NDArray[np.float64]
+    places: tuple[int, ...]
+
+
+def _rows(name: str, replays: Sequence[Replay]) -> list[Row]:
+    """Return the rows about some replays together; without any, the same rows without figures."""
+    final = sum(len(each.final) for each in replays)
+    delays = [delay for each in replays for delay in each.delays]
+    first = [delay for each in replays for delay in each.first_delays]
+
+    def share(count: int) -> float | None:
+        return count / final if final else None
+
+    return [
+        Row(
+            f"{name}: changes announced for each regression of the end",
+            "",
+            share(sum(len(each.opened) for each in replays)),
+            share(sum(len(each.first_seen) for each in replays)),
+            _AT_FIRST_SIGHT,
+            Reach.AT_MOST,
+            _PER_FINDING,
+        ),
+        Row(f"{name}: announcements of all kinds for each", "", share(sum(len(each.announced) for each in replays))),
+        Row(
+            f"{name}: median delay of what stays",
+            "values",
+            median(delays) if delays else None,
+            median(first) if first else None,
+            _AT_FIRST_SIGHT,
+            Reach.AT_MOST,
+            _DELAY,
+        ),
+        Row(
+            f"{name}: longest delay of what stays",
+            "values",
+            max(delays, default=None),
+            max(first, default=None),
+            _AT_FIRST_SIGHT,
+            Reach.AT_MOST,
+            _WITHIN,
+        ),
+        Row(
+            f"{name}: share of what stays that is announced within {_WITHIN} values",
+            "",
+            sum(delay <= _WITHIN for delay in delays) / len(delays) if delays else None,
+            sum(delay <= _WITHIN for delay in first) / len(first) if first else None,
+            _AT_FIRST_SIGHT,
+        ),
+        Row(
+            f"{name}: announcements that the end contradicts",
+            "",
+            float(sum(len(each.contradictions) for each in replays)) if replays else None,
+            reach=Reach.AT_MOST,
+        ),
+    ]
+
+
+def _generated() -> list[_Truth]:
+    """Return series of noise with a level change or none, and one of a drop that recovers."""
+    random = np.random.default_rng(_SEED)
+    made = []
+    for places in ((), (60,), (60,), (40, 80), (50, 58), (60,)):
+        size = random.uniform(0.05, 0.15)
+        level = np.full(120, 100.0)
+        for sign, place in zip((1, -1), places, strict=False):
+            level[place:] += 100.0 * sign * size
+        made.append(_Truth(level * (1 + 0.015 * random.standard_normal(120)), places))
+    return made
+
+
+def _generated_rows() -> list[Row]:
+    """Return how often a known change is announced, and on the right commit."""
+    truths = _generated()
+    replays = [replay(history_of_series(each.values, name=f"generated{k}")) for k, each in enumerate(truths)]
+    known = sum(len(each.places) for each in truths)
+    hits = [
+        sum(any(change.covers(place) for change in done.announced if change.opens) for place in truth.places)
+        for truth, done in zip(truths, replays, strict=True)
+    ]
+    parts = [
+        sum(
+            change.kind == "recovered" and change.commit >= place
+            for change in done.announced
+            for place in truth.places[1:]
+        )
+        for truth, done in zip(truths, replays, strict=True)
+    ]
+    opened = sum(len(done.opened) for done in replays)
+    return [
+        Row("generated: known changes announced on their commit", "", (sum(hits) + sum(parts)) / known),
+        Row(
+            "generated: changes announced for each known one",
+            "",
+            opened / known,
+            reach=Reach.AT_MOST,
+            bound=_PER_FINDING,
+        ),
+        *_rows("generated", replays),
+    ]
+
+
+def _published_rows() -> list[Row]:
+    rows = []
+    for name in _PUBLISHED:
+        place = place_of_series()
+        file = place.parent / "histories" / f"{name}_data.js" if place else Path()
+        rows += _rows(name, [replay(published_history(file))] if file.is_file() else [])
+    return rows
+
+
+def _series_rows() -> list[Row]:
+    place = place_of_series()
+    replays = []
+    if place is not None:
+        series = read_real(place)
+        chosen = np.random.default_rng(_SEED).choice(len(series), _SERIES, replace=False)
+        names = sorted(series)
+        replays = [
+            replay(history_of_series(series[names[number]][-_LENGTH:], name=f"series{number}"))
+            for number in sorted(chosen.tolist())
+        ]
+    return _rows(f"{_SERIES} development series", replays)
+
+
+_PARTS: Final = {"generated": _generated_rows, "published": _published_rows, "series": _series_rows}
+
+
+def main(only: Sequence[str]) -> None:
+    """Replay the histories of the parts, and print and write the table."""
+    if unknown := sorted(set(only) - set(_PARTS)):
+        sys.exit(f"there is no part {unknown[0]!r}: choose from {', '.join(_PARTS)}")
+    finish("watch", [row for name, part in _PARTS.items() if not only or name in only for row in part()], only=only)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

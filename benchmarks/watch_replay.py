@@ -1,0 +1,226 @@
+"""Replay a history commit by commit through the real pipeline: import, alerts, announcements.
+
+A *replay* is one instance in a temporary directory. Each commit arrives as one results file, the alerts run over the traces
+of the event, and what became known is read from the store, as a sender of messages would.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.ingest import import_data
+from knickpoint.instance import Instance, create_instance, open_instance
+from knickpoint.instance.worker.alert_runs import AlertRuns
+from knickpoint.model.announcement import Announcement
+from knickpoint.model.commit import Repository
+from knickpoint.model.regression import ChangePoint, Condition, Regression, SuspectRange
+from knickpoint.store import EventKind
+
+__all__ = ["Change", "Replay", "history_of_series", "published_history", "replay"]
+
+_START: Final = 1_600_000_000
+_ASSIGNMENT: Final = re.compile(r"^\s*window\.BENCHMARK_DATA\s*=\s*")
+
+Document = dict[str, Any]
+
+
+def published_history(path: Path) -> list[Document]:
+    """Return a published history (``data.js``) as one document for each commit, in the order of the first results."""
+    whole = json.loads(_ASSIGNMENT.sub("", path.read_text()).rstrip().removesuffix(";"))
+    entries = [(suite, entry) for suite, listed in whole["entries"].items() for entry in listed]
+    first: dict[str, int] = {}
+    for _, entry in entries:
+        key = entry["commit"]["id"]
+        first[key] = min(entry["date"], first.get(key, entry["date"]))
+    entries.sort(key=lambda each: (first[each[1]["commit"]["id"]], each[1]["commit"]["id"]))
+    documents = []
+    for _, group in groupby(entries, key=lambda each: each[1]["commit"]["id"]):
+        suites: dict[str, list[Any]] = {}
+        for suite, entry in group:
+            suites.setdefault(suite, []).append(entry)
+        documents.append({"lastUpdate": 0, "repoUrl": whole["repoUrl"], "entries": suites})
+    return documents
+
+
+def history_of_series(values: NDArray[np.float64], *, name: str, higher_is_better: bool = False) -> list[Document]:
+    """Return one series as a history of one trace: a document for each value."""
+    tool = "customBiggerIsBetter" if higher_is_better else "customSmallerIsBetter"
+    url = f"https://example.org/{name}"
+    documents = []
+    for number, value in enumerate(values.tolist()):
+        identity = hashlib.sha1(f"{name} {number}".encode(), usedforsecurity=False).hexdigest()
+        second = _START + 3600 * number
+        stamp = f"{np.datetime64(second, 's')}Z"
+        commit = {
+            "id": identity,
+            "message": f"Change {number}",
+            "timestamp": stamp,
+            "url": f"{url}/commit/{identity}",
+            "author": {"name": "A. Author", "email": "author@example.org", "username": "author"},
+        }
+        entry = {
+            "commit": commit,
+            "date": second * 1000,
+            "tool": tool,
+            "benches": [{"name": "benchmark", "value": value, "unit": "ns"}],
+        }
+        documents.append({"lastUpdate": second * 1000, "repoUrl": url, "entries": {"Suite": [entry]}})
+    return documents
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One announcement: of which regression, at which commit of the replay, and how many values after the change.
+
+    The change lies in the positions (``previous``, ``position``] of the line, or ``interval`` values away.
+    """
+
+    regression: int
+    kind: str
+    commit: int
+    later: int
+    previous: int
+    position: int
+    interval: int = 0
+    chain: int = 0
+
+    @property
+    def opens(self) -> bool:
+        """Whether it announces a change, and not what became of one."""
+        return self.kind in {"regressed", "improved"}
+
+    def covers(self, position: int) -> bool:
+        """Return whether a change at ``position`` is what it announces."""
+        return self.previous - self.interval < position <= self.position + self.interval
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a replay came to.
+
+    ``first_seen`` are the new regressions, each as soon as a run found it; ``announced`` the rows of the ledger, ``final``
+    the live regressions of the end. ``contradictions`` are the chains whose last row is not what the data show: withdrawn
+    but there, gone but not withdrawn, or elsewhere.
+    """
+
+    commits: int
+    first_seen: tuple[Change, ...]
+    announced: tuple[Change, ...]
+    final: tuple[Regression, ...]
+    contradictions: tuple[int, ...]
+
+    @property
+    def opened(self) -> list[Change]:
+        """The announcements of changes."""
+        return [change for change in self.announced if change.opens]
+
+    @property
+    def delays(self) -> list[int]:
+        """How many values after the change each was announced that is there at the end."""
+        live = {member.announced for regression in self.final for member in regression.members}
+        return [change.later for change in self.opened if change.chain in live]
+
+    @property
+    def first_delays(self) -> list[int]:
+        """How many values after the change each regression of the end was first seen."""
+        live = {regression.id for regression in self.final}
+        return [change.later for change in self.first_seen if change.regression in live]
+
+
+@contextmanager
+def _instance() -> Iterator[Instance]:
+    with tempfile.TemporaryDirectory() as place:
+        create_instance(Path(place) / "instance", as_work=True)
+        with open_instance(Path(place) / "instance") as opened:
+            yield opened
+
+
+def replay(documents: Sequence[Document]) -> Replay:
+    """Import ``documents`` one by one into a new instance, and run the alerts after each."""
+    seen: list[Change] = []
+    announced: list[Change] = []
+    with _instance() as instance:
+        instance.store.outbox.subscribe("replay", [EventKind.REGRESSIONS_CHANGED])
+        alerts = AlertRuns(instance, "replay", lambda _line: None, lambda: 0.0)
+        last = 0
+        for number, document in enumerate(documents):
+            import_data(instance, json.dumps(document).encode(), source=f"{number}.json")
+            alerts.over_changes()
+            seen += list(_first_seen(instance, number))
+            rows = instance.store.findings.announcements.after(last)
+            announced += [_announced(instance, number, row) for row in rows]
+            last = max((last, *(row.id for row in rows)))
+        (repository,) = instance.store.commits.repositories()
+        final = tuple(instance.store.findings.regressions(repository))
+        contradictions = tuple(_contradictions(instance, repository, announced, final))
+    return Replay(len(documents), tuple(seen), tuple(announced), final, contradictions)
+
+
+def _first_seen(instance: Instance, number: int) -> Iterator[Change]:
+    store = instance.store
+    for event in store.outbox.claim([EventKind.REGRESSIONS_CHANGED], "replay", 60, 1000, consumer="replay"):
+        (repository,) = store.commits.repositories()
+        for key in event.payload.get("new_regressions", []):
+            regression = store.findings.regression(key)
+            points = [member for member in regression.members if member.condition is not Condition.GONE]
+            previous, position = _bounds(instance, repository, regression.suspect_range)
+            yield Change(key, "new", number, _later(instance, repository, points), previous, position)
+        store.outbox.done(event)
+
+
+def _announced(instance: Instance, number: int, row: Announcement) -> Change:
+    (repository,) = instance.store.commits.repositories()
+    points = instance.store.findings.points([row.lead])
+    later = _later(instance, repository, points)
+    previous, position = _bounds(instance, repository, row.suspect_range)
+    return Change(row.regression_id, row.kind.value, number, later, previous, position, row.interval, row.chain)
+
+
+def _bounds(instance: Instance, repository: Repository, suspect_range: SuspectRange) -> tuple[int, int]:
+    positions = instance.store.commits.line(repository).positions
+    return positions.get(suspect_range.previous, -1), positions[suspect_range.slot]
+
+
+def _contradictions(
+    instance: Instance, repository: Repository, announced: Sequence[Change], final: Sequence[Regression]
+) -> Iterator[int]:
+    """Yield the chains whose last announcement disagrees with the settled findings of the end."""
+    last = {change.chain: change for change in announced}
+    live: dict[int, list[ChangePoint]] = {}
+    for member in (member for regression in final for member in regression.members):
+        live.setdefault(member.announced, []).append(member)
+    for chain, change in last.items():
+        settled = [point for point in live.get(chain, []) if point.settlement.settled]
+        if (change.kind == "withdrawn" and settled) or (
+            settled and not any(_covered(instance, repository, change, point) for point in live[chain])
+        ):
+            yield chain
+
+
+def _covered(instance: Instance, repository: Repository, change: Change, point: ChangePoint) -> bool:
+    previous, position = _bounds(instance, repository, point.suspect_range)
+    reach = max(change.interval, point.interval)
+    return previous < change.position + reach and change.previous - reach < position
+
+
+def _later(instance: Instance, repository: Repository, points: Sequence[ChangePoint]) -> int:
+    """Return how many values the trace of a change has since it; of several changes the least."""
+    store = instance.store
+    line = store.commits.line(repository)
+    counts = []
+    for point in points:
+        values = store.frames.values(line, [point.trace_id])[0]
+        counts.append(int((~np.isnan(values[line.positions[point.suspect_range.slot] :])).sum()))
+    return min(counts, default=0)

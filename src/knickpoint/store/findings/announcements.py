@@ -1,0 +1,204 @@
+"""Hold the announcement ledger: what was announced, and which change points it was about."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, select, update
+
+from knickpoint.model.announcement import Announcement, AnnouncementKind
+from knickpoint.model.commit import Repository
+from knickpoint.model.regression import ChangePoint, Condition, Direction, SuspectRange
+from knickpoint.model.settlement import Certainty, FindingKind
+from knickpoint.store.database import Database
+from knickpoint.store.findings.row_writes import next_id, update_rows
+from knickpoint.store.findings.rows import change_point_of, finite_or_none, number_or_nan
+from knickpoint.store.tables.announcements import announcement
+from knickpoint.store.tables.findings import change_point, regression
+from knickpoint.store.timestamps import moment
+
+__all__ = ["BASELINE", "AnnouncementLedger"]
+
+BASELINE = -1
+"""The mark of change points that were history once."""
+
+
+class AnnouncementLedger:
+    """Read and write announcements; rows are added and never changed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # For senders
+
+    def after(self, key: int, *, repository: Repository | None = None, limit: int = 1000) -> list[Announcement]:
+        """Return the announcements with an id above ``key``, the oldest first."""
+        query = select(announcement).where(announcement.c.id > key)
+        if repository is not None:
+            query = query.where(announcement.c.repository_id == repository.id)
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(announcement.c.id).limit(limit)).mappings()
+            return [_announcement_of(row) for row in rows]
+
+    def get(self, ids: Collection[int]) -> list[Announcement]:
+        """Return announcements by id, ascending; ids that do not exist are left out."""
+        return self._select(announcement.c.id, ids)
+
+    def of_regression(self, key: int) -> list[Announcement]:
+        """Return what was announced about the regression ``key``, the oldest first: whole chains."""
+        with self._database.reading() as connection:
+            query = select(announcement.c.chain).distinct().where(announcement.c.regression_id == key)
+            chains = list(connection.execute(query).scalars())
+        return self._select(announcement.c.chain, chains)
+
+    # For the announcer
+
+    def chains(self, ids: Collection[int]) -> dict[int, list[Announcement]]:
+        """Return the announcements of the chains ``ids``, each in order."""
+        found: dict[int, list[Announcement]] = {}
+        for each in self._select(announcement.c.chain, ids):
+            found.setdefault(each.chain, []).append(each)
+        return found
+
+    def members(self, chains: Collection[int]) -> list[ChangePoint]:
+        """Return the change points of ``chains``, by id."""
+        return self._points(self._database.among(change_point.c.announced, "ids"), chains)
+
+    def of_traces(self, trace_ids: Collection[int]) -> list[ChangePoint]:
+        """Return all change points of traces, those included that are gone, by id."""
+        return self._points(self._database.among(change_point.c.trace_id, "ids"), trace_ids)
+
+    def of_regressions(self, keys: Collection[int]) -> list[ChangePoint]:
+        """Return the live change points of regressions, by id."""
+        wanted = self._database.among(change_point.c.regression_id, "ids")
+        return self._points(wanted & (change_point.c.condition != Condition.GONE.value), keys)
+
+    def waiting(self, repository: Repository) -> list[ChangePoint]:
+        """Return the settled live work of ``repository`` that is not announced yet, by id."""
+        point = change_point.c
+        return self._points(
+            (point.repository_id == repository.id)
+            & (point.announced == 0)
+            & (point.certainty == Certainty.SETTLED.value)
+            & (point.condition != Condition.GONE.value)
+            & (regression.c.history == 0)
+        )
+
+    def unended(self, repository: Repository, *, gone: bool) -> list[int]:
+        """Return the chains that are not withdrawn, with ``gone`` only those with a member that is gone."""
+        point = change_point.c
+        latest = announcement.alias("latest")
+        last = select(func.max(latest.c.number)).where(latest.c.chain == announcement.c.chain).scalar_subquery()
+        query = (
+            select(point.announced)
+            .distinct()
+            .select_from(change_point.join(announcement, announcement.c.chain == point.announced))
+            .where(
+                point.repository_id == repository.id,
+                point.announced > 0,
+                *([point.condition == Condition.GONE.value] if gone else []),
+                announcement.c.number == last,
+                announcement.c.kind != AnnouncementKind.WITHDRAWN.value,
+            )
+        )
+        with self._database.reading() as connection:
+            return sorted(connection.execute(query).scalars())
+
+    def keep_history_silent(self, repository: Repository) -> None:
+        """Mark what is history, and was not announced before: it never is, wherever later data move it."""
+        history = select(regression.c.id).where(regression.c.repository_id == repository.id, regression.c.history == 1)
+        point = change_point.c
+        with self._database.transaction() as connection:
+            connection.execute(
+                update(change_point)
+                .where(point.repository_id == repository.id, point.announced == 0, point.regression_id.in_(history))
+                .values(announced=BASELINE)
+            )
+
+    def mark(self, members: Mapping[int, int]) -> None:
+        """Write which change point is a member of which chain."""
+        rows = [{"id": key, "announced": chain} for key, chain in sorted(members.items())]
+        with self._database.transaction() as connection:
+            update_rows(connection, change_point, rows)
+
+    def next_id(self) -> int:
+        """Return the id of the next announcement."""
+        with self._database.reading() as connection:
+            return next_id(connection, announcement)
+
+    def append(self, announcements: Iterable[Announcement]) -> None:
+        """Add rows to the ledger, with the ids that they have."""
+        rows = [_values(each) for each in announcements]
+        if rows:
+            with self._database.transaction() as connection:
+                connection.execute(announcement.insert(), rows)
+
+    def _select(self, column: ColumnElement[int], values: Collection[int]) -> list[Announcement]:
+        query = select(announcement).where(self._database.among(column, "ids")).order_by(announcement.c.id)
+        with self._database.reading() as connection:
+            rows = connection.execute(query, {"ids": self._database.listed(sorted(values))}).mappings()
+            return [_announcement_of(row) for row in rows]
+
+    def _points(self, condition: ColumnElement[bool], ids: Collection[int] = ()) -> list[ChangePoint]:
+        marked = change_point.outerjoin(regression, change_point.c.regression_id == regression.c.id)
+        query = select(change_point, func.coalesce(regression.c.history, 0).label("history")).select_from(marked)
+        bound = {"ids": self._database.listed(sorted(ids))} if ids else {"ids": self._database.listed([])}
+        statement = query.where(condition).order_by(change_point.c.id)
+        with self._database.reading() as connection:
+            rows: Sequence[Mapping[Any, Any]] = connection.execute(statement, bound).mappings().all()
+        return [change_point_of(row) for row in rows]
+
+
+def _announcement_of(row: Mapping[Any, Any]) -> Announcement:
+    return Announcement(
+        id=row["id"],
+        chain=row["chain"],
+        number=row["number"],
+        repository_id=row["repository_id"],
+        regression_id=row["regression_id"],
+        kind=AnnouncementKind(row["kind"]),
+        time=moment(row["time"]),
+        suspect_range=SuspectRange(row["line"], row["previous"], row["slot"]),
+        direction=Direction(row["direction"]),
+        finding_kind=FindingKind(row["finding_kind"]),
+        condition=Condition(row["condition"]),
+        traces=row["traces"],
+        lead=row["lead"],
+        trace_key=row["trace_key"],
+        unit=row["unit"],
+        before_level=number_or_nan(row["before_level"]),
+        after_level=number_or_nan(row["after_level"]),
+        size=number_or_nan(row["size"]),
+        relative_size=number_or_nan(row["relative_size"]),
+        interval=row["interval"],
+        cause_id=row["cause_id"],
+    )
+
+
+def _values(each: Announcement) -> dict[str, Any]:
+    return {
+        "id": each.id,
+        "chain": each.chain,
+        "number": each.number,
+        "repository_id": each.repository_id,
+        "regression_id": each.regression_id,
+        "kind": each.kind.value,
+        "time": each.time.timestamp(),
+        "line": each.suspect_range.line,
+        "previous": each.suspect_range.previous,
+        "slot": each.suspect_range.slot,
+        "direction": each.direction.value,
+        "finding_kind": each.finding_kind.value,
+        "condition": each.condition.value,
+        "traces": each.traces,
+        "lead": each.lead,
+        "trace_key": each.trace_key,
+        "unit": each.unit,
+        "before_level": finite_or_none(each.before_level),
+        "after_level": finite_or_none(each.after_level),
+        "size": finite_or_none(each.size),
+        "relative_size": finite_or_none(each.relative_size),
+        "interval": each.interval,
+        "cause_id": each.cause_id,
+    }

@@ -1,0 +1,176 @@
+"""Decide what is announced about a regression: whether a chain of announcements begins, and how one goes on.
+
+All functions are pure. They see the members of a regression, or of a chain, as the data are now, and the last announcement.
+The record is ``docs/decisions/0181-announcement-ledger.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from knickpoint.model.announcement import Announcement, AnnouncementKind
+from knickpoint.model.regression import ChangePoint, Condition, Direction, Status
+from knickpoint.model.settlement import DEFAULT_RULE
+
+__all__ = [
+    "BASELINE",
+    "ChainState",
+    "Joining",
+    "Side",
+    "Silence",
+    "decide_opening",
+    "follow_up",
+    "side_of",
+]
+
+BASELINE: Final = -1
+"""What ``ChangePoint.announced`` holds for a finding that was history once, and is never announced."""
+
+_OVER: Final = frozenset({AnnouncementKind.RECOVERED, AnnouncementKind.FIXED})
+
+
+class Side(Enum):
+    """The side of a change: worse, or of unknown direction; better."""
+
+    WORSE = "worse"
+    BETTER = "better"
+
+    @property
+    def opening(self) -> AnnouncementKind:
+        """The kind of the announcement that opens a chain about it."""
+        return AnnouncementKind.REGRESSED if self is Side.WORSE else AnnouncementKind.IMPROVED
+
+
+def side_of(point: ChangePoint) -> Side:
+    """Return the side of a change point."""
+    return Side.BETTER if point.direction is Direction.IMPROVEMENT else Side.WORSE
+
+
+# How a chain begins.
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """The ``points`` become members of a chain; ``chain`` is 0 where they open a new one."""
+
+    points: tuple[ChangePoint, ...]
+    side: Side
+    chain: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """The ``points`` are never announced: they belong to a change that was history."""
+
+    points: tuple[ChangePoint, ...]
+
+
+def decide_opening(
+    members: Sequence[ChangePoint],
+    *,
+    ready: Collection[int],
+    sides: Mapping[int, Side],
+    brought_back: Callable[[ChangePoint], int],
+) -> list[Joining | Silence]:
+    """Decide about the settled ``members`` of one regression that are not announced yet, the worse ones first.
+
+    ``members`` are live. ``ready`` are the ids of those that may be announced now; ``sides`` has the side of each
+    chain. ``brought_back`` returns the chain whose worse change a better one brings back, 0 for none.
+
+    - Members of a side that was announced here join that chain, and are not announced again.
+    - Where at least half of the members of a side are known from history, the others are history, too.
+    - A better change in a regression that was announced as worse joins it: one commit is announced once.
+    - A better change that brings back what was announced as worse is announced by the recovery.
+    - Everything else opens a chain.
+    """
+    found: list[Joining | Silence] = []
+    chains = {sides[point.announced]: point.announced for point in reversed(members) if point.announced in sides}
+    for side in Side:
+        of_side = [point for point in members if side_of(point) is side]
+        new = tuple(point for point in of_side if point.id in ready and not point.announced)
+        if not new:
+            continue
+        known = sum(point.announced == BASELINE for point in of_side)
+        chain = chains.get(side, 0) or (chains.get(Side.WORSE, 0) if side is Side.BETTER else 0)
+        opened_here = any(isinstance(each, Joining) and not each.chain for each in found)
+        if chain or opened_here:
+            found.append(Joining(new, Side.WORSE if opened_here and not chain else sides[chain], chain))
+        elif 2 * known >= len(of_side):
+            found.append(Silence(new))
+        elif side is Side.BETTER and (recovered := _recovered_chain(new, brought_back)):
+            found.append(Joining(new, Side.WORSE, recovered))
+        else:
+            found.append(Joining(new, side))
+    return found
+
+
+def _recovered_chain(points: Sequence[ChangePoint], brought_back: Callable[[ChangePoint], int]) -> int:
+    """Return the chain that at least half of ``points`` bring back, 0 for none."""
+    chains = [chain for point in points if (chain := brought_back(point))]
+    return min(chains) if 2 * len(chains) >= len(points) else 0
+
+
+# How a chain goes on.
+
+
+@dataclass(frozen=True, slots=True)
+class ChainState:
+    """A chain of announcements, and its members as the data are now.
+
+    ``members`` are those of the side that it is about, gone ones included. ``absent`` has, for members that are gone, how
+    many values in a row lack them. ``over`` are the ids of live members whose earlier level a settled change brought
+    back; ``unsure`` those about which a change that vanished lately leaves this open. ``moved`` says that no live member
+    lies in the suspect range that was announced last.
+    """
+
+    opening: AnnouncementKind
+    last: Announcement
+    members: tuple[ChangePoint, ...]
+    absent: Mapping[int, int]
+    over: frozenset[int] = frozenset()
+    unsure: frozenset[int] = frozenset()
+    moved: bool = False
+
+    @property
+    def live(self) -> tuple[ChangePoint, ...]:
+        """The members that the data show."""
+        return tuple(point for point in self.members if point.condition is not Condition.GONE)
+
+
+def follow_up(state: ChainState) -> AnnouncementKind | None:
+    """Return what has to be announced next in a chain, None for nothing.
+
+    Only settled members count, without those that a person hid. A change that vanished counts as gone after as many
+    values as settle any change: a finding that flickers is announced once.
+    """
+    last, live = state.last, state.live
+    known_over = last.kind in _OVER or last.condition is Condition.RECOVERED
+    if not live:
+        withdrawn = last.kind is AnnouncementKind.WITHDRAWN or known_over or not _surely_gone(state)
+        return None if withdrawn else AnnouncementKind.WITHDRAWN
+    settled = [point for point in live if point.settlement.settled and point.effective_status is not Status.HIDDEN]
+    if not settled:
+        return None
+    if last.kind is AnnouncementKind.WITHDRAWN:
+        return AnnouncementKind.RETURNED
+    if state.opening is AnnouncementKind.REGRESSED and (kind := _recovery(state, settled, known_over=known_over)):
+        return kind
+    return AnnouncementKind.MOVED if state.moved and not known_over else None
+
+
+def _surely_gone(state: ChainState) -> bool:
+    return all(state.absent.get(point.id, 0) >= DEFAULT_RULE.most for point in state.members)
+
+
+def _recovery(state: ChainState, settled: Sequence[ChangePoint], *, known_over: bool) -> AnnouncementKind | None:
+    """Return RECOVERED or FIXED where all settled members are over, RETURNED where they were announced so and are not."""
+    over = all(point.id in state.over for point in settled)
+    if over and not known_over:
+        decided = any(point.effective_status in {Status.ACKNOWLEDGED, Status.TICKET} for point in settled)
+        return AnnouncementKind.FIXED if decided else AnnouncementKind.RECOVERED
+    if known_over and any(point.condition is Condition.PRESENT and point.id not in state.unsure for point in settled):
+        return AnnouncementKind.RETURNED
+    return None

@@ -1,0 +1,218 @@
+"""No sequence of results, corrections, runs, failures and decisions repeats an announcement or loses a decision."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections import defaultdict
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from knickpoint.model.announcement import Announcement, AnnouncementKind
+from knickpoint.model.errors import StoreError
+from knickpoint.model.regression import ChangePoint, Status
+from knickpoint.store.findings.announcements import AnnouncementLedger
+from knickpoint.watch.alert_run.run import run_alerts
+from knickpoint.watch.triage.decisions import Targets, decide
+
+from .conftest import World, copied, make_world
+from .test_announcements import ALERT, ledger
+
+_TRACES: Final = ("parse", "render")
+_COMMITS: Final = 60
+_OVER: Final = {AnnouncementKind.RECOVERED, AnnouncementKind.FIXED, AnnouncementKind.WITHDRAWN}
+
+
+@cache
+def _template() -> tuple[tempfile.TemporaryDirectory[str], Path]:
+    """Return the file of an instance without results; the directory lives as long as the process."""
+    directory = tempfile.TemporaryDirectory()
+    place = Path(directory.name) / "store.db"
+    make_world(place, _COMMITS).store.close()
+    return directory, place
+
+
+def _run(world: World) -> None:
+    run_alerts(world.store, [ALERT], as_work=True)
+
+
+class _Values(World):
+    """A world that remembers the values that it was given."""
+
+    values: dict[str, dict[int, float]]
+
+
+def _state(world: _Values) -> list[tuple[object, ...]]:
+    """Return the live findings, without ids."""
+    points = [point for name in _TRACES if world.values[name] for point in world.points(name)]
+    return [(each.key, each.suspect_range, each.condition, each.settlement, each.movement) for each in points]
+
+
+def _world(place: Path) -> _Values:
+    made = copied(_template()[1], place)
+    world = _Values(made.store, made.repository)
+    world.values = {name: {} for name in _TRACES}
+    return world
+
+
+class Ledger(RuleBasedStateMachine):
+    """An instance that gets results in any order, and is run, interrupted and triaged in between."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.directory = tempfile.TemporaryDirectory()
+        self.world = _world(Path(self.directory.name) / "store.db")
+        self.next = 0
+        self.noise = random.Random(0)
+        self.seen: list[Announcement] = []
+        self.chains: dict[int, int] = {}
+        self.decided: dict[int, Status] = {}
+
+    def _put(self, slot: int, level: float, names: tuple[str, ...]) -> None:
+        for name in names:
+            value = level * (1 + 0.005 * self.noise.random())
+            self.world.values[name][slot] = value
+            self.world.put(slot, {name: value})
+
+    @rule(level=st.sampled_from([10.0, 12.0, 15.0]), count=st.integers(1, 6), both=st.booleans())
+    @precondition(lambda self: self.next < _COMMITS - 6)
+    def results_arrive(self, level: float, count: int, both: bool) -> None:  # noqa: FBT001
+        for slot in range(self.next, self.next + count):
+            self._put(slot, level, _TRACES if both else _TRACES[:1])
+            _run(self.world)
+        self.next += count
+
+    @rule(level=st.sampled_from([10.0, 12.0]), count=st.integers(2, 6))
+    @precondition(lambda self: self.next < _COMMITS - 8)
+    def results_arrive_together_and_leave_a_gap(self, level: float, count: int) -> None:
+        for slot in range(self.next + 1, self.next + count):
+            self._put(slot, level, _TRACES)
+        self.next += count
+        _run(self.world)
+
+    @rule(slot=st.integers(0, _COMMITS - 1), level=st.sampled_from([10.0, 12.0]))
+    @precondition(lambda self: self.next > 3)
+    def a_result_arrives_late_or_is_corrected(self, slot: int, level: float) -> None:
+        self._put(slot % self.next, level, _TRACES)
+        _run(self.world)
+
+    @rule(level=st.sampled_from([10.0, 15.0]), written=st.booleans())
+    @precondition(lambda self: self.next < _COMMITS - 1)
+    def a_run_is_interrupted(self, level: float, written: bool) -> None:  # noqa: FBT001
+        self._put(self.next, level, _TRACES)
+        self.next += 1
+        before, append = ledger(self.world), AnnouncementLedger.append
+        with pytest.MonkeyPatch.context() as patch:
+
+            def broken(table: AnnouncementLedger, rows: list[Announcement]) -> None:
+                if written:
+                    append(table, rows)
+                raise StoreError("the process was killed")
+
+            patch.setattr(AnnouncementLedger, "append", broken)
+            try:
+                _run(self.world)
+            except StoreError:
+                assert ledger(self.world) == before
+
+    @rule(data=st.data(), status=st.sampled_from([Status.ACKNOWLEDGED, Status.HIDDEN]))
+    @precondition(lambda self: self._points())
+    def a_person_decides(self, data: st.DataObject, status: Status) -> None:
+        point = data.draw(st.sampled_from(self._points()))
+        decide(self.world.store, Targets(points=(point.id,)), who="ann", status=status)
+        self.decided[point.id] = status
+        _run(self.world)
+
+    def _points(self) -> list[ChangePoint]:
+        return [point for name in _TRACES if self.world.values[name] for point in self.world.points(name)]
+
+    @invariant()
+    def running_again_announces_nothing(self) -> None:
+        _run(self.world)
+        before = ledger(self.world)
+        _run(self.world)
+        assert ledger(self.world) == before
+
+    @invariant()
+    def announcements_are_added_and_never_changed(self) -> None:
+        now = ledger(self.world)
+        assert now[: len(self.seen)] == self.seen
+        self.seen = now
+
+    @invariant()
+    def a_chain_says_each_thing_once_in_an_order_that_makes_sense(self) -> None:
+        chains: dict[int, list[Announcement]] = defaultdict(list)
+        for each in ledger(self.world):
+            chains[each.chain].append(each)
+        for chain, rows in chains.items():
+            assert rows[0].id == chain
+            assert [row.number for row in rows] == list(range(len(rows)))
+            assert [row.kind.opens for row in rows] == [True] + [False] * (len(rows) - 1)
+            for before, after in pairwise(rows):
+                assert before.kind is not after.kind or after.kind is AnnouncementKind.MOVED
+                if after.kind is AnnouncementKind.RETURNED:
+                    assert before.kind in _OVER or before.condition.value == "recovered"
+
+    @invariant()
+    def a_finding_stays_in_its_chain(self) -> None:
+        points = {point.id: point.announced for point in self.world.store.findings.points(range(1, 200))}
+        for key, chain in self.chains.items():
+            assert points[key] == chain
+        self.chains = {key: chain for key, chain in points.items() if chain}
+
+    @invariant()
+    def decisions_stay(self) -> None:
+        points = {point.id: point.status for point in self.world.store.findings.points(self.decided)}
+        assert points == self.decided
+
+    def teardown(self) -> None:
+        """Compare with an instance that gets the same values in another order, and one that gets them at once."""
+        _run(self.world)
+        expected = _state(self.world)
+        other = _world(Path(self.directory.name) / "other.db")
+        slots = [(slot, name) for name in _TRACES for slot in self.world.values[name]]
+        random.Random(1).shuffle(slots)
+        for number, (slot, name) in enumerate(slots):
+            other.values[name][slot] = self.world.values[name][slot]
+            other.put(slot, {name: other.values[name][slot]})
+            if number % 7 == 0:
+                _run(other)
+        _run(other)
+        try:
+            assert _state(other) == expected
+        finally:
+            other.store.close()
+            self.world.store.close()
+            self.directory.cleanup()
+
+
+_PHASES: Final = [Phase.explicit, Phase.generate]
+"""Without shrinking: each step runs the pipeline several times."""
+
+_QUIET: Final = [HealthCheck.too_slow, HealthCheck.filter_too_much]
+
+
+def test_no_sequence_repeats_an_announcement_or_loses_a_decision() -> None:
+    run_state_machine_as_test(
+        Ledger,
+        settings=settings(
+            max_examples=3, stateful_step_count=6, deadline=None, suppress_health_check=_QUIET, phases=_PHASES
+        ),
+    )
+
+
+@pytest.mark.long
+def test_no_long_sequence_repeats_an_announcement_or_loses_a_decision() -> None:
+    run_state_machine_as_test(
+        Ledger,
+        settings=settings(
+            max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=_QUIET, phases=_PHASES
+        ),
+    )

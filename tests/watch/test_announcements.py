@@ -1,0 +1,283 @@
+"""What is announced: each settled change once, with what corrects and ends it, and never history."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import pytest
+
+from knickpoint.model.announcement import Announcement, AnnouncementKind, AnnouncementRule
+from knickpoint.model.errors import StoreError
+from knickpoint.model.regression import Condition, Direction, Status
+from knickpoint.store import EventKind
+from knickpoint.store.findings.announcements import AnnouncementLedger
+from knickpoint.watch.alert_run.run import run_alerts
+from knickpoint.watch.announcements.announcer import announce
+from knickpoint.watch.triage.decisions import Targets, decide
+from knickpoint.watch.triage.history_boundary import take
+
+from .conftest import QUICK, World, levels
+
+ALERT: Final = replace(QUICK, settle_share=0, settle_least=3, settle_most=3)
+WORSE, BETTER = AnnouncementKind.REGRESSED, AnnouncementKind.IMPROVED
+
+
+def feed(
+    world: World, values: dict[str, Sequence[float]], *, first: int = 1, rule: AnnouncementRule | None = None
+) -> None:
+    """Measure commit by commit, from the commit with the number ``first`` on, and run the alert after each."""
+    longest = max(len(series) for series in values.values())
+    if first > 1:
+        world.measure({name: series[: first - 1] for name, series in values.items()})
+    for count in range(first, longest + 1):
+        results = {name: series[count - 1] for name, series in values.items() if len(series) >= count}
+        world.put(count - 1, {name: value for name, value in results.items() if not math.isnan(value)})
+        run(world, rule)
+
+
+def run(world: World, rule: AnnouncementRule | None = None) -> None:
+    """Run the alert, and take everything as work."""
+    run_alerts(world.store, [ALERT], as_work=True, announcements=rule or AnnouncementRule())
+
+
+def ledger(world: World) -> list[Announcement]:
+    """Return all announcements."""
+    return world.store.findings.announcements.after(0)
+
+
+def kinds(world: World) -> list[AnnouncementKind]:
+    """Return the kinds of all announcements, in order."""
+    return [each.kind for each in ledger(world)]
+
+
+def test_a_change_is_announced_when_it_settles(world: World) -> None:
+    values = levels((20, 10.0), (6, 12.0))
+    feed(world, {"parse": values[:22]}, first=20)
+    assert ledger(world) == []
+    feed(world, {"parse": values}, first=23)
+    (announced,) = ledger(world)
+    (regression,) = world.store.findings.regressions(world.repository)
+    assert (announced.kind, announced.number, announced.chain) == (WORSE, 0, announced.id)
+    assert announced.regression_id == regression.id
+    assert announced.suspect_range == regression.suspect_range
+    assert (announced.direction, announced.condition, announced.traces) == (Direction.REGRESSION, Condition.PRESENT, 1)
+    assert announced.relative_size == pytest.approx(0.2, rel=0.05)
+
+
+def test_an_announcement_keeps_the_numbers_of_its_moment(world: World) -> None:
+    values = levels((20, 10.0), (3, 12.0), (10, 12.3))
+    feed(world, {"parse": values[:23]}, first=20)
+    (before,) = ledger(world)
+    feed(world, {"parse": values}, first=24)
+    assert ledger(world)[0] == before
+
+
+def test_a_regression_of_several_traces_is_announced_once(world: World) -> None:
+    values = levels((20, 10.0), (9, 12.0))
+    feed(world, {"parse": values, "render": [*values[:20], math.nan, *values[21:]], "write": values}, first=20)
+    assert kinds(world) == [WORSE]
+
+
+def test_running_again_announces_nothing(world: World) -> None:
+    feed(world, {"parse": levels((20, 10.0), (6, 12.0))}, first=20)
+    before = ledger(world)
+    run(world)
+    run_alerts(world.store, [ALERT], afresh=True)
+    assert ledger(world) == before
+
+
+def test_history_is_never_announced(world: World) -> None:
+    world.measure({"parse": levels((20, 10.0), (9, 12.0))})
+    world.run(ALERT)
+    assert ledger(world) == []
+
+
+def test_history_that_a_person_takes_into_work_is_not_announced(world: World) -> None:
+    world.measure({"parse": levels((20, 10.0), (9, 12.0))})
+    world.run(ALERT)
+    take(world.store, world.repository, who="ann")
+    world.measure({"parse": levels((20, 10.0), (12, 12.0))})
+    world.run(ALERT)
+    assert ledger(world) == []
+
+
+def test_history_that_later_results_move_into_work_is_not_announced(world: World) -> None:
+    values = levels((20, 10.0), (30, 12.0))
+    sparse = {slot: value for slot, value in enumerate(values) if slot not in range(19, 26)}
+    for slot in range(29):
+        if slot in sparse:
+            world.put(slot, {"parse": values[slot]})
+    world.run(ALERT)  # the boundary lies at 28, the change between 18 and 26
+    (point,) = world.points("parse")
+    assert point.history
+    world.store.boundaries.put(world.repository, {24}, who="ann")
+    for slot in range(29, 40):
+        world.put(slot, {"parse": values[slot]})
+        world.run(ALERT)
+    (point,) = world.points("parse")
+    assert not point.history
+    assert ledger(world) == []
+
+
+def test_a_trace_that_joins_history_later_is_not_announced(world: World) -> None:
+    values = levels((20, 10.0), (9, 12.0))
+    world.measure({"parse": values, "render": values})
+    world.run(ALERT)
+    world.measure({"write": values})
+    world.run(ALERT)
+    assert ledger(world) == []
+
+
+def test_a_recovery_is_announced_and_the_improvement_is_part_of_it(world: World) -> None:
+    feed(world, {"parse": levels((20, 10.0), (8, 12.0), (8, 10.0))}, first=20)
+    opened, over = ledger(world)
+    assert (opened.kind, over.kind) == (WORSE, AnnouncementKind.RECOVERED)
+    assert (over.chain, over.number, over.regression_id) == (opened.id, 1, opened.regression_id)
+    (improvement,) = [
+        regression
+        for regression in world.store.findings.regressions(world.repository)
+        if regression.direction is Direction.IMPROVEMENT
+    ]
+    assert over.cause_id == improvement.id
+
+
+def test_a_regression_that_a_person_had_decided_about_is_announced_as_fixed(world: World) -> None:
+    values = levels((20, 10.0), (8, 12.0), (8, 10.0))
+    feed(world, {"parse": values[:28]}, first=20)
+    (point,) = world.points("parse")
+    decide(world.store, Targets(points=(point.id,)), who="ann", status=Status.ACKNOWLEDGED)
+    feed(world, {"parse": values}, first=29)
+    assert kinds(world) == [WORSE, AnnouncementKind.FIXED]
+
+
+def test_what_a_person_hid_is_not_announced(world: World) -> None:
+    values = levels((20, 10.0), (8, 12.0), (8, 10.0))
+    feed(world, {"parse": values[:22]}, first=20)
+    (point,) = world.points("parse")
+    decide(world.store, Targets(points=(point.id,)), who="ann", status=Status.HIDDEN)
+    feed(world, {"parse": values[:28]}, first=23)
+    assert ledger(world) == []
+
+
+def test_what_a_person_hid_after_the_announcement_ends_in_silence(world: World) -> None:
+    values = levels((20, 10.0), (8, 12.0), (8, 10.0))
+    feed(world, {"parse": values[:28]}, first=20)
+    (point,) = world.points("parse")
+    decide(world.store, Targets(points=(point.id,)), who="ann", status=Status.HIDDEN)
+    feed(world, {"parse": values}, first=29)
+    assert [each.regression_id for each in ledger(world)][:1] == [point.regression_id]
+    assert kinds(world) == [WORSE]
+
+
+def test_a_change_that_is_over_when_it_settles_is_announced_once(world: World) -> None:
+    world.measure({"parse": levels((20, 10.0), (8, 12.0), (8, 10.0))})
+    run(world)
+    (announced,) = ledger(world)
+    assert (announced.kind, announced.condition) == (WORSE, Condition.RECOVERED)
+    assert announced.cause_id
+
+
+def test_an_improvement_is_announced_and_its_loss_is_a_regression(world: World) -> None:
+    feed(world, {"parse": levels((20, 12.0), (8, 10.0), (8, 12.0))}, first=20)
+    assert kinds(world) == [BETTER, WORSE]
+    assert len({each.chain for each in ledger(world)}) == 2
+
+
+def test_a_change_that_vanishes_is_withdrawn_and_announced_again_when_it_returns(world: World) -> None:
+    feed(world, {"parse": levels((20, 10.0), (6, 12.0))}, first=20)
+    run_alerts(world.store, [replace(ALERT, minimum_effect=0.5)])
+    world.measure({"parse": levels((20, 10.0), (28, 12.0))})
+    run_alerts(world.store, [replace(ALERT, minimum_effect=0.5)])
+    assert kinds(world) == [WORSE]  # it may be back with the next value
+    world.measure({"parse": levels((20, 10.0), (32, 12.0))})
+    run_alerts(world.store, [replace(ALERT, minimum_effect=0.5)])
+    assert kinds(world) == [WORSE, AnnouncementKind.WITHDRAWN]
+    run(world)
+    assert kinds(world) == [WORSE, AnnouncementKind.WITHDRAWN, AnnouncementKind.RETURNED]
+    assert [each.number for each in ledger(world)] == [0, 1, 2]
+
+
+def _corrected(world: World, values: Sequence[float], level: float, slots: Sequence[int]) -> None:
+    """Correct the values at ``slots``."""
+    for slot in slots:
+        values[slot] = level  # type: ignore[index]
+        world.put(slot, {"parse": level})
+
+
+def test_a_change_that_moves_far_is_corrected_with_a_range_over_both_places(world: World) -> None:
+    values = levels((20, 10.0), (12, 12.0))
+    feed(world, {"parse": values}, first=20)
+    _corrected(world, values, 10.0, [20, 21, 22])
+    run(world)
+    opened, moved = ledger(world)
+    assert (opened.kind, moved.kind) == (WORSE, AnnouncementKind.MOVED)
+    assert (moved.suspect_range.previous, moved.suspect_range.slot) == (19, 23)
+    _corrected(world, values, 12.0, [20, 21, 22])
+    run(world)
+    assert len(ledger(world)) == 2  # it lies in the announced range again
+
+
+def test_late_results_are_awaited_where_commits_of_the_range_are_unmeasured(world: World) -> None:
+    values = levels((20, 10.0), (12, 12.0))
+    for slot in (*range(19), *range(21, 30)):
+        world.put(slot, {"parse": values[slot]})
+    run(world, AnnouncementRule(late_minutes=60))
+    assert ledger(world) == []
+    announce(
+        world.store,
+        world.repository,
+        (),
+        AnnouncementRule(late_minutes=60),
+        now=datetime.now(UTC) + timedelta(minutes=61),
+    )
+    assert kinds(world) == [WORSE]
+
+
+def test_an_event_names_the_announcements(world: World) -> None:
+    world.store.outbox.subscribe("sender", [EventKind.ANNOUNCED])
+    feed(world, {"parse": levels((20, 10.0), (6, 12.0))}, first=20)
+    (event,) = world.store.outbox.claim([EventKind.ANNOUNCED], "w", 60, 10, consumer="sender")
+    assert event.payload == {
+        "repository": "project",
+        "announcements": [each.id for each in ledger(world)],
+        "truncated": False,
+    }
+
+
+def test_improvements_are_kept_from_senders_that_do_not_want_them(world: World) -> None:
+    world.store.outbox.subscribe("sender", [EventKind.ANNOUNCED])
+    feed(world, {"parse": levels((20, 12.0), (6, 10.0))}, first=20, rule=AnnouncementRule(improvements=False))
+    assert kinds(world) == [BETTER]
+    assert world.store.outbox.claim([EventKind.ANNOUNCED], "w", 60, 10, consumer="sender") == []
+
+
+def test_a_run_that_fails_announces_nothing_and_the_next_one_does(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = levels((20, 10.0), (6, 12.0))
+    feed(world, {"parse": values[:22]}, first=20)
+    written = AnnouncementLedger.append
+
+    def broken(self: AnnouncementLedger, announcements: Sequence[Announcement]) -> None:
+        written(self, announcements)
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(AnnouncementLedger, "append", broken)
+    world.put(22, {"parse": values[22]})
+    with pytest.raises(StoreError, match="the disk is full"):
+        run(world)
+    assert ledger(world) == []
+    monkeypatch.undo()
+    run(world)
+    assert kinds(world) == [WORSE]
+
+
+def test_the_chain_of_a_regression_is_read_whole(world: World) -> None:
+    feed(world, {"parse": levels((20, 10.0), (8, 12.0), (8, 10.0)), "write": levels((36, 5.0))}, first=20)
+    (opened, over) = ledger(world)
+    assert world.store.findings.announcements.of_regression(opened.regression_id) == [opened, over]
+    assert world.store.findings.announcements.get([over.id]) == [over]
