@@ -14,6 +14,7 @@ from sqlalchemy import Row, delete, select
 from knickpoint.model.audit import AuditEntry, AuditKind
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import plain_line
+from knickpoint.store.access.damaged_rows import naming_the_row, texts_of
 from knickpoint.store.database import Database
 from knickpoint.store.tables.access import audit_entry as table
 from knickpoint.store.tables.access import audit_retention
@@ -66,7 +67,11 @@ class AuditLog:
         since: datetime | None = None,
         limit: int = 200,
     ) -> list[AuditEntry]:
-        """Return the newest ``limit`` entries, the newest first: those before an id, of a kind, of a name, since a time."""
+        """Return the newest ``limit`` entries, the newest first: those before an id, of a kind, of a name, since a time.
+
+        Raises:
+            StoreError: an entry cannot be read.
+        """
         query = select(table).order_by(table.c.id.desc()).limit(limit)
         if before_id is not None:
             query = query.where(table.c.id < before_id)
@@ -89,5 +94,11 @@ class AuditLog:
 
 
 def _entry_of(row: Row[Any]) -> AuditEntry:
-    """Return the entry that a row of the table describes."""
-    return AuditEntry(row.id, moment(row.time), AuditKind(row.kind), row.who, row.about, row.address)
+    """Return the entry that a row of the table describes.
+
+    Raises:
+        StoreError: something else than :meth:`AuditLog.append` wrote the row.
+    """
+    with naming_the_row(f"entry {row.id} of the audit log"):
+        who, about, address = texts_of([row.who, row.about, row.address])
+        return AuditEntry(row.id, moment(row.time), AuditKind(row.kind), who, about, address)

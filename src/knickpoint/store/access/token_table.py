@@ -12,6 +12,7 @@ from sqlalchemy import Row, or_, select, update
 
 from knickpoint.model.access import Permission, Token
 from knickpoint.model.errors import AbsentError, InputError
+from knickpoint.store.access.damaged_rows import naming_the_row, texts_of
 from knickpoint.store.database import Database
 from knickpoint.store.tables.access import token as table
 from knickpoint.store.timestamps import moment
@@ -113,14 +114,20 @@ def _time(seconds: float | None) -> datetime | None:
 
 
 def _token_of(row: Row[Any]) -> Token:
-    """Return the token that a row of the table describes."""
-    return Token(
-        name=row.name,
-        scopes=frozenset(Permission(scope) for scope in json.loads(row.scopes)),
-        repositories=tuple(json.loads(row.repositories)),
-        created=moment(row.created),
-        created_by=row.created_by,
-        expires=_time(row.expires),
-        last_used=_time(row.last_used),
-        revoked=_time(row.revoked),
-    )
+    """Return the token that a row of the table describes.
+
+    Raises:
+        StoreError: something else than :meth:`TokenTable.insert` wrote the row.
+    """
+    with naming_the_row(f"the token {str(row.name)[:_LONGEST_SHOWN]!a}"):
+        name, created_by = texts_of([row.name, row.created_by])
+        return Token(
+            name=name,
+            scopes=frozenset(Permission(scope) for scope in texts_of(json.loads(row.scopes))),
+            repositories=texts_of(json.loads(row.repositories)),
+            created=moment(row.created),
+            created_by=created_by,
+            expires=_time(row.expires),
+            last_used=_time(row.last_used),
+            revoked=_time(row.revoked),
+        )
