@@ -14,6 +14,8 @@ from tests.server.story import COMMITS, FASTER, SLOWER, UNMEASURED, commit_hash
 
 from knickpoint.instance import Instance
 from knickpoint.model.errors import StoreError
+from knickpoint.model.judgement import NewestVerdict
+from knickpoint.model.step import Verdict
 from knickpoint.server import create_app
 from knickpoint.server.answers.values import thin
 
@@ -147,6 +149,26 @@ def test_a_level_ends_before_commits_that_were_not_measured(reader: Client) -> N
 def test_a_trace_without_changes_is_one_level(reader: Client) -> None:
     answer = ask(reader, f"traces/{trace_id(reader, 'idle')}/changes")
     assert (len(answer["regions"]), answer["changes"]) == (1, [])
+    assert answer["newest"] is None
+
+
+def test_a_newest_value_that_does_not_belong_to_its_level_is_a_first_sign(instance: Instance, client: Client) -> None:
+    key = trace_id(client, "idle")
+    (repository, *_) = instance.store.commits.repositories()
+    slot = instance.store.commits.line(repository).slots[-1]
+    verdict = NewestVerdict(key, slot, Verdict.REGRESSED, 12.0, 10.0, 9.5, 10.5, 0.2, 0.001)
+    instance.store.findings.newest.replace(repository, np.array([key]), [verdict])
+    newest = ask(client, f"traces/{key}/changes")["newest"]
+    assert (newest["verdict"], newest["value"], newest["position"]) == ("regressed", 12.0, COMMITS - 1)
+
+
+def test_a_change_has_a_kind_and_a_certainty(reader: Client) -> None:
+    (change,) = ask(reader, f"traces/{trace_id(reader, 'parse')}/changes")["changes"]
+    assert (change["kind"], change["certainty"], change["certainty_reason"]) == ("step", "settled", "")
+    (change,) = ask(reader, f"traces/{trace_id(reader, 'load')}/changes")["changes"]
+    listed = ask(reader, "regressions", certainty=change["certainty"], kind="step", size=500)["groups"]
+    assert change["regression"] in {group["id"] for group in listed}
+    assert ask(reader, "regressions", kind="drift")["groups"] == []
 
 
 def test_an_explanation_tells_the_place_that_was_accepted_and_why(reader: Client) -> None:
