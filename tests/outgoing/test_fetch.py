@@ -233,7 +233,7 @@ def test_a_bomb_is_refused(web: WebServer) -> None:
         ((("Content-Encoding", "br"),), b"x"),
         ((("Content-Encoding", "gzip, gzip"),), b"x"),
         ((("Content-Encoding", "gzip"),), b"no gzip"),
-        ((("Content-Encoding", "gzip"),), gzip.compress(b"x" * 1000)[:-9]),
+        ((("Content-Encoding", "gzip"),), gzip.compress(b"x" * 1000, mtime=0)[:-9]),
     ],
 )
 def test_an_answer_packed_otherwise_or_cut_short_is_refused(
