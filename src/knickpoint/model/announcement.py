@@ -1,4 +1,4 @@
-"""Announcements: what people are told about a regression, each thing once.
+"""Announcements: what is worth saying about a regression, each thing once.
 
 An announcement is a row of the *announcement ledger*, written in the transaction of the run that made it true. Senders of
 mails and messages read the ledger; nothing here sends. Announcements about one change form a *chain*: the first one says

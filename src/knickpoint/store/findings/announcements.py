@@ -21,7 +21,7 @@ from knickpoint.store.timestamps import moment
 __all__ = ["BASELINE", "AnnouncementLedger"]
 
 BASELINE = -1
-"""The mark of change points that were history once."""
+"""What ``ChangePoint.announced`` holds for a finding that was history once, and is never announced."""
 
 
 class AnnouncementLedger:

@@ -14,9 +14,9 @@ from typing import Final
 from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.regression import ChangePoint, Condition, Direction, Status
 from knickpoint.model.settlement import DEFAULT_RULE
+from knickpoint.store.findings.announcements import BASELINE
 
 __all__ = [
-    "BASELINE",
     "ChainState",
     "Joining",
     "Side",
@@ -25,9 +25,6 @@ __all__ = [
     "follow_up",
     "side_of",
 ]
-
-BASELINE: Final = -1
-"""What ``ChangePoint.announced`` holds for a finding that was history once, and is never announced."""
 
 _OVER: Final = frozenset({AnnouncementKind.RECOVERED, AnnouncementKind.FIXED})
 
