@@ -68,6 +68,7 @@ GET    /api/v1/lines                          401 200 200 200 404 200 403 200 20
 GET    /api/v1/commits                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits/times                  401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits/{revision}             401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/regressions/{regression}/suspects 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/members                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/triage                         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces                         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
@@ -152,6 +153,7 @@ class Served:
             revision=self.closed.commit,
             name=options.pop("name", "company"),
             number=self.closed.trace,
+            regression=self.closed.regression,
         )
         return Client(self.app).ask(method, filled, follow=False, headers=headers, **options)
 

@@ -375,6 +375,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/regressions/{regression}/suspects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Suspects
+         * @description List the commits that may have caused a regression, the most likely first, with reasons.
+         *
+         *     Alerts rank them after each run, and they are kept with the regression.
+         */
+        get: operations["get_suspects"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/repositories": {
         parameters: {
             query?: never;
@@ -2024,6 +2046,59 @@ export interface components {
          * @enum {string}
          */
         Status: "new" | "acknowledged" | "hidden" | "ticket";
+        /**
+         * SuspectAnswer
+         * @description A commit that may have caused a regression.
+         */
+        SuspectAnswer: {
+            commit: components["schemas"]["CommitAnswer"];
+            /**
+             * Probability
+             * @description Probability that it is the cause, before any commit is measured again.
+             */
+            probability: number;
+            /**
+             * Reasons
+             * @description What speaks for or against it, in words, the most important first.
+             */
+            reasons: string[];
+        };
+        /**
+         * SuspectFacts
+         * @description Where the facts of a ranking come from.
+         *
+         *     GIT has the touched files of each commit. RESULTS has authors and subjects as the results name them, so that all
+         *     commits are equally likely.
+         * @enum {string}
+         */
+        SuspectFacts: "git" | "results";
+        /**
+         * SuspectsAnswer
+         * @description The commits that may have caused a regression, the most likely first.
+         */
+        SuspectsAnswer: {
+            /** @description `git`: the ranking knows the touched files; `results`: it does not, and places alone decide. */
+            facts: components["schemas"]["SuspectFacts"] | null;
+            /**
+             * None
+             * @description Probability that no commit of the list is the cause; null if not ranked.
+             */
+            none: number | null;
+            /**
+             * Note
+             * @description What limits the ranking, empty if nothing does.
+             */
+            note: string;
+            /**
+             * Ranked
+             * @description False before the worker ranks them: the regression is new, or its suspect range moved.
+             */
+            ranked: boolean;
+            /** Regression */
+            regression: number;
+            /** Suspects */
+            suspects: components["schemas"]["SuspectAnswer"][];
+        };
         /**
          * TokenAnswer
          * @description A token for machines, without its secret.
@@ -4220,6 +4295,110 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RegressionsAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_suspects: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the regression. */
+                regression: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SuspectsAnswer"];
                 };
             };
             /** @description The request cannot be used. */

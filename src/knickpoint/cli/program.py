@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "worker": ("worker", "Import what arrives, and run the alerts over it and by schedule."),
     "alerts": ("alerts", "Compare the alerts of the configuration with the applied ones, and apply them."),
     "regressions": ("regressions", "List regressions and improvements."),
+    "suspects": ("suspects", "List the commits that may have caused a regression, the most likely first."),
     "triage": ("triage", "Decide about findings."),
     "history": ("history", "Show the history boundary, and move it."),
     "tickets": ("tickets", "Import tickets of an issue tracker."),

@@ -13,7 +13,7 @@ from knickpoint.demo.history import plan
 from knickpoint.demo.measurement import measure, write_results
 from knickpoint.demo.repository import check_out, make_repository
 from knickpoint.ingest import import_files
-from knickpoint.instance import Instance, create_instance
+from knickpoint.instance import Instance, create_instance, rank_new_suspects
 from knickpoint.model.errors import ConfigError, KnickpointError
 from knickpoint.model.params import decode_key
 from knickpoint.watch.alert_run.run import run_alerts
@@ -107,6 +107,7 @@ def run_demonstration(
         announce(f"Imported {len(summary.files)} results files: {summary.new_traces} traces.")
         with progress("Looking at traces") as advance:
             run = run_alerts(instance.store, instance.alerts, progress=advance, as_work=instance.config.history.as_work)
+        rank_new_suspects(instance)
         announce(
             f"Ran the alerts: {run.new} change points in {len(run.new_regressions)} regressions."
             " All are in the work list, none is history: the instance is made as by `knick init --as-work`."

@@ -9,6 +9,7 @@ from knickpoint.history.git_process import run_git
 from knickpoint.history.lines import extend_line, fork_of
 from knickpoint.history.merged_order import OrderKey, merge_orders, order_key
 from knickpoint.history.rewritten_commits import Authorship, changed_order, match_rewritten
+from knickpoint.history.touched_files import read_touched_files
 
 __all__ = [
     "Authorship",
@@ -28,6 +29,7 @@ __all__ = [
     "newest_contained",
     "order_key",
     "read_checkout",
+    "read_touched_files",
     "remote_address",
     "run_git",
     "web_address",

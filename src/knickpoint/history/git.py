@@ -118,6 +118,14 @@ class Git:
         return self.run("rev-parse", "--is-shallow-repository").strip() == b"true"
 
     @cached_property
+    def partial(self) -> bool:
+        """Whether contents of files are missing, as in a clone made by :meth:`clone`."""
+        try:
+            return bool(self.run("config", "--get-regexp", r"^remote\..*\.promisor$"))
+        except HistoryError:  # no such setting
+            return False
+
+    @cached_property
     def _web(self) -> str:
         if self.web:
             return self.web

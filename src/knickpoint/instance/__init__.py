@@ -21,6 +21,7 @@ from knickpoint.instance.config import (
 from knickpoint.instance.instance import Instance, create_instance, find_instance, open_instance
 from knickpoint.instance.notices import Notice, NoticeKind, find_notices
 from knickpoint.instance.retention import forget_audit_entries, forget_events, forget_values
+from knickpoint.instance.suspects import rank_new_suspects
 from knickpoint.instance.worker import Worker
 
 __all__ = [
@@ -47,5 +48,6 @@ __all__ = [
     "forget_events",
     "forget_values",
     "open_instance",
+    "rank_new_suspects",
     "read_config",
 ]

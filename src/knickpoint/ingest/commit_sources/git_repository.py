@@ -8,7 +8,7 @@ from knickpoint.history import Git, NumberPattern, is_url
 from knickpoint.ingest.settings import RepositorySettings
 from knickpoint.model.commit import Commit
 
-__all__ = ["commits_after", "open_git"]
+__all__ = ["commits_after", "open_git", "open_present_git"]
 
 
 def open_git(name: str, settings: RepositorySettings, directory: Path) -> Git:
@@ -22,9 +22,24 @@ def open_git(name: str, settings: RepositorySettings, directory: Path) -> Git:
     """
     numbers = NumberPattern.of(settings.number) if settings.number else None
     if is_url(settings.location):
-        clone = directory / "repositories" / f"{name.replace('/', '%2F')}.git"
-        return Git.clone(settings.location, clone, numbers=numbers, web=settings.web)
+        return Git.clone(settings.location, _clone_of(name, directory), numbers=numbers, web=settings.web)
     return Git.at(directory / Path(settings.location).expanduser(), numbers=numbers, web=settings.web)
+
+
+def open_present_git(name: str, settings: RepositorySettings, directory: Path) -> Git | None:
+    """Open the git repository of ``settings`` if it is on this machine: None for a URL that is not cloned yet.
+
+    Raises:
+        HistoryError: git is missing, or there is no repository at its location.
+        ConfigError: the pattern of commit numbers cannot be used.
+    """
+    if not settings.location or (is_url(settings.location) and not _clone_of(name, directory).exists()):
+        return None
+    return open_git(name, settings, directory)
+
+
+def _clone_of(name: str, directory: Path) -> Path:
+    return directory / "repositories" / f"{name.replace('/', '%2F')}.git"
 
 
 def commits_after(name: str, settings: RepositorySettings, directory: Path, last: str) -> list[Commit]:

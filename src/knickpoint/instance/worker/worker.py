@@ -1,7 +1,7 @@
 """The worker of an instance: rounds of tasks, beside a connection to NATS where there is one.
 
 A round polls the sources, follows the repositories, runs the alerts over what changed and, by schedule, over everything,
-reads tickets, reports notices, seals full tiles and applies the retention rules. The order matters: results that a round
+ranks suspects, reads tickets, reports notices, seals full tiles and applies the retention rules. The order matters: results that a round
 imports are judged in the same round.
 """
 
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.notices import find_notices
 from knickpoint.instance.retention import forget_audit_entries, forget_events, forget_values
+from knickpoint.instance.suspects import rank_new_suspects
 from knickpoint.instance.worker.alert_runs import AlertRuns
 from knickpoint.instance.worker.heartbeat import Heartbeat
 from knickpoint.instance.worker.task_runner import Announce, Task, TaskRunner
@@ -127,6 +128,7 @@ class Worker:
             ("history", self._follow_history),
             ("alerts over what changed", self._alerts.over_changes),
             ("alerts over everything", self._run_scheduled_alerts),
+            ("suspects", self._rank_suspects),
             ("tickets", self._read_tickets),
             ("notices", self._announce_notices),
             ("sealing", self._seal),
@@ -188,6 +190,9 @@ class Worker:
         if imported.changed:
             self.announce(f"tickets: {imported.tickets:,} of them, which changed {imported.changed:,} findings")
         return False
+
+    def _rank_suspects(self) -> bool:
+        return bool(rank_new_suspects(self.instance))
 
     def _announce_notices(self) -> bool:
         """Announce each notice once, and again only after it was gone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Path, Query
 
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Direction, Status
@@ -17,6 +17,7 @@ from knickpoint.server.answers.regressions import (
     list_members,
     list_regressions,
 )
+from knickpoint.server.answers.suspects import list_suspects
 from knickpoint.server.answers.triage import decide, list_decisions, merge, split, undo
 from knickpoint.server.callers import Editor
 from knickpoint.server.routes.dependencies import MOST, RepositoryName, Visible
@@ -24,6 +25,7 @@ from knickpoint.server.schemas.filters import ListFilter
 from knickpoint.server.schemas.history import HistoryAnswer
 from knickpoint.server.schemas.members import MembersAnswer
 from knickpoint.server.schemas.regressions import RegressionsAnswer
+from knickpoint.server.schemas.suspects import SuspectsAnswer
 from knickpoint.server.schemas.triage import (
     DecisionAnswer,
     RegroupRequest,
@@ -118,6 +120,18 @@ def get_regressions(
     """
     ordering, descending = _ordering(sort)
     return list_regressions(visible, Listing(wanted, ordering, descending, page, size, members))
+
+
+@router.get("/regressions/{regression}/suspects")
+def get_suspects(
+    visible: Visible,
+    regression: Annotated[int, Path(ge=0, le=MOST, description="Id of the regression.")],
+) -> SuspectsAnswer:
+    """List the commits that may have caused a regression, the most likely first, with reasons.
+
+    Alerts rank them after each run, and they are kept with the regression.
+    """
+    return list_suspects(visible, regression)
 
 
 @router.get("/members")

@@ -42,6 +42,7 @@ from knickpoint.store.findings.regression_list import (
 from knickpoint.store.findings.rows import change_point_of, known_point_of, names_of
 from knickpoint.store.findings.selection import Selection
 from knickpoint.store.findings.sightings import SightingTable
+from knickpoint.store.findings.suspects import SuspectTable
 from knickpoint.store.findings.tickets import TicketTable
 from knickpoint.store.findings.triage_log import TriageLog
 from knickpoint.store.tables.findings import change_point, decision, regression
@@ -66,6 +67,7 @@ class Findings:
         tickets: tickets of an issue tracker.
         announcements: the ledger of what was announced.
         newest: verdicts on the newest values of traces.
+        suspects: the commits that may have caused each regression.
     """
 
     def __init__(self, database: Database) -> None:
@@ -79,6 +81,7 @@ class Findings:
         self.tickets = TicketTable(database)
         self.announcements = AnnouncementLedger(database)
         self.newest = NewestVerdicts(database)
+        self.suspects = SuspectTable(database)
 
     # Regressions
 

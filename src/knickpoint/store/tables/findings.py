@@ -21,6 +21,7 @@ __all__ = [
     "judged",
     "regression",
     "sighting",
+    "suspects",
     "ticket",
 ]
 
@@ -140,6 +141,21 @@ regression = Table(
 """``traces`` and ``unprocessed`` count live members; a regression without live members is gone.
 
 ``history`` is 1 where the regression lies at or before the history boundary of its line.
+"""
+
+suspects = Table(
+    "suspects",
+    metadata,
+    Column("regression_id", Number, primary_key=True, autoincrement=False),
+    Column("line", exact_text, nullable=False),
+    Column("previous", Code, nullable=False),
+    Column("slot", Code, nullable=False),
+    Column("traces", Code, nullable=False),
+    Column("settled", Code, nullable=False),
+    Column("body", exact_text, nullable=False),
+)
+"""The ranked suspects of each regression. ``line`` to ``settled`` are what they were ranked for; if the regression differs,
+they are ranked again. ``body`` is JSON.
 """
 
 boundary = Table(

@@ -1,0 +1,92 @@
+"""``knick suspects``: list the commits that may have caused a regression."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.model.errors import InputError
+
+if TYPE_CHECKING:
+    from knickpoint.model.commit import Repository
+    from knickpoint.model.suspects import Suspects
+    from knickpoint.store import Store
+
+__all__ = ["command"]
+
+_REGRESSION: Final = re.compile(r"R?([0-9]{1,15})", re.IGNORECASE)
+_SHORT: Final = 10
+_NOT_RANKED: Final = "The suspects are not ranked yet: the next knick run or the worker does that."
+
+
+def _share(probability: float) -> str:
+    return f"{100 * probability:.1f} %"
+
+
+def _joined(reasons: Sequence[str]) -> str:
+    return "; ".join(reasons)
+
+
+_COLUMNS: Final = (
+    Column("rank", right=True),
+    Column("probability", text=_share, right=True),
+    Column("commit", text=lambda name: name[:_SHORT]),
+    Column("author"),
+    Column("subject"),
+    Column("reasons", text=_joined),
+)
+
+
+@click.command("suspects")
+@click.argument("regression")
+@click.option("--limit", type=click.IntRange(1), default=None, metavar="N", help="At most N suspects.")
+@instance_option
+@format_option
+def command(regression: str, *, limit: int | None, instance: str | None, output: OutputFormat) -> None:
+    """List the commits that may have caused REGRESSION, such as R12, the most likely first, with reasons.
+
+    The probabilities come from the place of the change and from what each commit touches, before any commit is measured
+    again. They leave a part for causes that are no commit of the list.
+    """
+    key = _read_regression(regression)
+    with open_chosen_instance(instance) as opened:
+        repository = opened.store.findings.repository_of(key)
+        found = opened.store.findings.suspects.get(key)
+        rows = list(_rows(opened.store, repository, found)) if found else []
+    show(_COLUMNS, rows[:limit], output, empty=found.note if found else _NOT_RANKED)
+    if found and output is OutputFormat.TEXT:
+        click.echo(f"No commit of this list: {_share(found.none)}.")
+        if found.note and rows:
+            click.echo(found.note)
+
+
+def _read_regression(text: str) -> int:
+    """Return the id of a regression. Raises ``InputError`` where ``text`` is none."""
+    found = _REGRESSION.fullmatch(text)
+    if found is None:
+        raise InputError(
+            f"{text!r} is no id of a regression",
+            where="REGRESSION",
+            remedy="Take it from knick regressions, such as R12.",
+        )
+    return int(found[1])
+
+
+def _rows(store: Store, repository: Repository, found: Suspects) -> Iterator[Row]:
+    """Yield one row a suspect, the most likely first."""
+    commits = {each.slot: each.commit for each in store.commits.get(repository, [each.slot for each in found.suspects])}
+    for rank, suspect in enumerate(found.suspects, 1):
+        commit = commits[suspect.slot]
+        yield {
+            "rank": rank,
+            "probability": suspect.probability,
+            "commit": commit.hash,
+            "author": commit.author,
+            "subject": commit.subject,
+            "reasons": suspect.reasons,
+        }

@@ -1,0 +1,38 @@
+"""Build the answer about the suspects of a regression, as they are stored: nothing is ranked while someone reads."""
+
+from __future__ import annotations
+
+from knickpoint.server.answers.commits import commit_answer
+from knickpoint.server.schemas.suspects import SuspectAnswer, SuspectsAnswer
+from knickpoint.server.visible_repositories import VisibleRepositories
+from knickpoint.watch.lines import Lines
+
+__all__ = ["list_suspects"]
+
+
+def list_suspects(visible: VisibleRepositories, regression: int) -> SuspectsAnswer:
+    """List the suspects of a regression, the most likely first.
+
+    Raises:
+        UnknownError: there is no such regression.
+    """
+    repository = visible.of_regression(regression)
+    found = visible.store.findings.suspects.get(regression)
+    if found is None:
+        return SuspectsAnswer(regression=regression, ranked=False, none=None, facts=None, note="", suspects=[])
+    positions = Lines(visible.store, repository).line(found.suspect_range.line).positions
+    commits = {
+        each.slot: each.commit
+        for each in visible.store.commits.get(repository, [suspect.slot for suspect in found.suspects])
+    }
+    suspects = [
+        SuspectAnswer(
+            commit=commit_answer(commits[each.slot], positions.get(each.slot)),
+            probability=each.probability,
+            reasons=list(each.reasons),
+        )
+        for each in found.suspects
+    ]
+    return SuspectsAnswer(
+        regression=regression, ranked=True, none=found.none, facts=found.facts, note=found.note, suspects=suspects
+    )

@@ -1,0 +1,148 @@
+"""Keep the suspects of each regression, as they were ranked for its suspect range."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import and_, case, func, or_, select
+
+from knickpoint.model.commit import Repository
+from knickpoint.model.regression import Condition, Status, SuspectRange
+from knickpoint.model.settlement import Certainty
+from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects
+from knickpoint.store.database import Database
+from knickpoint.store.tables.findings import change_point, regression
+from knickpoint.store.tables.findings import suspects as table
+
+__all__ = ["RankedRegression", "SuspectTable"]
+
+
+@dataclass(frozen=True, slots=True)
+class RankedRegression:
+    """What a ranking needs of a regression.
+
+    ``traces`` is the number of its live members, ``interval`` the smallest half width of their intervals of location, in
+    measured commits, and ``certainty`` that of the regression.
+    """
+
+    id: int
+    suspect_range: SuspectRange
+    traces: int
+    interval: int
+    certainty: Certainty
+
+
+class SuspectTable:
+    """Read and write the suspects of regressions."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, regression_id: int) -> Suspects | None:
+        """Return the suspects of a regression; None before they are ranked, and since its suspect range moved."""
+        query = select(table).join(regression, regression.c.id == table.c.regression_id)
+        query = query.where(
+            table.c.regression_id == regression_id,
+            *(table.c[name] == regression.c[name] for name in ("line", "previous", "slot")),
+        )
+        with self._database.reading() as connection:
+            row = connection.execute(query).first()
+        if row is None:
+            return None
+        body = json.loads(row.body)
+        return Suspects(
+            SuspectRange(row.line, row.previous, row.slot),
+            body["none"],
+            SuspectFacts(body["facts"]),
+            tuple(Suspect(slot, probability, tuple(reasons)) for slot, probability, reasons in body["suspects"]),
+            body["note"],
+        )
+
+    def stale(self, repository: Repository, *, everything: bool = False) -> list[RankedRegression]:
+        """Return the live regressions whose suspects are not ranked for their range, members and certainty, by id.
+
+        ``everything`` returns all live regressions.
+        """
+        point = change_point.c
+        settled = func.max(case((point.certainty == Certainty.SETTLED.value, 1), else_=0))
+        live = and_(point.regression_id == regression.c.id, point.condition != Condition.GONE.value)
+        query = select(
+            *(regression.c.id, regression.c.line, regression.c.previous, regression.c.slot, regression.c.traces),
+            func.min(point.interval).label("interval"),
+            settled.label("settled"),
+        ).join(change_point, live)
+        query = query.outerjoin(table, table.c.regression_id == regression.c.id)
+        query = query.where(regression.c.repository_id == repository.id, regression.c.traces > 0)
+        kept = (table.c.line, table.c.previous, table.c.slot, table.c.traces, table.c.settled)
+        query = query.group_by(regression.c.id, table.c.regression_id).order_by(regression.c.id)
+        if not everything:
+            different = (column != regression.c[column.name] for column in kept[:-1])
+            query = query.having(or_(table.c.regression_id.is_(None), *different, table.c.settled != settled))
+        with self._database.reading() as connection:
+            return [
+                RankedRegression(
+                    row.id,
+                    SuspectRange(row.line, row.previous, row.slot),
+                    row.traces,
+                    row.interval,
+                    Certainty.SETTLED if row.settled else Certainty.PROVISIONAL,
+                )
+                for row in connection.execute(query)
+            ]
+
+    def put(self, ranked: Mapping[RankedRegression, Suspects]) -> None:
+        """Write the suspects of regressions in place of earlier ones."""
+        rows = [
+            {
+                "regression_id": each.id,
+                "line": each.suspect_range.line,
+                "previous": each.suspect_range.previous,
+                "slot": each.suspect_range.slot,
+                "traces": each.traces,
+                "settled": int(each.certainty is Certainty.SETTLED),
+                "body": _body(suspects),
+            }
+            for each, suspects in ranked.items()
+        ]
+        if not rows:
+            return
+        insert = self._database.insert(table)
+        changing = {name: insert.excluded[name] for name in rows[0] if name != "regression_id"}
+        with self._database.transaction() as connection:
+            connection.execute(insert.on_conflict_do_update(index_elements=["regression_id"], set_=changing), rows)
+
+    def members(self, regressions: Collection[int]) -> dict[int, list[str]]:
+        """Return regression → the trace keys of its live members, sorted."""
+        point = change_point.c
+        query = select(point.regression_id, point.trace_key).where(point.condition != Condition.GONE.value)
+        query = query.where(self._database.among(point.regression_id, "wanted")).order_by(point.trace_key)
+        found: dict[int, list[str]] = {}
+        with self._database.reading() as connection:
+            for row in connection.execute(query, {"wanted": self._database.listed(sorted(regressions))}):
+                found.setdefault(row.regression_id, []).append(row.trace_key)
+        return found
+
+    def confirmed(self, repository: Repository, limit: int) -> dict[int, SuspectRange]:
+        """Return the regressions with a member that a person acknowledged or linked to a ticket, the newest ``limit``."""
+        confirmed = change_point.c.status.in_([Status.ACKNOWLEDGED.value, Status.TICKET.value])
+        query = select(regression.c.id, regression.c.line, regression.c.previous, regression.c.slot)
+        query = query.where(
+            regression.c.repository_id == repository.id,
+            regression.c.id.in_(select(change_point.c.regression_id).where(confirmed)),
+        )
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(regression.c.id.desc()).limit(limit))
+            return {row.id: SuspectRange(row.line, row.previous, row.slot) for row in rows}
+
+
+def _body(suspects: Suspects) -> str:
+    """Return what the database keeps as one text: lists do not filter or sort by it."""
+    body = {
+        "none": suspects.none,
+        "facts": suspects.facts.value,
+        "note": suspects.note,
+        "suspects": [[each.slot, each.probability, each.reasons] for each in suspects.suspects],
+    }
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,205 @@
+"""Rank the suspects of the regressions that are new or changed, and keep them in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Final
+
+import numpy as np
+
+from knickpoint.history import Git, read_touched_files
+from knickpoint.model.commit import Repository
+from knickpoint.model.errors import HistoryError
+from knickpoint.model.plain_text import counted
+from knickpoint.model.query import parse_query
+from knickpoint.model.suspects import CommitFiles, SuspectFacts, Suspects
+from knickpoint.store import Store
+from knickpoint.store.findings.suspects import RankedRegression
+from knickpoint.watch.lines import Lines
+from knickpoint.watch.suspects.benchmark_words import KeyWords, contrast, count_words
+from knickpoint.watch.suspects.commit_facts import CommitFacts
+from knickpoint.watch.suspects.location import MOST_CANDIDATES, Candidate, candidates_of
+from knickpoint.watch.suspects.ranking import NONE, rank_suspects
+
+__all__ = ["GitSource", "update_suspects"]
+
+GitSource = Callable[[Repository], Git | None]
+"""Returns the git repository of a repository; None where its commits come from the results. It may raise HistoryError."""
+
+_BATCH: Final = 500
+"""Regressions that are ranked and written together."""
+
+_MOST_TRACES: Final = 20_000
+"""Traces of a repository whose keys are read; of more, so many at equal distances."""
+
+_MOST_MEMBERS: Final = 2_000
+"""Members of a regression whose keys are read."""
+
+_MOST_CONFIRMED: Final = 200
+"""Earlier confirmed regressions whose causes are read."""
+
+
+def update_suspects(store: Store, open_git: GitSource, *, everything: bool = False) -> int:
+    """Rank the suspects of all live regressions that are new, or have another range, members or certainty.
+
+    ``everything`` ranks those of all live regressions. Return how many were ranked. git is read before anything is
+    written, so that no writer waits for it; where it cannot be read, places alone decide, and the note names the reason.
+
+    Raises:
+        StoreError: the store cannot be read or written.
+    """
+    ranked = 0
+    for repository in store.commits.repositories():
+        stale = store.findings.suspects.stale(repository, everything=everything)
+        if not stale:
+            continue
+        evidence = _RepositoryEvidence(store, repository, open_git)
+        for batch in _batches(stale):
+            store.findings.suspects.put(_rank(store, evidence, batch))
+        ranked += len(stale)
+    return ranked
+
+
+def _batches(regressions: Iterable[RankedRegression]) -> Iterator[list[RankedRegression]]:
+    remaining = iter(regressions)
+    while batch := list(islice(remaining, _BATCH)):
+        yield batch
+
+
+@dataclass
+class _RepositoryEvidence:
+    """What the rankings of one repository share, read once."""
+
+    store: Store
+    repository: Repository
+    open_git: GitSource
+    failure: str = ""
+
+    def __post_init__(self) -> None:
+        self.lines = Lines(self.store, self.repository)
+        self._files: dict[str, CommitFiles] = {}
+        self._asked: set[str] = set()
+
+    @cached_property
+    def measured(self) -> Collection[int]:
+        """The slots of commits with results."""
+        return self.store.runs.slots(self.repository)
+
+    @cached_property
+    def words(self) -> KeyWords:
+        """The words of the keys of all traces, or of some at equal distances."""
+        ids = self.store.traces.select(self.repository, parse_query(""))
+        if len(ids) > _MOST_TRACES:
+            ids = ids[np.linspace(0, len(ids) - 1, _MOST_TRACES).astype(np.int64)]
+        return count_words(trace.key for trace in self.store.traces.get(ids))
+
+    @cached_property
+    def git(self) -> Git | None:
+        """The git repository, None where there is none or it cannot be opened."""
+        try:
+            return self.open_git(self.repository)
+        except HistoryError as error:
+            self.failure = error.message
+            return None
+
+    @cached_property
+    def causes(self) -> Mapping[int, str]:
+        """Regression → hash of its cause: the confirmed ones with a single commit in their range."""
+        single: dict[int, int] = {}
+        for key, suspect_range in self.store.findings.suspects.confirmed(self.repository, _MOST_CONFIRMED).items():
+            within = candidates_of(self.lines.line(suspect_range.line), suspect_range, (), 0)
+            if len(within) == 1:
+                single[key] = within[0].slot
+        hashes = {
+            found.slot: found.commit.hash for found in self.store.commits.get(self.repository, list(single.values()))
+        }
+        return {key: hashes[slot] for key, slot in single.items() if slot in hashes}
+
+    def files(self, hashes: Collection[str]) -> Mapping[str, CommitFiles]:
+        """Return hash → the files that the commit touches; each commit is read once."""
+        missing = [name for name in hashes if name not in self._asked]
+        if missing and self.git is not None:
+            self._asked.update(missing)
+            try:
+                self._files |= read_touched_files(self.git, missing)
+            except HistoryError as error:
+                self.failure = error.message
+        return self._files
+
+    @cached_property
+    def cause_paths(self) -> Mapping[int, frozenset[str]]:
+        """Confirmed regression → the paths of sources that its cause touches."""
+        files = self.files(list(self.causes.values()))
+        return {key: CommitFacts(0, 0, "", files[name]).paths for key, name in self.causes.items() if name in files}
+
+    def earlier(self, regression: int) -> frozenset[str]:
+        """Return the paths of sources that the causes of the other confirmed regressions touch."""
+        return frozenset[str]().union(*(paths for key, paths in self.cause_paths.items() if key != regression))
+
+
+def _rank(
+    store: Store, evidence: _RepositoryEvidence, batch: Sequence[RankedRegression]
+) -> dict[RankedRegression, Suspects]:
+    """Rank the suspects of some regressions; their commits and files are read together."""
+    candidates = {
+        each.id: candidates_of(
+            evidence.lines.line(each.suspect_range.line), each.suspect_range, evidence.measured, each.interval
+        )
+        for each in batch
+    }
+    slots = sorted({candidate.slot for several in candidates.values() for candidate in several})
+    commits = {found.slot: found.commit for found in store.commits.get(evidence.repository, slots)}
+    files = evidence.files([commit.hash for commit in commits.values()])
+    members = store.findings.suspects.members([each.id for each in batch])
+
+    def facts_of(candidate: Candidate) -> CommitFacts:
+        commit = commits[candidate.slot]
+        return CommitFacts(
+            candidate.slot, candidate.position, commit.subject, files.get(commit.hash), candidate.distance
+        )
+
+    ranked: dict[RankedRegression, Suspects] = {}
+    for each in batch:
+        known = [facts_of(candidate) for candidate in candidates[each.id] if candidate.slot in commits]
+        source = SuspectFacts.GIT if any(commit.files for commit in known) else SuspectFacts.RESULTS
+        moved = count_words(_spread(members.get(each.id, [])))
+        none = NONE[each.certainty]
+        ranked[each] = Suspects(
+            each.suspect_range,
+            none if known else 1.0,
+            source,
+            tuple(
+                rank_suspects(
+                    known,
+                    contrast(moved, evidence.words),
+                    none=none,
+                    interval=each.interval,
+                    earlier=evidence.earlier(each.id),
+                )
+            ),
+            _note(evidence, source, known),
+        )
+    return ranked
+
+
+def _spread(keys: Sequence[str]) -> Sequence[str]:
+    """Return the keys, or some at equal distances where there are many."""
+    return keys[:: -(-len(keys) // _MOST_MEMBERS)] if keys else keys
+
+
+def _note(evidence: _RepositoryEvidence, source: SuspectFacts, commits: Sequence[CommitFacts]) -> str:
+    """Return what limits a ranking, in words."""
+    if not commits:
+        return f"The suspect range is no longer on its line, or has more than {MOST_CANDIDATES:,} commits."
+    if source is SuspectFacts.GIT:
+        unknown = sum(commit.files is None for commit in commits)
+        return f"The files of {counted(unknown, 'commit')} are unknown." if unknown else ""
+    reason = f": {evidence.failure}" if evidence.failure else ""
+    if evidence.git is None and not reason:
+        return (
+            "The repository has no location, so that the files of its commits are unknown. All commits weigh the same."
+        )
+    return f"git does not have the files of these commits{reason}. All commits weigh the same."
