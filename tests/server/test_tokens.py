@@ -145,3 +145,13 @@ def test_tokens_are_for_admins(client: Client, instance: Instance, scope: Permis
     body = {"name": "nightly", "scopes": [scope.value]}
     assert client.post(URL, json=body, headers=headers).status_code == 403
     assert client.ask("DELETE", f"{URL}/{scope.value}-0", headers=headers).status_code == 403
+
+
+def test_a_token_cannot_make_one_that_outlives_it(client: Client, instance: Instance) -> None:
+    end = (datetime.now(UTC) + timedelta(days=3)).replace(microsecond=0)
+    made = create_token(instance.store, "setup", [Permission.ADMIN], by="ada", expires=end)
+    for expires in (None, (end + timedelta(seconds=1)).isoformat()):
+        fields = {"name": "later", "scopes": ["read"], "expires": expires}
+        refused = client.post(URL, json=fields, headers=bearer(made.secret))
+        assert (refused.status_code, refused.json()["where"]) == (403, "expires")
+    create(client, bearer(made.secret), expires=end.isoformat())

@@ -1,7 +1,8 @@
 """Say which requests come from the person at this machine, where no sign-in is configured.
 
 A connection from a loopback address alone proves little: a reverse proxy on the same machine connects from there for
-the whole world. A request is local only if nothing hints at another machine, in the configuration or in the request.
+the whole world. A request is local only if nothing hints at another machine, in the configuration or in the request. A proxy
+that adds no header and speaks HTTP/1.1 gives no hint; the guide asks to name it in the configuration.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _FORWARDING: Final = frozenset(
 )
 _FORWARDING_PREFIXES: Final = ("x-forwarded-", "cf-", "fly-", "tailscale-", "x-envoy-")
 _OLD_PROTOCOL: Final = "1.0"
-"""Browsers and clients speak HTTP/1.1. nginx speaks HTTP/1.0 to the servers behind it, and by default hides nothing else."""
+"""Browsers and clients speak HTTP/1.1. nginx before 1.29.7 speaks HTTP/1.0 to the servers behind it, and gives no other hint."""
 
 
 def serves_this_machine_only(settings: ServerSettings) -> bool:

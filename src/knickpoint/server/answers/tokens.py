@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
+from typing import Final
 
 from knickpoint.access import tokens
-from knickpoint.model.access import Caller, Permission, Token
+from knickpoint.model.access import Caller, CallerKind, Permission, Token
 from knickpoint.model.errors import AbsentError, ForbiddenError
 from knickpoint.server.schemas.tokens import NewTokenAnswer, TokenAnswer, TokenRequest
 from knickpoint.store import Store
 
 __all__ = ["create_token", "list_tokens", "revoke_token"]
+
+_TOKEN: Final = "token:"  # noqa: S105  # what the names of callers begin with, not a secret
 
 
 def list_tokens(store: Store, caller: Caller) -> list[TokenAnswer]:
@@ -19,18 +23,25 @@ def list_tokens(store: Store, caller: Caller) -> list[TokenAnswer]:
 
 
 def create_token(store: Store, caller: Caller, request: TokenRequest) -> NewTokenAnswer:
-    """Create a token that grants no more than ``caller`` has.
+    """Create a token that grants no more than ``caller`` has, and for no longer where ``caller`` is a token.
 
     Raises:
-        ForbiddenError: it is for a repository, or for all, of which ``caller`` is no admin.
+        ForbiddenError: it is for a repository, or for all, of which ``caller`` is no admin, or it outlives ``caller``.
         InputError: its name is taken, or a value cannot be used.
     """
     if not _administers(caller, request.repositories):
         wanted = ", ".join(request.repositories) or "all repositories"
         raise ForbiddenError(
-            f"{caller.name} may not create a token for {wanted}",
+            f"the caller {caller.name} may not create a token for {wanted}",
             where="repositories",
             remedy="Name only repositories of which you are an admin; GET /api/v1/me lists them.",
+        )
+    end = _end_of(store, caller)
+    if end is not None and (request.expires is None or request.expires > end):
+        raise ForbiddenError(
+            f"the caller {caller.name} may not create a token that outlives it",
+            where="expires",
+            remedy=f"Have it expire at {end.isoformat(timespec='seconds')} or earlier.",
         )
     created = tokens.create_token(
         store,
@@ -63,6 +74,14 @@ def _administers(caller: Caller, repositories: Collection[str]) -> bool:
     if not repositories:
         return Permission.ADMIN in caller.grants.everywhere
     return all(caller.grants.allow(Permission.ADMIN, repository) for repository in repositories)
+
+
+def _end_of(store: Store, caller: Caller) -> datetime | None:
+    """Return when the token expires that ``caller`` is, None where it does not, or is no token."""
+    if caller.kind is not CallerKind.TOKEN:
+        return None
+    name = caller.name.removeprefix(_TOKEN)
+    return next((token.expires for token in tokens.list_tokens(store) if token.name == name), None)
 
 
 def _answer(token: Token) -> TokenAnswer:
