@@ -52,7 +52,9 @@ def test_a_claim_of_the_configuration_that_is_not_sent_is_named() -> None:
     assert "name_claim" in caught.value.remedy
 
 
-@pytest.mark.parametrize("name", ["token:ci", "GITHUB:o/r", "gitlab:g/p", "a\x00b", "a\u202eb", " a", "a" * 255])
+@pytest.mark.parametrize(
+    "name", ["token:ci", "GITHUB:o/r", "gitlab:g/p", "anyone (203.0.113.7)", "a\x00b", "a\u202eb", " a", "a" * 255]
+)
 def test_a_name_that_would_mislead_in_a_log_is_refused(name: str) -> None:
     with pytest.raises(NotSignedInError, match="cannot be used") as caught:
         _person(preferred_username=name)

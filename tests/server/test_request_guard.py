@@ -23,7 +23,20 @@ def test_addresses_and_own_names_are_known(host: str) -> None:
     assert is_known_host(host, {"perf.example"})
 
 
-@pytest.mark.parametrize("host", ["", "evil.example", "localhost.evil.example", "perf.example.evil:8765"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "",
+        "evil.example",
+        "localhost.evil.example",
+        "perf.example.evil:8765",
+        "localhost:evil",
+        "localhost:80@evil.example",
+        "[127.0.0.1]evil.example",
+        "[localhost",
+        "localhost:8765/evil",
+    ],
+)
 def test_other_names_are_not(host: str) -> None:
     assert not is_known_host(host, {"perf.example"})
 

@@ -15,8 +15,8 @@ _LONGEST: Final = 254
 """Characters of a name; no mail address is longer."""
 
 _MOST_GROUPS: Final = 5_000
-_RESERVED: Final = ("token:", "github:", "gitlab:")
-"""Beginnings of the names of other callers: tokens and CI jobs."""
+_RESERVED: Final = ("token:", "github:", "gitlab:", "anyone (")
+"""Beginnings of the names of other callers: tokens, CI jobs, and callers who are not known."""
 
 
 def is_plain(text: str) -> bool:
@@ -28,7 +28,7 @@ def checked_name(name: str, *, source: str) -> str:
     """Return ``name`` as the name of a caller.
 
     Raises:
-        NotSignedInError: it is empty, too long, has characters that are not printed, or looks like a token or a CI job.
+        NotSignedInError: it is empty, too long, has characters that are not printed, or looks like another kind of caller.
     """
     if not is_plain(name) or name.lower().startswith(_RESERVED):
         raise NotSignedInError(

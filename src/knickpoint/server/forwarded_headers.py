@@ -5,7 +5,6 @@ The address of the peer stays what it is: :func:`knickpoint.access.proxy.client_
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -13,11 +12,11 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from knickpoint.access.networks import find_address, in_networks
+from knickpoint.server.host_names import is_host
 
 __all__ = ["ForwardedHeaders"]
 
 _SCHEMES: Final = frozenset({"http", "https"})
-_HOST: Final = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 
 
 class ForwardedHeaders:
@@ -43,7 +42,7 @@ def _as_forwarded(scope: Scope) -> Scope:
     if scheme in _SCHEMES:
         changed["scheme"] = scheme
     host = _last(headers, "x-forwarded-host")
-    if _HOST.fullmatch(host):
+    if is_host(host):
         MutableHeaders(scope=changed)["host"] = host
     return changed
 

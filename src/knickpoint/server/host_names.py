@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import ipaddress
+import re
+from typing import Final
 from urllib.parse import urlsplit
 
-__all__ = ["host_of_address", "is_loopback_name", "name_of_host"]
+__all__ = ["host_of_address", "is_host", "is_loopback_name", "name_of_host"]
+
+_HOST: Final = re.compile(r"(?:([A-Za-z0-9._-]{1,253})|\[([0-9A-Fa-f:.]{2,45})\])(?::[0-9]{1,5})?")
+"""A name or an address, with or without a port; addresses of IPv6 stand in brackets."""
+
+
+def is_host(text: str) -> bool:
+    """Return whether ``text`` can stand in a Host header."""
+    return _HOST.fullmatch(text) is not None
 
 
 def name_of_host(host: str) -> str:
-    """Return the name in a Host header in lower case, without port and brackets."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return (host.rpartition(":")[0] if host.count(":") == 1 else host).lower()
+    """Return the name in a Host header in lower case, without port and brackets; "" for what is no host."""
+    found = _HOST.fullmatch(host)
+    return (found[1] or found[2]).lower() if found else ""
 
 
 def host_of_address(address: str) -> str:

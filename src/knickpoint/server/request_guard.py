@@ -44,6 +44,9 @@ _HEADERS: Final = {
 _PRIVATE: Final = ("/api/", "/sign-in", "/sign-out")
 """Beginnings of paths whose answers depend on the caller, so that nothing may keep them."""
 
+_LONGEST_SHOWN: Final = 253
+"""Characters of a host that a message shows; no name is longer."""
+
 _SIGN_IN: Final = "/sign-in"
 _ONLY_HTTPS: Final = "max-age=31536000"
 _UNAUTHORIZED: Final = 401
@@ -135,7 +138,7 @@ class RequestGuard:
         host = headers.get("host", "")
         if not is_known_host(host, self._hosts):
             return _refused(
-                f"the name {name_of_host(host)!r} is not one of this server's",
+                f"the name {name_of_host(host) or host[:_LONGEST_SHOWN]!r} is not one of this server's",
                 "Use its address, or add the name to names of [server] in knickpoint.toml.",
             )
         if scope["method"] not in _SAFE_METHODS and not is_own_origin(headers, self._address):
