@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -143,3 +145,13 @@ def test_a_message_about_a_hostile_name_does_not_control_the_terminal(knick: Kni
 @pytest.mark.usefixtures("judged")
 def test_a_message_of_several_lines_keeps_them(knick: Knick) -> None:
     assert len(knick("explain", "unit!=x").errors.splitlines()) > 3
+
+
+def test_the_doctor_goes_on_after_a_token_that_cannot_be_read(knick: Knick, instance: Path) -> None:
+    assert knick("tokens", "create", "ci", "--scope", "read").code == 0
+    with closing(sqlite3.connect(instance / "knickpoint.db")) as connection, connection:
+        connection.execute("UPDATE token SET scopes = '[\"everything\"]'")
+    assert "the token 'ci' has a value that cannot be read" in knick("tokens", "list").errors
+    rows = json.loads(knick("doctor", "--format", "json").output)
+    (found,) = (row for row in rows if row["about"] == "tokens")
+    assert "the token 'ci'" in found["observed"]

@@ -12,7 +12,7 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
-from knickpoint.model.errors import AbsentError
+from knickpoint.model.errors import AbsentError, StoreError
 from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
@@ -170,14 +170,19 @@ def _alerts(instance: Instance) -> Iterator[Row]:
 def _access(instance: Instance) -> Iterator[Row]:
     from knickpoint.access.exposure import advise
     from knickpoint.access.tokens import list_tokens
+    from knickpoint.model.access import Token
 
-    config = instance.config
+    config, tokens = instance.config, list[Token]()
+    try:
+        tokens = list_tokens(instance.store)
+    except StoreError as error:  # a damaged row; the rest of the report is wanted all the more
+        yield _row("tokens", error.message, error.remedy)
     found = advise(
         config.server.host,
         config.access,
         config.sign_in,
         roles=config.roles.values(),
-        tokens=list_tokens(instance.store),
+        tokens=tokens,
         now=datetime.now(UTC),
     )
     for advice in found:
