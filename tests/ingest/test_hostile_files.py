@@ -7,13 +7,15 @@ import io
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from tests.ingest.conftest import Lab
 
 from knickpoint.formats.toolbox.parsing_memory import ReadingLimits, check_memory, parsing_bytes
-from knickpoint.ingest import ImportState, ImportSummary
+from knickpoint.ingest import ImportState, ImportSummary, import_data
+from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.memory import memory_left, reading_limits, within_memory
 from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.errors import FormatError
@@ -184,3 +186,14 @@ def test_with_little_memory_a_large_file_is_refused_by_name_and_the_others_go_in
     assert "large.json" in said
     assert "memory" in said
     assert lab.values() == {A: {"sort": 1.5}}
+
+
+def test_an_execution_with_a_long_id_is_known_again_by_a_short_one(lab: Lab) -> None:
+    path = lab.skia("one.json", A, sort=1.5)
+    for execution in ("e" * 5000, "e" * 5001):
+        stated = Sidecar(run=execution, time=datetime(2026, 1, 1, tzinfo=UTC))
+        import_data(lab.instance, path.read_bytes(), source="upload:one", stated=stated)
+    store = lab.instance.store
+    runs = store.runs.at(store.commits.repository("main"), [0])
+    assert len({run.identity for run in runs}) == 2
+    assert all(len(run.identity) < 100 for run in runs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from knickpoint.ingest.context.file_context import STATED_KEY
 from knickpoint.ingest.results_file import ResultsFile
@@ -12,6 +13,9 @@ from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.report import RunReport
 
 __all__ = ["digest_bytes", "digest_run", "file_digests", "run_identity"]
+
+_LONGEST: Final = 2000
+"""Bytes of an identity; an index of PostgreSQL takes 2,700."""
 
 
 def digest_bytes(data: bytes, context: Mapping[str, object]) -> str:
@@ -89,7 +93,8 @@ def run_identity(
        commit is another run, and so is a second execution.
 
     ``params`` that are added to all results always belong to the identity: the same file may come from two machines.
-    ``keys`` are the names as the file has them, so that a naming rule does not make another run of it.
+    ``keys`` are the names as the file has them, so that a naming rule does not make another run of it. A digest stands
+    for a text that is too long for an index of the database.
     """
     if run.identity:
         parts = ["id", run.identity, run.entry]
@@ -101,4 +106,6 @@ def run_identity(
     else:
         parts = ["file", source, commit, run.time.isoformat() if run.time else ""]
     parts.extend(f"{name}={params[name]}" for name in sorted(params))
-    return ":".join(part.replace("%", "%25").replace(":", "%3A") for part in parts)
+    identity = ":".join(part.replace("%", "%25").replace(":", "%3A") for part in parts)
+    data = identity.encode(errors="surrogatepass")
+    return identity if len(data) <= _LONGEST else f"digest:{hashlib.blake2b(data, digest_size=20).hexdigest()}"

@@ -377,6 +377,8 @@ class Database:
 
     def _explained(self, reason: str) -> KnickpointError:
         lowered = reason.lower()
+        if "index row" in lowered:  # PostgreSQL takes 2,700 bytes
+            return InputError("a name is too long to be stored", remedy="Give it a name of at most 1,000 bytes.")
         if remaining_seconds() is not None and any(sign in lowered for sign in _STOPPED):
             return deadline_error()
         if "locked" in lowered or "lock timeout" in lowered or "deadlock" in lowered:

@@ -8,7 +8,6 @@ slot. The order of commits does change, when results of old commits come in or a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.store.commits.packed_line import PackedLine
 from knickpoint.store.database import Database
 from knickpoint.store.tables import commits as tables
+from knickpoint.store.timestamps import moment
 
 __all__ = ["Commits", "SlotOrder"]
 
@@ -27,6 +27,12 @@ _SHORTEST_PREFIX: Final = 7
 _LAST_CHARACTER: Final = "\U0010ffff"
 _MOST_DIGITS: Final = 18
 """Digits of a number that surely fits into the 64 bits of its column."""
+
+_LONGEST_NAME: Final = 1000
+"""Bytes of the name of a repository, a commit or a line; an index of PostgreSQL takes 2,700."""
+
+_LONGEST_FACT: Final = {"author": 500, "email": 500, "subject": 2000, "url": 2000}
+"""Characters that are kept of what a commit says about itself: pages show hundreds of commits at a time."""
 
 
 class SlotOrder(NamedTuple):
@@ -37,7 +43,7 @@ class SlotOrder(NamedTuple):
 
 
 def _commit_of(row: Row[Any]) -> SlottedCommit:
-    time = datetime.fromtimestamp(row.time, UTC) if row.time is not None else NO_TIME
+    time = moment(row.time) if row.time is not None else NO_TIME
     parents = tuple(row.parents.split())
     commit = Commit(row.hash, row.author, row.email, time, row.subject, parents, row.url, row.number)
     return SlottedCommit(row.slot, commit)
@@ -47,13 +53,21 @@ def _facts(commit: Commit) -> dict[str, object]:
     known_time = commit.time.timestamp() or None
     return {
         "number": commit.number,
-        "author": commit.author,
-        "email": commit.email,
         "time": known_time,
-        "subject": commit.subject,
         "parents": " ".join(commit.parents),
-        "url": commit.url,
+        **{name: getattr(commit, name)[:longest] for name, longest in _LONGEST_FACT.items()},
     }
+
+
+def _check_name(what: str, name: str) -> None:
+    """Check that an index takes ``name``. Raises ``InputError`` where it is too long."""
+    size = len(name.encode(errors="surrogatepass"))
+    if size > _LONGEST_NAME:
+        raise InputError(
+            f"the name of a {what} has {size:,} bytes, more than {_LONGEST_NAME:,}",
+            where=f"{name[:40]}…",
+            remedy="Give it a shorter name.",
+        )
 
 
 def _is_better_time(row: Row[Any], commit: Commit) -> bool:
@@ -77,10 +91,11 @@ class Commits:
         """Return the repository ``name``, which is made if it is new; a given ``location`` replaces an older one.
 
         Raises:
-            InputError: the name is empty.
+            InputError: the name is empty, or too long.
         """
         if not name.strip():
             raise InputError("a repository needs a name", remedy="Name it, as in main or owner/project.")
+        _check_name("repository", name)
         with self._database.transaction() as connection:
             row = connection.execute(select(tables.repository).where(tables.repository.c.name == name)).first()
             if row is None:
@@ -117,7 +132,10 @@ class Commits:
         """Give each commit a slot and return hash → slot, in the order given.
 
         A known commit keeps its slot. Facts that it lacked (author, time, subject, parents, address, number) are
-        filled in; the others stay as they are, except the time: see :meth:`retimed`.
+        filled in; the others stay as they are, except the time: see :meth:`retimed`. Long ones are cut.
+
+        Raises:
+            InputError: a hash is too long.
         """
         wanted = {commit.hash: commit for commit in commits}
         slots: dict[str, int] = {}
@@ -131,6 +149,7 @@ class Commits:
                     slots[name] = row.slot
                     self._fill(connection, repository, row, commit)
                     continue
+                _check_name("commit", name)
                 slots[name] = next_slot
                 added.append({"repository_id": repository.id, "slot": next_slot, "hash": name, **_facts(commit)})
                 next_slot += 1
@@ -160,9 +179,11 @@ class Commits:
 
         Raises:
             HistoryError: a slot repeats, or the name is empty.
+            InputError: the name is too long.
         """
         if not name:
             raise HistoryError("a line needs a name", where=repository.name, remedy="Name it after its branch.")
+        _check_name("line", name)
         order = np.asarray(slots, dtype=np.int64)
         if len(np.unique(order)) != len(order):
             raise HistoryError("a commit is on the line twice", where=f"{repository.name}, line {name}")
