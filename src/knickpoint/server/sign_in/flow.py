@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -31,6 +31,7 @@ from knickpoint.model.errors import NotSignedInError
 from knickpoint.model.plain_text import plain_line
 from knickpoint.server.errors import UnknownError
 from knickpoint.server.request_origin import is_https, origin_of
+from knickpoint.server.sign_in.refusals import RefusalCount
 
 if TYPE_CHECKING:
     from knickpoint.access.openid import OpenIdProvider
@@ -78,6 +79,7 @@ class SignInFlow:
     providers: Mapping[str, OpenIdProvider]
     key: bytes
     clock: Callable[[], datetime]
+    refusals: RefusalCount = field(default_factory=RefusalCount)
 
     def provider(self, name: str) -> OpenIdProvider:
         """Return the OpenID provider of the section ``name``.
@@ -122,10 +124,7 @@ class SignInFlow:
             session = new_session(person, hours=self.instance.config.access.session_hours, now=self.clock())
             text = sign_session(session, self.key, self._named_groups())
         except NotSignedInError as error:
-            address = self._address(request)
-            who = f"anyone ({address or 'unknown address'})"
-            about = f"through {name}: {plain_line(error.message, 500)}"
-            self.instance.store.audit.append(AuditKind.SIGN_IN_REFUSED, who, about, address=address)
+            self._record_refusal(self._address(request), f"through {name}: {plain_line(error.message, 500)}")
             raise
         self._end_session(request)
         self.instance.store.audit.append(
@@ -173,6 +172,12 @@ class SignInFlow:
                 remedy="Sign in again.",
             )
         return pending
+
+    def _record_refusal(self, address: str, about: str) -> None:
+        remark = self.refusals.remark(self.clock())
+        if remark is not None:
+            who = f"anyone ({address or 'unknown address'})"
+            self.instance.store.audit.append(AuditKind.SIGN_IN_REFUSED, who, about + remark, address=address)
 
     def _check_answer(self, provider: OpenIdProvider, answer: ProviderAnswer) -> None:
         if answer.issuer and answer.issuer != provider.settings.issuer:
