@@ -197,3 +197,12 @@ def test_an_execution_with_a_long_id_is_known_again_by_a_short_one(lab: Lab) -> 
     runs = store.runs.at(store.commits.repository("main"), [0])
     assert len({run.identity for run in runs}) == 2
     assert all(len(run.identity) < 100 for run in runs)
+
+
+def test_a_file_of_very_many_branches_is_refused(lab: Lab) -> None:
+    """Each makes a line, while no other file can be written."""
+    lines = [f"a{number:039x},2026-01-01,branch-{number},sort,1" for number in range(501)]
+    path = lab.write("many.csv", "\n".join(["commit,commit_time,branch,benchmark,value", *lines, ""]))
+    outcome = lab.take(path).files[0]
+    assert outcome.state is ImportState.REFUSED
+    assert "501 branches" in outcome.problems[0].message

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from knickpoint.ingest.commit_sources.protocol import LITERAL_NAME, CommitSlots
 from knickpoint.ingest.commit_sources.result_lines import AddedCommits, ResultLines
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from knickpoint.store import Store
 
 __all__ = ["ResultCommits"]
+
+_MOST_BRANCHES: Final = 500
+"""Branches of one file: each has a line of its own, and the store is kept from other writers while they are made."""
 
 _CONTRADICTION = Problem(
     "this file and earlier ones state different orders of the same commits; there, time decides",
@@ -90,12 +93,18 @@ class ResultCommits:
         """Add the commits of a file to the store and return their slots.
 
         Raises:
-            HistoryError: neither the file nor an earlier one says where a commit belongs in the order of commits.
+            HistoryError: neither the file nor an earlier one says where a commit belongs in the order of commits; or it has
+                too many branches.
         """
         by_hash = {commit.hash: commit for commit in described}
         branches: dict[str, list[CompletedRun]] = {}
         for completed in runs:
             branches.setdefault(completed.run.branch, []).append(completed)
+        if len(branches) > _MOST_BRANCHES:
+            raise HistoryError(
+                f"the file has results of {len(branches):,} branches, more than {_MOST_BRANCHES:,}",
+                remedy="Split it, or leave the branches out if they are none.",
+            )
         added = [self._add_branch(branch, members, by_hash, order) for branch, members in branches.items()]
         slots = {revision: slot for branch in added for revision, slot in branch.slots.items()}
         return CommitSlots(slots, (_CONTRADICTION,) if any(branch.contradicts for branch in added) else ())

@@ -28,6 +28,9 @@ _LAST_CHARACTER: Final = "\U0010ffff"
 _MOST_DIGITS: Final = 18
 """Digits of a number that surely fits into the 64 bits of its column."""
 
+_MOST_LISTED: Final = 20
+"""Names that a message lists."""
+
 _LONGEST_NAME: Final = 1000
 """Bytes of the name of a repository, a commit or a line; an index of PostgreSQL takes 2,700."""
 
@@ -81,6 +84,12 @@ def _is_better_time(row: Row[Any], commit: Commit) -> bool:
     return bool(time < row.time)
 
 
+def _listed(names: Sequence[str]) -> str:
+    """Return the first names for a message."""
+    further = len(names) - _MOST_LISTED
+    return ", ".join(names[:_MOST_LISTED]) + (f" and {further:,} more" if further > 0 else "") or "none yet"
+
+
 class Commits:
     """Hold the commits area of a store."""
 
@@ -125,7 +134,7 @@ class Commits:
         for repository in known:
             if repository.name == name:
                 return repository
-        names = ", ".join(repository.name for repository in known) or "none yet"
+        names = _listed([repository.name for repository in known])
         raise HistoryError(f"there is no repository {name!r}", remedy=f"Known repositories: {names}.")
 
     def add(self, repository: Repository, commits: Iterable[Commit]) -> dict[str, int]:
@@ -256,8 +265,11 @@ class Commits:
             where = (table.c.repository_id == repository.id) & (table.c.name == wanted)
             found = connection.execute(select(table).where(where)).first()
         if found is None:
-            lines = ", ".join(self.lines(repository)) or "none"
-            raise HistoryError(f"there is no line {wanted!r}", where=repository.name, remedy=f"Known lines: {lines}.")
+            raise HistoryError(
+                f"there is no line {wanted!r}",
+                where=repository.name,
+                remedy=f"Known lines: {_listed(self.lines(repository))}.",
+            )
         return Line(repository, wanted, PackedLine.of_bytes(found.slots).slots(), found.base, found.merge_base)
 
     def lines(self, repository: Repository) -> tuple[str, ...]:
