@@ -53,14 +53,14 @@ def test_the_secret_comes_in_other_formats_too(knick: Knick, output: str) -> Non
 
 @pytest.mark.usefixtures("instance")
 def test_the_list_says_what_each_token_is_good_for_and_never_its_secret(knick: Knick) -> None:
-    secret = knick("tokens", "create", "ci", "--scope", "upload", "--expires", "2999-05-31").output.strip()
+    secret = knick("tokens", "create", "ci", "--scope", "upload", "--expires", "2099-05-31").output.strip()
     knick("tokens", "create", "old", "--scope", "admin")
     revoked = listed(knick, "tokens", "revoke", "old")
     first, second = listed(knick, "tokens", "list")
     assert [second] == revoked
     assert (first["state"], second["state"]) == ("valid", "revoked")
     assert (first["scopes"], first["repositories"], first["last_used"]) == (["upload"], [], "")
-    assert first["expires"] == "2999-06-01T00:00:00+00:00"
+    assert first["expires"] == "2099-06-01T00:00:00+00:00"
     assert first["created_by"] == local_caller().name
     for output in ("text", "json", "csv"):
         assert secret not in knick("tokens", "list", "--format", output).output
@@ -79,18 +79,16 @@ def test_the_list_says_what_each_token_is_good_for_and_never_its_secret(knick: K
         (("ci", "--scope", "read", "--expires", "2020-01-01"), "not in the future"),
         (("ci", "--scope", "read", "--expires", "soon"), "'soon' is no date"),
         (("ci", "--scope", "read", "--expires", "2027-02-30"), "'2027-02-30' is no date"),
-        (("ci", "--scope", "read", "--expires", "99999d"), None),
+        (("ci", "--scope", "read", "--expires", "99999d"), "more than 100 years"),
         (("ci", "--scope", "read", "--repository", "a\nb"), "not the name of a repository"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_a_reason(
-    knick: Knick, arguments: tuple[str, ...], message: str | None
-) -> None:
+def test_what_makes_no_sense_is_refused_with_a_reason(knick: Knick, arguments: tuple[str, ...], message: str) -> None:
     ran = knick("tokens", "create", *arguments)
-    assert (ran.code == 2) == (message is not None)
-    assert (message or "") in ran.errors
+    assert ran.code == 2
+    assert message in ran.errors
     assert ran.errors.strip().isprintable()
-    assert len(listed(knick, "tokens", "list")) == (message is None)
+    assert listed(knick, "tokens", "list") == []
 
 
 @pytest.mark.usefixtures("instance")
