@@ -12,8 +12,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.server.client import Client
 
+from knickpoint.access.tokens import create_token
 from knickpoint.instance import Instance
 from knickpoint.instance.config import CONFIG_FILE, LimitSettings, read_config
+from knickpoint.model.access import Permission
 from knickpoint.model.errors import ConfigError
 from knickpoint.server import create_app
 from knickpoint.server.errors import OverloadedError, TooManyRequestsError
@@ -165,6 +167,15 @@ def test_wrong_credentials_are_refused_more_briefly_where_there_are_too_many(ins
     wrong = {"authorization": "Bearer knick_wrong"}
     codes = [client.get("/api/v1/version", headers=wrong).status_code for _ in range(3)]
     assert codes == [401, 401, 429]
+
+
+def test_visitors_without_a_credential_shut_out_no_one_else_at_their_address(instance: Instance) -> None:
+    secret = create_token(instance.store, "reader", [Permission.READ], by="test").secret
+    client = Client(create_app(limited(instance, requests_per_minute=3), open_port=True), peer="203.0.113.7")
+    codes = [client.get("/api/v1/regressions").status_code for _ in range(5)]
+    assert (codes[0], codes[-1]) == (401, 429)
+    known = client.get("/api/v1/regressions", headers={"authorization": f"Bearer {secret}"})
+    assert known.status_code == 200
 
 
 def test_too_many_attempts_to_sign_in_are_refused(instance: Instance) -> None:

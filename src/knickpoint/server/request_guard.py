@@ -127,7 +127,7 @@ class RequestGuard:
             headers.setdefault(name, value)
         if scope["path"].startswith(_PRIVATE):
             headers.setdefault("cache-control", "no-store")
-        if message["status"] == _UNAUTHORIZED:
+        if message["status"] == _UNAUTHORIZED and _has_credential(scope):
             self._limits.count_refused_credential(self._limits.address_of(scope))
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
@@ -176,6 +176,12 @@ class RequestGuard:
             response.headers["retry-after"] = str(math.ceil(error.seconds))
             return response
         return None
+
+
+def _has_credential(scope: Scope) -> bool:
+    """Return whether a request tries to be known; one that does not cannot guess, and is counted by its address."""
+    headers = Headers(scope=scope)
+    return "authorization" in headers or "cookie" in headers or b"token=" in scope["query_string"]
 
 
 def _refused(error: str, remedy: str, code: int = 403) -> JSONResponse:
