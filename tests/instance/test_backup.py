@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import sqlite3
+import stat
 import tarfile
 import tomllib
 from contextlib import closing
@@ -71,6 +72,10 @@ def member(name: str, content: bytes = b"", **changes: object) -> tuple[tarfile.
 
 
 # What a backup has
+
+
+def test_a_backup_is_for_the_user_who_made_it(saved: Path) -> None:
+    assert stat.S_IMODE(saved.stat().st_mode) == 0o600
 
 
 def test_a_backup_has_variables_where_the_configuration_has_secrets(tmp_path: Path) -> None:

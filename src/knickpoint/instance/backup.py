@@ -49,6 +49,8 @@ def backup_instance(instance: Instance, path: Path) -> tuple[str, ...]:
             text, variables = without_plain_secrets((instance.directory / CONFIG_FILE).read_text(encoding="utf-8"))
             config.write_text(text, encoding="utf-8")
             instance.store.backup(copy)
+            partial.unlink(missing_ok=True)
+            partial.touch(mode=0o600, exist_ok=False)  # what repositories of few readers have is in it
             with tarfile.open(partial, "w") as archive:
                 archive.add(config, CONFIG_FILE)
                 archive.add(copy, _STORE)
