@@ -43,7 +43,7 @@ const ROUTES: readonly Route[] = [
   { ...exploreRoute, keys: "abcdefghijkl" },
   tokensRoute,
   auditRoute,
-  { ...auditRoute, kind: "token created", who: "ada@example.org", before: 40 },
+  { ...auditRoute, kind: "token-created", who: "ada@example.org", before: 40 },
   { view: "unknown", path: "/nowhere" },
 ];
 

@@ -43,7 +43,7 @@ def test_the_proxy_names_a_person() -> None:
     assert caller is not None
     assert (caller.kind, caller.name, caller.title, caller.provider) == (
         CallerKind.PERSON,
-        "alice",
+        "alice (gate)",
         "Alice Ampère",
         "gate",
     )
@@ -108,7 +108,7 @@ def test_a_name_that_is_not_utf8_is_refused() -> None:
 def test_names_outside_of_ascii_are_read_as_utf8() -> None:
     caller = _caller(("X-Forwarded-User", "Жуковский"))
     assert caller is not None
-    assert caller.name == "Жуковский"
+    assert caller.name == "Жуковский (gate)"
 
 
 def test_hostile_titles_and_groups_are_left_out() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.access.roles import grants_of_person
+from knickpoint.access.roles import grants_of_person, log_name
 from knickpoint.access.settings import RoleSettings
 from knickpoint.model.access import NO_GRANTS, Permission, Role, SignedIn
 
@@ -125,3 +125,24 @@ def test_a_letter_outside_of_ascii_does_not_fold_into_another_one() -> None:
 def test_a_group_matches_exactly() -> None:
     assert may(ADA, groups=("perf",))
     assert not any(may(ADA, groups=(name,)) for name in ("Perf", "admins", "per", "perf "))
+
+
+@pytest.mark.parametrize(
+    ("person", "name"),
+    [
+        (SignedIn("company", "ada"), "ada (company)"),
+        (SignedIn("gitlab", "ada"), "ada (gitlab)"),
+        (SignedIn("company", "token:ci"), "token:ci (company)"),
+        (SignedIn("company", "ada (gitlab)"), "ada (gitlab) (company)"),
+        (SignedIn("company", "ada@example.com", mail="ada@example.com", mail_verified=True), "ada@example.com"),
+        (SignedIn("company", "ada@example.com", mail="ada@example.com"), "ada@example.com (company)"),
+    ],
+)
+def test_logs_tell_people_of_two_providers_apart(person: SignedIn, name: str) -> None:
+    assert log_name(person) == name
+
+
+def test_a_name_as_logs_write_it_means_the_person_of_this_provider() -> None:
+    assert may(SignedIn("company", "ada"), people=("ada (company)",))
+    assert not may(SignedIn("gitlab", "ada"), people=("ada (company)",))
+    assert not may(SignedIn("gitlab", "ada (company)"), people=("ada (company)",))

@@ -135,7 +135,7 @@ def test_a_session_makes_its_person_the_caller(store: Store) -> None:
     assert caller is not None
     assert (caller.kind, caller.name, caller.title, caller.mail, caller.provider) == (
         CallerKind.PERSON,
-        "alice",
+        "alice (keycloak)",
         "Alice Ampère",
         "alice@example.org",
         "keycloak",

@@ -257,7 +257,7 @@ def test_a_sign_in_that_ends_in_the_middle_of_a_decision_loses_no_word(
     page.evaluate("() => window.dispatchEvent(new Event('focus'))")
     expect(page.get_by_text("The sign-in of Edith Clarke has ended.")).to_have_count(0)
     entry = team[0].store.audit.entries(kind=AuditKind.DECIDED)[0]
-    assert entry.who == "edith"
+    assert entry.who == "edith (gate)"
     page.get_by_text("half a thought").first.wait_for(state="attached")
 
 

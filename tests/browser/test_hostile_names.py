@@ -22,6 +22,8 @@ VIEWS = (
     "/trace/9?commit=22",
     "/explore?traces=1,2,3,4,5,6,7,8",
     "/explore?q=benchmark%3D*",
+    "/tokens",
+    "/audit",
     "/trace/%3Cimg%20src=x%20onerror=document.title='pwned'%3E",
     "/explore?f=%3Cimg%20src=x%20onerror=document.title='pwned'%3E",
 )

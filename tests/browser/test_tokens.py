@@ -16,6 +16,7 @@ from tests.server.story import REPOSITORY, make_instance
 from knickpoint.instance import Instance, open_instance
 from knickpoint.model.audit import AuditKind
 from knickpoint.server import serving
+from knickpoint.store import acting_from
 
 pytestmark = pytest.mark.browser
 
@@ -160,7 +161,8 @@ def test_hostile_names_are_text_and_fit(page: Page, served_copy: tuple[Instance,
     body = {"name": "x" * 64, "scopes": ["read", "upload", "decide", "admin"], "repositories": names}
     assert httpx.post(f"{address}/api/v1/tokens", json=body).status_code == 201
     for name in names:
-        instance.store.audit.append(AuditKind.SIGN_IN_REFUSED, name, name, address=name)
+        with acting_from(name):
+            instance.store.audit.append(AuditKind.SIGN_IN_REFUSED, name, name)
     for width in (1440, 1024, 390):
         page.set_viewport_size({"width": width, "height": 800})
         go(page, address + path)

@@ -106,7 +106,7 @@ def test_the_audit_log_lists_what_was_asked_for(knick: Knick) -> None:
     knick("tokens", "create", "ci", "--scope", "read")
     knick("tokens", "revoke", "ci")
     newest, oldest = listed(knick, "audit")
-    assert (newest["kind"], oldest["kind"]) == ("token revoked", "token created")
+    assert (newest["kind"], oldest["kind"]) == ("token-revoked", "token-created")
     assert oldest["who"] == local_caller().name
     assert listed(knick, "audit", "--kind", "token-created") == [oldest]
     assert listed(knick, "audit", "--limit", "1") == [newest]

@@ -9,9 +9,11 @@ from tests.server.client import Client
 from tests.server.story import REPOSITORY
 from tests.server.test_tokens import token_for
 
+from knickpoint.access.tokens import create_token
 from knickpoint.instance import Instance
 from knickpoint.model.access import Permission
 from knickpoint.model.audit import AuditKind
+from knickpoint.store import acting_from
 
 URL = "/api/v1/audit"
 
@@ -20,7 +22,8 @@ URL = "/api/v1/audit"
 def entries(instance: Instance) -> int:
     """Write five entries of two people, and return the id of the first."""
     audit = instance.store.audit
-    first = audit.append(AuditKind.SIGNED_IN, "ada", "through company", address="10.1.2.3")
+    with acting_from("10.1.2.3"):
+        first = audit.append(AuditKind.SIGNED_IN, "ada", "through company")
     audit.append(AuditKind.SIGNED_IN, "grace", "through company")
     audit.append(AuditKind.DECIDED, "ada", "acknowledged R1")
     audit.append(AuditKind.DECIDED, "grace", "hid R2")
@@ -38,7 +41,7 @@ def listed(client: Client, **parameters: str | int) -> list[dict[str, Any]]:
 @pytest.mark.usefixtures("entries")
 def test_the_newest_entry_comes_first(client: Client) -> None:
     found = listed(client)[:5]
-    assert [entry["kind"] for entry in found] == ["signed out", "decided", "decided", "signed in", "signed in"]
+    assert [entry["kind"] for entry in found] == ["signed-out", "decided", "decided", "signed-in", "signed-in"]
     assert (found[4]["who"], found[4]["about"], found[4]["address"]) == ("ada", "through company", "10.1.2.3")
     assert found[4]["time"].endswith(("Z", "+00:00"))
 
@@ -59,7 +62,18 @@ def test_entries_are_filtered_by_kind_and_by_name(client: Client) -> None:
 def test_a_token_that_is_made_is_in_the_log(client: Client) -> None:
     client.post("/api/v1/tokens", json={"name": "nightly", "scopes": ["upload"]})
     entry = listed(client)[0]
-    assert (entry["kind"], "nightly" in entry["about"]) == ("token created", True)
+    assert (entry["kind"], "nightly" in entry["about"]) == ("token-created", True)
+
+
+def test_an_entry_of_a_request_has_its_address_and_one_of_a_command_has_none(
+    client: Client, instance: Instance
+) -> None:
+    client.post("/api/v1/tokens", json={"name": "nightly", "scopes": ["upload"]})
+    create_token(instance.store, "other", [Permission.READ], by="ada")
+    assert [(entry["who"] == "ada", entry["address"]) for entry in listed(client)[:2]] == [
+        (True, ""),
+        (False, "127.0.0.1"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def _behind_gate(instance: Instance) -> FastAPI:
 
 def test_the_person_that_a_proxy_names_is_the_caller(instance: Instance) -> None:
     answer = _ask(_behind_gate(instance), "10.1.2.3", "/api/v1/regressions", [("x-forwarded-user", "alice")])
-    assert (answer.status_code, answer.json()["error"]) == (403, "The caller alice may not read.")
+    assert (answer.status_code, answer.json()["error"]) == (403, "The caller alice (gate) may not read.")
 
 
 def test_the_person_that_a_stranger_names_is_not(instance: Instance) -> None:

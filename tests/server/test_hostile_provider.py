@@ -245,7 +245,7 @@ def test_a_user_name_that_looks_like_a_mail_address_gives_no_role(opened: Instan
     instance = with_sign_in(opened, {"local": provider.settings()}, roles)
     with serving(instance) as address, Browser(address) as browser:
         assert _sign_in(browser, provider).status_code == 403
-    assert opened.store.audit.entries(limit=1)[0].who == "alice"
+    assert opened.store.audit.entries(limit=1)[0].who == "alice (local)"
 
 
 def test_a_public_client_sends_no_secret(opened: Instance, provider: LoopbackProvider) -> None:

@@ -146,12 +146,12 @@ def test_a_person_without_a_role_learns_who_they_are_signed_in_as(browser: Brows
     assert "You are signed in as mallory" in answer.text
     assert "/sign-out" in answer.text
     refused = browser.get("/api/v1/regressions")
-    assert (refused.status_code, refused.json()["error"]) == (403, "The caller mallory may not read.")
+    assert (refused.status_code, refused.json()["error"]) == (403, "The caller mallory (keycloak) may not read.")
 
 
 def test_a_mail_address_that_is_not_verified_is_no_one_s_name(browser: Browser, instance: Instance) -> None:
     browser.sign_in(_subject(_MALLORY))
-    assert instance.store.audit.entries(limit=1)[0].who == "mallory"
+    assert instance.store.audit.entries(limit=1)[0].who == "mallory (keycloak)"
 
 
 def _refused(answer: httpx.Response) -> str:

@@ -109,15 +109,15 @@ def test_a_decision_about_several_repositories_needs_the_permission_in_each(serv
 
 def test_a_decision_is_logged_under_the_name_of_the_person(served: Served) -> None:
     assert served.post("half", "triage", ids=[served.finding], status="hidden").status_code == 200
-    assert served.decisions(served.finding)[-1] == ("decide", "half")
+    assert served.decisions(served.finding)[-1] == ("decide", "half (company)")
 
 
 def test_an_undo_leaves_alone_what_is_not_visible(served: Served) -> None:
     ids = [served.finding, served.closed.decided]
     entries = served.post("admin", "triage", ids=ids, status="acknowledged").json()["entries"]
     assert served.post("partner", "triage/undo", entries=entries).json()["changed"] == 1
-    assert served.decisions(served.finding)[-1] == ("undo", "partner")
-    assert served.decisions(served.closed.decided)[-1] == ("decide", "admin")
+    assert served.decisions(served.finding)[-1] == ("undo", "partner (company)")
+    assert served.decisions(served.closed.decided)[-1] == ("decide", "admin (company)")
     again = served.post("partner", "triage/undo", entries=entries)
     assert "nothing of this decision is left" in again.text.lower()
 

@@ -4,16 +4,16 @@ import type { AuditKind } from "../api/client";
 
 /** In the order of the filter; the compiler reports a kind that is missing. */
 export const AUDIT_KINDS: Record<AuditKind, string> = {
-  "signed in": "Signed in",
-  "sign-in refused": "Sign-in refused",
-  "signed out": "Signed out",
-  "token created": "Token created",
-  "token revoked": "Token revoked",
-  "configuration changed": "Configuration changed",
+  "signed-in": "Signed in",
+  "sign-in-refused": "Sign-in refused",
+  "signed-out": "Signed out",
+  "token-created": "Token created",
+  "token-revoked": "Token revoked",
+  "configuration-changed": "Configuration changed",
   decided: "Decided",
-  "boundary moved": "History boundary moved",
-  "alerts applied": "Alerts applied",
-  "entries deleted": "Old entries deleted",
+  "boundary-moved": "History boundary moved",
+  "alerts-applied": "Alerts applied",
+  "entries-deleted": "Old entries deleted",
   restored: "Restored from a backup",
 };
 

@@ -10,7 +10,7 @@ from typing import Final
 from knickpoint.access.settings import AccessSettings, AnyoneRole, RoleSettings
 from knickpoint.model.access import NO_GRANTS, Grants, Role, SignedIn
 
-__all__ = ["grants_of_anyone", "grants_of_person"]
+__all__ = ["grants_of_anyone", "grants_of_person", "log_name"]
 
 _ANY_PERSON: Final = "*"
 """Entry of ``people`` that means every person who signed in."""
@@ -46,12 +46,24 @@ def _matches(rule: RoleSettings, person: SignedIn) -> bool:
 
 
 def _is_person(entry: str, person: SignedIn) -> bool:
-    """Compare an entry with an ``@`` with the mail address, if it is verified, and any other one with the user name."""
+    """Compare an entry with the name in logs, with the mail address if it is verified, or with the user name, by its form."""
     if entry == _ANY_PERSON:
         return True
+    if entry.endswith(")"):
+        return entry == log_name(person)
     if "@" in entry:
         return person.mail_verified and _folded(entry) == _folded(person.mail)
     return bool(entry) and entry == person.name
+
+
+def log_name(person: SignedIn) -> str:
+    """Return the name by which logs and pages know a person: the verified mail address, or ``NAME (PROVIDER)``.
+
+    A user name means a person at one provider; at another, someone else may have it. The end cannot be made up, so the
+    name is never that of a token, a CI job or the user of a machine either.
+    """
+    is_mail = person.mail_verified and _folded(person.name) == _folded(person.mail)
+    return person.name if is_mail else f"{person.name} ({person.provider})"
 
 
 def _domain(person: SignedIn) -> str | None:

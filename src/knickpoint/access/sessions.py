@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from knickpoint.access.roles import grants_of_anyone, grants_of_person
+from knickpoint.access.roles import grants_of_anyone, grants_of_person, log_name
 from knickpoint.access.settings import AccessConfig, SignInKind
 from knickpoint.access.signed_claims import Purpose, read_claims, sign_claims
 from knickpoint.model.access import Caller, CallerKind, SignedIn
@@ -148,7 +148,7 @@ def person_caller(person: SignedIn, config: AccessConfig) -> Caller:
     """Return the caller that ``person`` is, with the roles of the configuration, and with what anyone may do."""
     return Caller(
         CallerKind.PERSON,
-        person.name,
+        log_name(person),
         grants_of_person(config.roles.values(), person) | grants_of_anyone(config.access),
         title=person.title,
         mail=person.mail,

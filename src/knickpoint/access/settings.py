@@ -102,7 +102,7 @@ class RoleSettings:
     Attributes:
         name: unique in the instance.
         role: `viewer`, `editor` or `admin`.
-        people: mail addresses or user names.
+        people: mail addresses, user names, or names as in the audit log, such as `grace (company)`.
         groups: groups of the provider.
         domains: domains of mail addresses that the provider has verified.
         sign_in: names of the sections of `[sign_in]` that it applies to. Default: all.

@@ -103,7 +103,8 @@ class CallerKind(Enum):
 class Caller:
     """Who asks: the person, token or CI job behind a request or a command.
 
-    ``name`` goes into every log: the mail address or the user name of a person, ``token:NAME``, ``github:OWNER/REPOSITORY``.
+    ``name`` goes into every log: the verified mail address of a person or ``USER (PROVIDER)``, ``token:NAME``,
+    ``github:OWNER/REPOSITORY``.
     ``title`` is what pages show. ``provider`` is the section of ``[sign_in]`` that a person came through.
     """
 

@@ -12,16 +12,16 @@ __all__ = ["AuditEntry", "AuditKind"]
 class AuditKind(Enum):
     """What an entry of the audit log records."""
 
-    SIGNED_IN = "signed in"
-    SIGN_IN_REFUSED = "sign-in refused"
-    SIGNED_OUT = "signed out"
-    TOKEN_CREATED = "token created"  # noqa: S105  # a kind, not a secret
-    TOKEN_REVOKED = "token revoked"  # noqa: S105  # a kind, not a secret
-    CONFIGURATION_CHANGED = "configuration changed"
+    SIGNED_IN = "signed-in"
+    SIGN_IN_REFUSED = "sign-in-refused"
+    SIGNED_OUT = "signed-out"
+    TOKEN_CREATED = "token-created"  # noqa: S105  # a kind, not a secret
+    TOKEN_REVOKED = "token-revoked"  # noqa: S105  # a kind, not a secret
+    CONFIGURATION_CHANGED = "configuration-changed"
     DECIDED = "decided"
-    BOUNDARY_MOVED = "boundary moved"
-    ALERTS_APPLIED = "alerts applied"
-    ENTRIES_DELETED = "entries deleted"
+    BOUNDARY_MOVED = "boundary-moved"
+    ALERTS_APPLIED = "alerts-applied"
+    ENTRIES_DELETED = "entries-deleted"
     RESTORED = "restored"
 
 
@@ -29,7 +29,7 @@ class AuditKind(Enum):
 class AuditEntry:
     """One entry of the audit log: at ``time``, ``who`` did what ``kind`` and ``about`` say.
 
-    ``who`` is the name of a caller. ``address`` is the network address that a sign-in came from, "" for other kinds.
+    ``who`` is the name of a caller. ``address`` is the network address that the request came from, "" for a command.
     All texts are one line without control characters.
     """
 

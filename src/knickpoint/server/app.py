@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute
 
 from knickpoint.instance import Config, Instance
 from knickpoint.model.errors import ConfigError
+from knickpoint.server.audit_address import AuditAddress
 from knickpoint.server.callers import IDENTIFYING
 from knickpoint.server.dashboard import add_pages
 from knickpoint.server.error_responses import ERRORS, add_error_handlers
@@ -113,6 +114,7 @@ def create_app(
     app.state.clock = clock
     add_sign_in(app, instance, clock=clock)
     add_pages(app)
+    app.add_middleware(AuditAddress, proxies=config.server.proxies)
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)
     app.add_middleware(RequestGuard, limits=limits, hosts=hosts, address=config.server.address)
     app.add_middleware(RequestMetricsMiddleware, metrics=app.state.request_metrics)

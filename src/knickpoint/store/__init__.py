@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from knickpoint.store.access.audit_log import acting_from
 from knickpoint.store.events.outbox import Event, EventCount, Outbox
 from knickpoint.store.events.packed_ids import pack_ids, unpack_ids
 from knickpoint.store.events.payloads import EventKind
@@ -33,6 +34,7 @@ __all__ = [
     "Store",
     "ValueChanges",
     "Waiting",
+    "acting_from",
     "create_store",
     "open_store",
     "pack_ids",

@@ -28,33 +28,23 @@ from sqlalchemy import (
     Table,
     Update,
     bindparam,
-    create_engine,
-    event,
     func,
     select,
     text,
 )
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from knickpoint.budget import check_time, deadline_error, remaining_seconds
-from knickpoint.model.errors import BusyError, InputError, KnickpointError, StoreError
-from knickpoint.model.secrets import without_secrets
+from knickpoint.budget import check_time, remaining_seconds
+from knickpoint.model.errors import BusyError, InputError, StoreError
+from knickpoint.store.database_engine import BUSY_TIMEOUT, engine_of, location_url, shown
+from knickpoint.store.database_errors import explained
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
 
 __all__ = ["Database"]
-
-_BUSY_SECONDS: Final = 60
-_BUSY_TIMEOUT: Final = f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000}"
-_MAPPED_BYTES: Final = 2**31 - 2**16
-"""Bytes of an SQLite file that are read without copying pages; SQLite takes no more by default."""
-
-_LOG_BYTES: Final = 2**26
-"""Bytes to which the write-ahead log of an SQLite file is cut back after a large transaction."""
 
 _WRITE_LOCK: Final = 0x6B6E69636B
 """Key of the advisory lock that makes writers of a PostgreSQL store take turns, as they do in SQLite."""
@@ -62,58 +52,11 @@ _WRITE_LOCK: Final = 0x6B6E69636B
 _OPCODES: Final = 20_000
 """Steps of SQLite between two looks at the clock; some tens of microseconds."""
 
-_STOPPED: Final = ("interrupted", "statement timeout")
-"""What the databases say of a statement whose time was up."""
-
 _SAVEPOINT: Final = "SAVEPOINT within"
 _RELEASE: Final = "RELEASE SAVEPOINT within"
 _UNDO: Final = "ROLLBACK TO SAVEPOINT within"
 
 Statement = Select[Any] | Insert | Update | Delete
-
-_REMEDIES: Final = (
-    ("disk is full", "The disk is full", "Make room on the disk that holds the store, then try again."),
-    ("no space left", "The disk is full", "Make room on the disk that holds the store, then try again."),
-    ("disk full", "The disk is full", "Make room on the disk that holds the store, then try again."),
-    ("readonly", "The store cannot be written", "Check the owner and the mode of the file and of its directory."),
-    ("read-only", "The store cannot be written", "Check the owner and the mode of the file and of its directory."),
-    ("unable to open", "The store cannot be opened", "Check that the path exists and that you may read and write it."),
-    ("not a database", "The file is not a store", "Name another file, or make a store with knick init."),
-    ("malformed", "The store is damaged", "Restore the newest backup with knick restore."),
-    ("disk i/o error", "The disk reports an error", "Check the disk; then restore a backup with knick restore."),
-    ("connection refused", "The database server does not answer", "Start the server, or correct the address."),
-    ("password", "The database server refuses the sign-in", "Correct the user and the password in the address."),
-    ('database "', "The database cannot be reached", "Make it with createdb, and the store with knick init."),
-    ('relation "', "The store lacks a table", "Make the store with knick init."),
-)
-
-
-def _location_url(location: str | Path) -> URL:
-    plain = str(location)
-    if "://" not in plain:
-        return URL.create("sqlite", database=plain)
-    try:
-        url = make_url(plain)
-    except (ArgumentError, ValueError):
-        raise StoreError(
-            "the address of the store cannot be read",
-            where=without_secrets(plain),
-            remedy="Write it as postgresql://user:password@host:port/name, special characters percent-encoded.",
-        ) from None  # the error shows the whole address
-    if url.get_backend_name() == "postgresql":
-        return url.set(drivername="postgresql+psycopg")
-    if url.get_backend_name() == "sqlite":
-        return url
-    raise StoreError(
-        f"{url.get_backend_name()!r} is not a database that can hold a store",
-        remedy="Give the path of a file, or an address that begins with postgresql://.",
-    )
-
-
-def _shown(url: URL) -> str:
-    """Return the address of a store for messages: with the user, without password and options, which may hold another."""
-    kept = URL.create(url.get_backend_name(), url.username, None, url.host, url.port, url.database)
-    return kept.render_as_string()
 
 
 class Database:
@@ -124,19 +67,15 @@ class Database:
     """
 
     def __init__(self, location: str | Path) -> None:
-        self.url = _location_url(location)
-        self.where = _shown(self.url) if "://" in str(location) else str(location)
+        self.url = location_url(location)
+        self.where = shown(self.url) if "://" in str(location) else str(location)
         self.embedded = self.url.get_backend_name() == "sqlite"
         self._current = threading.local()
         self._undone: list[Callable[[], None]] = []
         self._texts: WeakKeyDictionary[Statement, tuple[str, Mapping[str, Any], Sequence[str] | None]] = (
             WeakKeyDictionary()
         )
-        if self.embedded:
-            self.engine = create_engine(self.url, connect_args={"timeout": _BUSY_SECONDS}, hide_parameters=True)
-            event.listen(self.engine, "connect", _prepare_sqlite)
-        else:
-            self.engine = _postgres_engine(self.url, self.where)
+        self.engine = engine_of(self.url, self.where)
 
     def close(self) -> None:
         """Close every connection."""
@@ -367,30 +306,13 @@ class Database:
         except PoolTimeoutError as error:
             raise BusyError("all connections are in use", where=self.where, remedy="Try again.") from error
         except DBAPIError as error:
-            raise self._explained(str(error.orig)) from error
+            raise explained(str(error.orig), self.where) from error
         except self.engine.dialect.loaded_dbapi.Error as error:
-            raise self._explained(str(error)) from error
+            raise explained(str(error), self.where) from error
         except SQLAlchemyError as error:
             if isinstance(error.__cause__, MemoryError):
                 raise error.__cause__ from error
             raise StoreError(f"the database layer failed: {error}", where=self.where) from error
-
-    def _explained(self, reason: str) -> KnickpointError:
-        lowered = reason.lower()
-        if "index row" in lowered:  # PostgreSQL takes 2,700 bytes
-            return InputError("a name is too long to be stored", remedy="Give it a name of at most 1,000 bytes.")
-        if remaining_seconds() is not None and any(sign in lowered for sign in _STOPPED):
-            return deadline_error()
-        if "locked" in lowered or "lock timeout" in lowered or "deadlock" in lowered:
-            return BusyError(
-                f"another writer has kept the store for {_BUSY_SECONDS} seconds",
-                where=self.where,
-                remedy="Wait for the other import or worker to end, then try again.",
-            )
-        for sign, what, remedy in _REMEDIES:
-            if sign in lowered:
-                return StoreError(f"{what} ({reason.strip()})", where=self.where, remedy=remedy)
-        return StoreError(f"the database says: {reason.strip()}", where=self.where)
 
 
 def _driver(connection: Connection) -> Any:
@@ -404,40 +326,4 @@ def _begin_at_once(driver: Any) -> None:
     try:
         driver.execute("BEGIN IMMEDIATE")
     finally:
-        driver.execute(_BUSY_TIMEOUT)
-
-
-def _prepare_sqlite(connection: Any, _record: object) -> None:
-    """Set up a fresh SQLite connection: explicit transactions, WAL, an fsync for each commit."""
-    connection.isolation_level = None
-    cursor = connection.cursor()
-    cursor.execute(_BUSY_TIMEOUT)
-    cursor.execute("PRAGMA journal_mode = WAL")
-    cursor.execute("PRAGMA synchronous = FULL")
-    cursor.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
-    cursor.execute("PRAGMA trusted_schema = OFF")  # a restored file defines no functions
-    cursor.execute("PRAGMA cache_size = -65536")
-    cursor.execute(f"PRAGMA mmap_size = {_MAPPED_BYTES}")
-    cursor.close()
-
-
-def _postgres_engine(url: URL, where: str) -> Any:
-    try:
-        import psycopg
-    except ImportError as error:
-        raise StoreError(
-            "the driver for PostgreSQL is not installed",
-            where=where,
-            remedy='Install it with: pip install "knickpoint[postgres]".',
-        ) from error
-
-    class BinaryCursor(psycopg.Cursor[Any]):
-        """Ask for results in binary form, which halves the bytes of a blob on the wire."""
-
-        def __init__(self, *arguments: Any, **keywords: Any) -> None:
-            super().__init__(*arguments, **keywords)
-            self.format = psycopg.pq.Format.BINARY
-
-    return create_engine(
-        url, connect_args={"cursor_factory": BinaryCursor}, pool_size=5, max_overflow=20, hide_parameters=True
-    )
+        driver.execute(BUSY_TIMEOUT)

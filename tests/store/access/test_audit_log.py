@@ -8,15 +8,15 @@ from sqlalchemy import Executable, delete, text, update
 
 from knickpoint.model.audit import AuditEntry, AuditKind
 from knickpoint.model.errors import InputError, StoreError
-from knickpoint.store import Store
+from knickpoint.store import Store, acting_from
 from knickpoint.store.tables.access import audit_entry
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
-def entry(store: Store, about: str = "something", days: int = 0, **values: str) -> AuditEntry:
-    time = NOW + timedelta(days=days)
-    return store.audit.append(AuditKind.DECIDED, values.pop("who", "ada"), about, time=time, **values)
+def entry(store: Store, about: str = "something", days: int = 0, *, who: str = "ada", address: str = "") -> AuditEntry:
+    with acting_from(address):
+        return store.audit.append(AuditKind.DECIDED, who, about, time=NOW + timedelta(days=days))
 
 
 def test_an_entry_reads_back_as_it_was_written(store: Store) -> None:

@@ -13,7 +13,6 @@ from knickpoint.model.audit import AuditKind
 
 __all__ = ["command"]
 
-_KINDS: Final = {kind.value.replace(" ", "-"): kind for kind in AuditKind}
 _COLUMNS: Final = (
     Column("time"),
     Column("kind"),
@@ -28,7 +27,9 @@ _DETAILS: Final = (Column("id"),)
 @click.option(
     "--since", default="", metavar="DAYSd|DATE", help="Only entries of this day (UTC) and later, or of the last days."
 )
-@click.option("--kind", type=click.Choice(list(_KINDS)), default=None, help="Only entries of this kind.")
+@click.option(
+    "--kind", type=click.Choice([kind.value for kind in AuditKind]), default=None, help="Only entries of this kind."
+)
 @click.option("--who", default="", metavar="NAME", help="Only entries of this person, token or CI job.")
 @click.option("--limit", type=click.IntRange(1), default=200, show_default=True, help="The most entries to list.")
 @instance_option
@@ -39,7 +40,7 @@ def command(*, since: str, kind: str | None, who: str, limit: int, instance: str
 
     begin = read_since(since, datetime.now(UTC)) if since else None
     with open_chosen_instance(instance) as opened:
-        entries = opened.store.audit.entries(kind=_KINDS[kind] if kind else None, who=who, since=begin, limit=limit)
+        entries = opened.store.audit.entries(kind=AuditKind(kind) if kind else None, who=who, since=begin, limit=limit)
     rows = [
         {
             "id": entry.id,

@@ -23,6 +23,7 @@ from knickpoint.access.pending_sign_in import (
 )
 from knickpoint.access.proxy import client_address
 from knickpoint.access.return_path import return_path
+from knickpoint.access.roles import log_name
 from knickpoint.access.sessions import Session, find_session, new_session, session_cookie, sign_session
 from knickpoint.instance import Instance
 from knickpoint.model.access import SignedIn
@@ -127,9 +128,7 @@ class SignInFlow:
             self._record_refusal(self._address(request), f"through {name}: {plain_line(error.message, 500)}")
             raise
         self._end_session(request)
-        self.instance.store.audit.append(
-            AuditKind.SIGNED_IN, person.name, f"through {name}", address=self._address(request)
-        )
+        self.instance.store.audit.append(AuditKind.SIGNED_IN, log_name(person), f"through {name}")
         response = RedirectResponse(pending.path, _SEE_OTHER, {"cache-control": "no-store"})
         seconds = int((session.expires - session.started).total_seconds())
         self._set_cookie(request, response, session_cookie(https=self._is_https(request)), text, seconds)
@@ -142,12 +141,8 @@ class SignInFlow:
         query = ""
         if session is not None:
             query = f"?provider={session.person.provider}"
-            self.instance.store.audit.append(
-                AuditKind.SIGNED_OUT,
-                session.person.name,
-                f"through {session.person.provider}",
-                address=self._address(request),
-            )
+            person = session.person
+            self.instance.store.audit.append(AuditKind.SIGNED_OUT, log_name(person), f"through {person.provider}")
         response = RedirectResponse(f"/signed-out{query}", _SEE_OTHER, {"cache-control": "no-store"})
         self._delete_cookie(request, response, session_cookie(https=self._is_https(request)))
         self.forget_pending(request, response)
@@ -177,7 +172,7 @@ class SignInFlow:
         remark = self.refusals.remark(self.clock())
         if remark is not None:
             who = f"anyone ({address or 'unknown address'})"
-            self.instance.store.audit.append(AuditKind.SIGN_IN_REFUSED, who, about + remark, address=address)
+            self.instance.store.audit.append(AuditKind.SIGN_IN_REFUSED, who, about + remark)
 
     def _check_answer(self, provider: OpenIdProvider, answer: ProviderAnswer) -> None:
         if answer.issuer and answer.issuer != provider.settings.issuer:

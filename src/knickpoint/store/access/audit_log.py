@@ -6,6 +6,9 @@ the time in ``audit_retention``. :meth:`AuditLog.delete_before` is the only code
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -20,13 +23,26 @@ from knickpoint.store.tables.access import audit_entry as table
 from knickpoint.store.tables.access import audit_retention
 from knickpoint.store.timestamps import moment
 
-__all__ = ["AuditLog"]
+__all__ = ["AuditLog", "acting_from"]
 
 _LONGEST_NAME: Final = 320
 """Characters of a name or an address that are kept; a mail address has at most 320."""
 
 _LONGEST_ABOUT: Final = 2000
 """Characters of the text of an entry that are kept."""
+
+_ADDRESS: ContextVar[str] = ContextVar("address", default="")
+"""Where the request comes from that is being answered; "" for a command or the worker."""
+
+
+@contextmanager
+def acting_from(address: str) -> Iterator[None]:
+    """Give the entries that the block adds the network address of its request, so that no rule has to pass it on."""
+    token = _ADDRESS.set(address)
+    try:
+        yield
+    finally:
+        _ADDRESS.reset(token)
 
 
 class AuditLog:
@@ -35,10 +51,10 @@ class AuditLog:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def append(
-        self, kind: AuditKind, who: str, about: str, *, address: str = "", time: datetime | None = None
-    ) -> AuditEntry:
+    def append(self, kind: AuditKind, who: str, about: str, *, time: datetime | None = None) -> AuditEntry:
         """Add an entry, inside the transaction of what it records where there is one.
+
+        :func:`acting_from` says which network address it has.
 
         Texts are cut to a line of bounded length, with control characters escaped: they may come from anywhere.
 
@@ -52,7 +68,7 @@ class AuditLog:
             "kind": kind.value,
             "who": plain_line(who, _LONGEST_NAME),
             "about": plain_line(about, _LONGEST_ABOUT),
-            "address": plain_line(address, _LONGEST_NAME),
+            "address": plain_line(_ADDRESS.get(), _LONGEST_NAME),
         }
         with self._database.transaction(alone=False) as connection:
             result = connection.execute(table.insert().values(row).returning(table))

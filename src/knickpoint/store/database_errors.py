@@ -1,0 +1,49 @@
+"""Turn what a database says into an error of Knickpoint, with a remedy."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from knickpoint.budget import deadline_error, remaining_seconds
+from knickpoint.model.errors import BusyError, InputError, KnickpointError, StoreError
+from knickpoint.store.database_engine import BUSY_SECONDS
+
+__all__ = ["explained"]
+
+_STOPPED: Final = ("interrupted", "statement timeout")
+"""What the databases say of a statement whose time was up."""
+
+_REMEDIES: Final = (
+    ("disk is full", "The disk is full", "Make room on the disk that holds the store, then try again."),
+    ("no space left", "The disk is full", "Make room on the disk that holds the store, then try again."),
+    ("disk full", "The disk is full", "Make room on the disk that holds the store, then try again."),
+    ("readonly", "The store cannot be written", "Check the owner and the mode of the file and of its directory."),
+    ("read-only", "The store cannot be written", "Check the owner and the mode of the file and of its directory."),
+    ("unable to open", "The store cannot be opened", "Check that the path exists and that you may read and write it."),
+    ("not a database", "The file is not a store", "Name another file, or make a store with knick init."),
+    ("malformed", "The store is damaged", "Restore the newest backup with knick restore."),
+    ("disk i/o error", "The disk reports an error", "Check the disk; then restore a backup with knick restore."),
+    ("connection refused", "The database server does not answer", "Start the server, or correct the address."),
+    ("password", "The database server refuses the sign-in", "Correct the user and the password in the address."),
+    ('database "', "The database cannot be reached", "Make it with createdb, and the store with knick init."),
+    ('relation "', "The store lacks a table", "Make the store with knick init."),
+)
+
+
+def explained(reason: str, where: str) -> KnickpointError:
+    """Return the error for the message ``reason`` of the database at ``where``."""
+    lowered = reason.lower()
+    if "index row" in lowered:  # PostgreSQL takes 2,700 bytes
+        return InputError("a name is too long to be stored", remedy="Give it a name of at most 1,000 bytes.")
+    if remaining_seconds() is not None and any(sign in lowered for sign in _STOPPED):
+        return deadline_error()
+    if "locked" in lowered or "lock timeout" in lowered or "deadlock" in lowered:
+        return BusyError(
+            f"another writer has kept the store for {BUSY_SECONDS} seconds",
+            where=where,
+            remedy="Wait for the other import or worker to end, then try again.",
+        )
+    for sign, what, remedy in _REMEDIES:
+        if sign in lowered:
+            return StoreError(f"{what} ({reason.strip()})", where=where, remedy=remedy)
+    return StoreError(f"the database says: {reason.strip()}", where=where)
