@@ -31,11 +31,12 @@ from knickpoint.store import Store, create_store
 _KEY = b"k" * 32
 _NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 _ALICE = SignedIn("keycloak", "alice", "Alice Ampère", "alice@example.org", mail_verified=True, groups=("perf", "ops"))
-_CONFIG = Config(sign_in={"keycloak": SignInSettings("keycloak", issuer="https://id.example.org", client_id="knick")})
+_ISSUER = "https://id.example.org"
+_CONFIG = Config(sign_in={"keycloak": SignInSettings("keycloak", issuer=_ISSUER, client_id="knick")})
 
 
 def _session(person: SignedIn = _ALICE, *, hours: float = 12, now: datetime = _NOW) -> Session:
-    return new_session(person, hours=hours, now=now)
+    return new_session(person, issuer=_ISSUER, hours=hours, now=now)
 
 
 @pytest.fixture
@@ -185,6 +186,11 @@ def test_a_session_of_a_provider_that_is_no_longer_configured_is_refused(store: 
         sign_in={"gitlab": SignInSettings("gitlab"), "keycloak": SignInSettings("keycloak", SignInKind.PROXY)}
     )
     assert _refused(_cookies(_session()), store, other)
+
+
+def test_a_session_of_another_provider_under_the_same_name_is_refused(store: Store) -> None:
+    moved = Config(sign_in={"keycloak": SignInSettings("keycloak", issuer="https://other.example.org")})
+    assert _refused(_cookies(_session()), store, moved)
 
 
 def test_over_https_a_cookie_that_a_plain_connection_could_set_is_not_read(store: Store) -> None:

@@ -102,6 +102,7 @@ def test_another_issuer_than_an_https_address_is_refused(tmp_path: Path, issuer:
         (_PROXY + 'user_header = ""', "sign_in.gate", "user_header is ''"),
         (_PROXY + 'groups_header = "a b"', "sign_in.gate", "groups_header is 'a b'"),
         ('[server]\nproxies = ["0.0.0.0/0"]', "server", "every address there is"),
+        ('[server]\nupload_token = "schlüssel"', "server", "upload_token has characters"),
         ('[server]\naddress = "perf.example.org"', "server", "address is 'perf.example.org'"),
         ('[server]\naddress = "https://example.org/perf"', "server", "address is 'https://example.org/perf'"),
         ("[access]\nsession_hours = 0", "access", "session_hours is 0"),

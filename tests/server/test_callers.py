@@ -173,6 +173,12 @@ def test_the_credential_of_a_proxy_is_left_to_the_proxy(shared: Instance) -> Non
     assert Client(create_app(behind)).get(READ, headers={"authorization": "Basic eDp5"}).status_code == 200
 
 
+def test_two_credentials_are_refused_behind_a_proxy_too(shared: Instance) -> None:
+    behind = with_settings(shared, sign_in=SignInKind.PROXY, anyone=AnyoneRole.VIEWER)
+    headers = [("authorization", "Basic eDp5"), ("authorization", "Bearer wrong")]
+    assert Client(create_app(behind)).get(READ, headers=headers).status_code == 401
+
+
 def test_the_upload_token_uploads_and_reads_nothing(shared: Instance) -> None:
     answer = Client(create_app(shared)).get(READ, headers={"authorization": f"Bearer {TOKEN}"})
     assert answer.status_code == 403

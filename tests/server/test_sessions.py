@@ -43,7 +43,7 @@ def signed(instance: Instance) -> Instance:
 
 
 def _cookies(instance: Instance, *, hours: float = 12, key: bytes = b"") -> dict[str, str]:
-    session = new_session(_ALICE, hours=hours, now=_NOW)
+    session = new_session(_ALICE, issuer=_WAYS["keycloak"].issuer, hours=hours, now=_NOW)
     return {"knick_session": sign_session(session, key or session_key(instance.directory, instance.config.access))}
 
 

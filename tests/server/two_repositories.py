@@ -12,7 +12,7 @@ from typing import Final
 from tests.server.story import REPOSITORY, TOKEN, commit_hash, history
 
 from knickpoint.access.session_key import session_key
-from knickpoint.access.sessions import new_session, session_cookie, sign_session
+from knickpoint.access.sessions import Session, new_session, session_cookie, sign_session
 from knickpoint.access.tokens import create_token, revoke_token
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
@@ -125,11 +125,11 @@ def credentials(instance: Instance) -> Mapping[str, Mapping[str, str]]:
     sent |= {f"token {scope.value}": _bearer(_token(instance, scope.value, scope)) for scope in Permission}
     secret = _token(instance, "revoked", Permission.ADMIN)
     revoke_token(instance.store, "revoked", by="test")
-    old = new_session(_person("admin"), hours=1, now=now - timedelta(days=1))
+    old = _session("admin", now - timedelta(days=1))
     return {
         "no one": {},
         **sent,
-        "foreign cookie": _cookie(sign_session(new_session(_person("admin"), hours=1, now=now), b"another key" * 4)),
+        "foreign cookie": _cookie(sign_session(_session("admin", now), b"another key" * 4)),
         "expired session": _cookie(sign_session(old, key)),
         "expired token": _bearer(_expired_token(instance, now)),
         "revoked token": _bearer(secret),
@@ -140,7 +140,11 @@ def credentials(instance: Instance) -> Mapping[str, Mapping[str, str]]:
 def sign_in(instance: Instance, person: str) -> Mapping[str, str]:
     """Return the headers of a person in a new session."""
     key = session_key(instance.directory, instance.config.access)
-    return _cookie(sign_session(new_session(_person(person), hours=1, now=datetime.now(UTC)), key))
+    return _cookie(sign_session(_session(person, datetime.now(UTC)), key))
+
+
+def _session(person: str, now: datetime) -> Session:
+    return new_session(_person(person), issuer="https://127.0.0.1:1", hours=1, now=now)
 
 
 def _person(name: str) -> SignedIn:

@@ -43,18 +43,22 @@ _SIGN_IN_AGAIN: Final = "Sign in again."
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A sign-in in one browser; ``id`` is random and new at each sign-in, and times are whole seconds."""
+    """A sign-in in one browser; ``id`` is random and new at each sign-in, and times are whole seconds.
+
+    ``issuer`` is that of the provider at the sign-in: a section that names another provider since then knows other people.
+    """
 
     id: str
     person: SignedIn
+    issuer: str
     started: datetime
     expires: datetime
 
 
-def new_session(person: SignedIn, *, hours: float, now: datetime) -> Session:
-    """Start a session of ``person`` that lasts ``hours``."""
+def new_session(person: SignedIn, *, issuer: str, hours: float, now: datetime) -> Session:
+    """Start a session of ``person``, as ``issuer`` describes them, that lasts ``hours``."""
     started = now.replace(microsecond=0)
-    return Session(secrets.token_urlsafe(24), person, started, started + timedelta(seconds=int(hours * 3600)))
+    return Session(secrets.token_urlsafe(24), person, issuer, started, started + timedelta(seconds=int(hours * 3600)))
 
 
 def sign_session(session: Session, key: bytes, named_groups: frozenset[str] = frozenset()) -> str:
@@ -82,6 +86,7 @@ def _signed(session: Session, key: bytes, groups: Iterable[str]) -> str:
         "jti": session.id,
         "iat": int(session.started.timestamp()),
         "exp": int(session.expires.timestamp()),
+        "iss": session.issuer,
         "provider": person.provider,
         "sub": person.name,
         "name": person.title,
@@ -106,7 +111,7 @@ def read_session(text: str, key: bytes, now: datetime) -> Session | None:
         groups=tuple(claims["groups"]),
     )
     started, expires = (datetime.fromtimestamp(claims[name], UTC) for name in ("iat", "exp"))
-    return Session(claims["jti"], person, started, expires)
+    return Session(claims["jti"], person, claims.get("iss", ""), started, expires)
 
 
 def session_cookie(name: str = _COOKIE, *, https: bool) -> str:
@@ -120,14 +125,16 @@ def find_session(
     """Return the session that the cookies hold, or nothing where they hold none.
 
     Raises:
-        NotSignedInError: the session is foreign, has expired or was ended, or its provider is no longer configured.
+        NotSignedInError: the session is foreign, has expired or was ended, or its provider is no longer the configured one.
     """
-    openid = {name for name, settings in config.sign_in.items() if settings.kind is SignInKind.OPENID}
+    openid = {name: each.issuer for name, each in config.sign_in.items() if each.kind is SignInKind.OPENID}
     text = cookies.get(session_cookie(https=https), "")
     if not openid or not text:
         return None
     session = read_session(text, key, now)
-    if session is None or session.person.provider not in openid or store.sessions.ended(session.id, session.started):
+    if session is None or openid.get(session.person.provider) != session.issuer:
+        raise NotSignedInError(_OVER, remedy=_SIGN_IN_AGAIN)
+    if store.sessions.ended(session.id, session.started):
         raise NotSignedInError(_OVER, remedy=_SIGN_IN_AGAIN)
     return session
 
@@ -138,7 +145,7 @@ def session_caller(
     """Return the person whose session the cookies hold, or nothing where they hold none.
 
     Raises:
-        NotSignedInError: the session is foreign, has expired or was ended, or its provider is no longer configured.
+        NotSignedInError: the session is foreign, has expired or was ended, or its provider is no longer the configured one.
     """
     session = find_session(cookies, config, store, now, key=key, https=https)
     return None if session is None else person_caller(session.person, config)

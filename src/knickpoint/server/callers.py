@@ -96,7 +96,7 @@ def _bearer(request: Request, instance: Instance) -> Caller | None:
         return None
     kind, _, secret = given[0].partition(" ")
     if len(given) > 1 or kind.lower() != "bearer":
-        if any(settings.kind is SignInKind.PROXY for settings in instance.config.sign_in.values()):
+        if len(given) == 1 and any(settings.kind is SignInKind.PROXY for settings in instance.config.sign_in.values()):
             return None  # the header is between the person and the proxy, which sends its own headers
         raise NotSignedInError("the header cannot be used", where="Authorization", remedy=_WRONG_TOKEN)
     ci_job_keys = request.app.state.ci_job_keys

@@ -46,6 +46,12 @@ def check_sign_in(config: Config, path: Path) -> None:
 
 def _check_server(config: Config, where: str) -> None:
     _check_networks(config.server.proxies, "proxies", where)
+    if not re.fullmatch(r"[ -~]*", config.server.upload_token):
+        raise ConfigError(
+            "upload_token has characters that a header cannot carry",
+            where=where,
+            remedy="Use letters, digits and signs of ASCII.",
+        )
     address = config.server.address
     if not address:
         return

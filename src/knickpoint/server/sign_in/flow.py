@@ -122,7 +122,9 @@ class SignInFlow:
             pending = self._take_pending(request, name, answer.state)
             self._check_answer(provider, answer)
             person = provider.finish(pending, self.key, answer.code, self._callback(request, name), self.clock())
-            session = new_session(person, hours=self.instance.config.access.session_hours, now=self.clock())
+            config = self.instance.config
+            issuer, hours = config.sign_in[name].issuer, config.access.session_hours
+            session = new_session(person, issuer=issuer, hours=hours, now=self.clock())
             text = sign_session(session, self.key, self._named_groups())
         except NotSignedInError as error:
             self._record_refusal(self._address(request), f"through {name}: {plain_line(error.message, 500)}")
