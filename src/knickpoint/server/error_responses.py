@@ -118,7 +118,7 @@ def _count_limited(request: Request, error: KnickpointError) -> None:
 
 
 def _challenge(request: Request) -> str:
-    """Return the value of ``WWW-Authenticate``: RFC 6750 tells a missing token from a wrong one."""
+    """Return the value of ``WWW-Authenticate``: RFC 6750 distinguishes a missing token from a wrong one."""
     return f'{_BEARER}, error="invalid_token"' if "authorization" in request.headers else _BEARER
 
 
