@@ -125,7 +125,7 @@ def test_a_person_is_shown_with_title_name_source_and_permissions(
     expect(button).to_contain_text("Vera Rubin")
     expect(button).to_contain_text("signed in through gate")
     open_panel(page)
-    for text in ("Vera Rubin", "vera", "signed in through gate", "All repositories", "read"):
+    for text in ("Vera Rubin", "vera (gate)", "signed in through gate", "All repositories", "read"):
         expect(page.locator("#person-panel").get_by_text(text, exact=True).first).to_be_visible()
 
 
@@ -269,11 +269,11 @@ def test_a_page_whose_sign_in_ended_keeps_its_rows_and_goes_on_after_the_next(
     go(page, f"{team[1]}/triage")
     sign_in()
     page.keyboard.press("a")
-    expect(page.get_by_text("The sign-in of edith has ended.")).to_be_visible()
+    expect(page.get_by_text("The sign-in of edith (gate) has ended.")).to_be_visible()
     expect(page.locator("tr.regression-row")).to_have_count(2)
     sign_in("edith")
     page.evaluate("() => window.dispatchEvent(new Event('focus'))")
-    expect(page.get_by_text("The sign-in of edith has ended.")).to_have_count(0)
+    expect(page.get_by_text("The sign-in of edith (gate) has ended.")).to_have_count(0)
     page.keyboard.press("a")
     expect(page.locator("tr.regression-row")).to_have_count(1)
 

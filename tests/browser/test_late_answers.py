@@ -135,6 +135,7 @@ def test_a_line_beyond_sixteen_is_refused_and_leaves_the_ticks_alone(page: Page,
     expect(page.get_by_text("At most 16 lines can be drawn")).to_be_visible()
     assert ticked(page) == [True] * 16 + [False] * 4
     page.locator("table.traces input[type=checkbox]").nth(3).click()
+    expect(page.get_by_text("15 lines", exact=True)).to_be_visible()
     page.locator("table.traces input[type=checkbox]").nth(16).click()
     expect(page.get_by_text("16 lines", exact=True)).to_be_visible()
     assert ticked(page) == [True] * 3 + [False] + [True] * 13 + [False] * 3

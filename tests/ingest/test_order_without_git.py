@@ -137,7 +137,7 @@ def test_a_date_from_an_import_gives_way_to_that_of_a_run(lab: Lab) -> None:
     ]
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(arrival=st.permutations(range(16)), number=st.integers())
 def test_any_order_of_import_gives_the_same_line_and_findings(
     tmp_path_factory: pytest.TempPathFactory, arrival: list[int], number: int

@@ -311,7 +311,7 @@ def test_an_undone_merge_gives_findings_beside_it_their_ids_back(busy: World) ->
     assert held(busy) == before
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_splits_and_merges_that_are_undone_leave_no_trace_of_themselves(busy_file: Path, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory(prefix="triage") as place:

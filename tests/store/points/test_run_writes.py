@@ -208,7 +208,7 @@ def held(store: Store, repository: Repository) -> object:
 
 @pytest.mark.parametrize("chunks", [1, 4], ids=["segments", "tiles"])
 @settings(
-    max_examples=30,
+    max_examples=12,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
