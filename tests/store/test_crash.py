@@ -112,7 +112,6 @@ def run_together(location: str, seconds: float) -> None:
 
 
 @pytest.mark.usefixtures("repository")
-@pytest.mark.long
 def test_two_writers_and_four_readers_never_meet_a_torn_read(location: str) -> None:
     run_together(location, 2)
 
