@@ -213,6 +213,6 @@ def test_no_long_sequence_repeats_an_announcement_or_loses_a_decision() -> None:
     run_state_machine_as_test(
         Ledger,
         settings=settings(
-            max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=_QUIET, phases=_PHASES
+            max_examples=20, stateful_step_count=25, deadline=None, suppress_health_check=_QUIET, phases=_PHASES
         ),
     )

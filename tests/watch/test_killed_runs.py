@@ -43,8 +43,9 @@ def test_killed_runs_announce_what_runs_without_kills_announce(empty_world: Path
     while not done:
         with subprocess.Popen([sys.executable, _SCRIPT, place], stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
-            process.stdout.readline()
-            timer = threading.Timer(pause.uniform(0.2, 2.0), process.kill)
+            for _ in range(pause.randint(1, 12)):
+                process.stdout.readline()
+            timer = threading.Timer(pause.uniform(0.0, 0.1), process.kill)
             timer.start()
             process.stdout.read()
             timer.cancel()
