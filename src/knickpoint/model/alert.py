@@ -8,7 +8,7 @@ from enum import Enum
 
 from knickpoint.model.settlement import DEFAULT_RULE, SettleRule
 
-__all__ = ["Alert", "AlertDirection"]
+__all__ = ["Alert", "AlertDirection", "AlertKind", "AlertSeverity"]
 
 
 class AlertDirection(Enum):
@@ -19,6 +19,26 @@ class AlertDirection(Enum):
     BETTER = "better"
     UP = "up"
     DOWN = "down"
+
+
+class AlertKind(Enum):
+    """What the findings of an alert are for.
+
+    WORK is to be triaged. INFORMATIONAL findings are listed on request only, and never announced. CANARY findings say that
+    machines moved, not code: they are no work either, and hold back findings of the same machines.
+    """
+
+    WORK = "work"
+    INFORMATIONAL = "informational"
+    CANARY = "canary"
+
+
+class AlertSeverity(Enum):
+    """How much a regression of an alert matters: for the order of lists, for messages and for tickets."""
+
+    LOW = "low"
+    NORMAL = "normal"
+    HIGH = "high"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +56,18 @@ class Alert:
         parameters: parameters of the method.
         direction: which movements to report.
         minimum_effect: smallest |relative size| to report (0.02 is 2 %).
+        minimum_change: smallest |size| to report, in the unit of the trace; a step must pass `minimum_effect` as well.
         minimum_traces: smallest number of traces that must move together.
         window: number of last measured commits of each trace in which steps are reported, 0 for all.
         settle_share: share of the values since a change with which, in a row up to the newest, it must be found to be
             settled.
         settle_least: smallest number of these values; 1 with a share of 0 settles every finding at once.
         settle_most: largest number of these values.
+        kind: `work`, `informational` (listed on request, never announced) or `canary` (says that machines moved).
+        severity: `low`, `normal` or `high`.
+        owners: names of people, or mail addresses, who answer for its findings.
+        notify: names of the channels that its findings go to.
+        every_minutes: pause between two runs over all its traces. 0: it runs over what changed, whenever results arrive.
     """
 
     name: str
@@ -53,11 +79,17 @@ class Alert:
     parameters: Mapping[str, float | int | str | bool] = field(default_factory=dict)
     direction: AlertDirection = AlertDirection.BOTH
     minimum_effect: float = 0.0
+    minimum_change: float = 0.0
     minimum_traces: int = 1
     window: int = 0
     settle_share: float = DEFAULT_RULE.share
     settle_least: int = DEFAULT_RULE.least
     settle_most: int = DEFAULT_RULE.most
+    kind: AlertKind = AlertKind.WORK
+    severity: AlertSeverity = AlertSeverity.NORMAL
+    owners: tuple[str, ...] = ()
+    notify: tuple[str, ...] = ()
+    every_minutes: float = 0.0
 
     @property
     def settle_rule(self) -> SettleRule:

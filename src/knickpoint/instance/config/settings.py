@@ -15,7 +15,9 @@ from knickpoint.model.direction import DirectionRule
 from knickpoint.model.query import parse_query
 from knickpoint.model.secrets import address_with_secret, secret
 from knickpoint.model.unit import Better
+from knickpoint.notify.settings import ChannelSettings, NotifySettings
 from knickpoint.outgoing.settings import OutgoingSettings
+from knickpoint.people.settings import PersonSettings
 
 __all__ = [
     "CanarySettings",
@@ -263,6 +265,9 @@ class Config:
         retention: how long samples and values are kept.
         history: whether findings of the first run are history.
         findings: what is announced of findings, and when.
+        notify: when messages go out.
+        channels: what carries messages, by name.
+        people: people and their addresses, by name.
     """
 
     name: str = "Knickpoint"
@@ -286,3 +291,6 @@ class Config:
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     history: HistorySettings = field(default_factory=HistorySettings)
     findings: FindingSettings = field(default_factory=FindingSettings)
+    notify: NotifySettings = field(default_factory=NotifySettings)
+    channels: Mapping[str, ChannelSettings] = field(default_factory=dict)
+    people: Mapping[str, PersonSettings] = field(default_factory=dict)

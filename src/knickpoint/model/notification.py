@@ -1,0 +1,123 @@
+"""Notifications: messages that a channel carries to a recipient, and the ledger of their deliveries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+
+__all__ = [
+    "Attachment",
+    "Delivery",
+    "DeliveryState",
+    "Message",
+    "NotificationKind",
+    "Recipient",
+    "Sent",
+]
+
+
+class NotificationKind(Enum):
+    """What a notification is about.
+
+    CHANGE carries announcements of one chain as soon as they may be sent, DIGEST those of many together. PROVISIONAL is
+    about findings that are not settled, for those who ask. ESCALATION reminds of a regression that no person took.
+    PROBLEM is about the instance: an alert that fails, canaries that moved.
+    """
+
+    CHANGE = "change"
+    DIGEST = "digest"
+    PROVISIONAL = "provisional"
+    ESCALATION = "escalation"
+    PROBLEM = "problem"
+
+
+class DeliveryState(Enum):
+    """The state of a delivery.
+
+    WAITING until it is due, SENDING while a sender holds it, SENT once the receiver took it. A delivery that failed for now
+    is WAITING again; one that cannot succeed, or failed too often, is FAILED. DROPPED was not sent, because what it says
+    was no longer true or the channel is gone.
+    """
+
+    WAITING = "waiting"
+    SENDING = "sending"
+    SENT = "sent"
+    FAILED = "failed"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    """Who gets a message: the name of a channel, and the address within it, "" where the channel has one receiver.
+
+    ``person`` is the name of the person in the directory of people, "" for a list or a room.
+    """
+
+    channel: str
+    address: str = ""
+    person: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file within a message, such as a plot: its name, its media type, and its content."""
+
+    name: str
+    media_type: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a channel sends, ready to go.
+
+    ``key`` is the same in every attempt, and different for different messages: the base of a Message-ID and the idempotency
+    key of a webhook. Messages with the same ``thread`` belong together. ``subject`` is one line, ``text`` is plain text,
+    ``html`` refers to its ``attachments`` as ``cid:NAME``. ``data`` is the same as JSON values, for machines. ``address``
+    leads to the dashboard, "" where the instance has no public address.
+    """
+
+    key: str
+    thread: str
+    recipient: Recipient
+    subject: str
+    text: str
+    html: str = ""
+    attachments: tuple[Attachment, ...] = ()
+    data: Mapping[str, object] = field(default_factory=dict)
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a receiver answered: the ``reference`` that it gave, such as a Message-ID or the key of an issue, and a link."""
+
+    reference: str = ""
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One row of the delivery ledger: which announcements go to which recipient, and how far that is.
+
+    ``key`` is unique: the same announcements never make a second delivery to the same recipient. ``due`` is when the next
+    attempt may start, ``attempts`` counts those that were started, ``answer`` is the last failure in words, "" without one.
+    """
+
+    id: int
+    key: str
+    kind: NotificationKind
+    recipient: Recipient
+    repository_id: int
+    announcements: tuple[int, ...]
+    thread: str
+    created: datetime
+    due: datetime
+    state: DeliveryState = DeliveryState.WAITING
+    attempts: int = 0
+    answer: str = ""
+    sent: datetime | None = None
+    reference: str = ""
+    link: str = ""

@@ -1,0 +1,80 @@
+"""The settings of notifications and their channels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from knickpoint.model.secrets import address_with_secret, secret
+
+__all__ = ["ChannelKind", "ChannelSettings", "NotifySettings"]
+
+
+class ChannelKind(Enum):
+    """What carries the messages of a channel."""
+
+    MAIL = "mail"
+    CHAT = "chat"
+    WEBHOOK = "webhook"
+    GITHUB = "github"
+    GITLAB = "gitlab"
+    JIRA = "jira"
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelSettings:
+    """Describe one channel; ``[channels.NAME]``. Alerts name it in `notify`.
+
+    Attributes:
+        name: unique in the instance.
+        kind: `mail`, `chat`, `webhook`, `github`, `gitlab` or `jira`.
+        server: of mail: `smtp://host:port` with STARTTLS where offered, or `smtps://host:port`; a user and a password may
+            stand in it. Of GitHub, GitLab and Jira: address of the API, for instances of your company.
+        sender: of mail: the address that mails come from.
+        to: of mail: addresses that get every message, beside the authors.
+        authors: of mail: whether the authors of the suspects get messages.
+        url: of a chat: its address as Apprise writes it. Of a webhook: the address that gets the messages.
+        signing_secret: of a webhook: the secret that signs the messages, as in `${WEBHOOK_SECRET}`.
+        token: of GitHub, GitLab and Jira: the secret that proves who writes, as in `${GITHUB_TOKEN}`.
+        user: of Jira: the mail address that belongs to the token.
+        project: of GitHub: `owner/name`; of GitLab: the path of the project; of Jira: the key of the project.
+        labels: of GitHub, GitLab and Jira: the labels of new issues.
+        templates: directory, relative to the instance, with templates that replace those of the program.
+    """
+
+    name: str
+    kind: ChannelKind
+    server: str = address_with_secret("")
+    sender: str = ""
+    to: tuple[str, ...] = ()
+    authors: bool = True
+    url: str = address_with_secret("")
+    signing_secret: str = secret()
+    token: str = secret()
+    user: str = ""
+    project: str = ""
+    labels: tuple[str, ...] = ()
+    templates: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NotifySettings:
+    """Say when messages go out; ``[notify]``.
+
+    Attributes:
+        paused: whether nothing is sent; deliveries wait.
+        attempts: how often a delivery is tried before it counts as failed.
+        digest: `now`, or times of the day at which messages go out together, as in `["08:00", "16:00"]`.
+        quiet: hours in which nothing goes out, as in `22:00-07:00`.
+        time_zone: time zone of these times, as in `Europe/Berlin`.
+        escalate_hours: after how many hours a regression that no person took goes to the owners of its alerts. 0 never.
+        link_days: for how many days a signed link in a message is good.
+    """
+
+    paused: bool = False
+    attempts: int = 12
+    digest: tuple[str, ...] = ()
+    quiet: str = ""
+    time_zone: str = "UTC"
+    escalate_hours: float = 0.0
+    link_days: float = 14.0

@@ -1,0 +1,1 @@
+"""Issue trackers: tickets are made, updated and read back."""

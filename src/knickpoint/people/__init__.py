@@ -1,0 +1,5 @@
+"""The directory of people: which author of commits, person who signs in, owner and recipient are the same."""
+
+from knickpoint.people.settings import PersonSettings
+
+__all__ = ["PersonSettings"]
