@@ -38,6 +38,8 @@ _AREAS: Final = {
     "016": "Who is asking",
     "017": "Limits, addresses and integrity",
     "018": "Calm findings and clusters",
+    "019": "Notifications and tickets",
+    "020": "Alerts, canaries and what decisions teach",
 }
 
 
