@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from knickpoint.model.errors import ServiceError
 from knickpoint.model.notification import Message, Sent
+from knickpoint.outgoing import OutgoingRule
+from knickpoint.store import Store
 
-__all__ = ["Channel", "DeliveryError"]
+__all__ = ["Channel", "ChannelContext", "DeliveryError"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelContext:
+    """What a channel may know of its instance.
+
+    Attributes:
+        directory: the directory of the instance.
+        address: the public address of the dashboard, "" without one.
+        rule: which hosts may be contacted; addresses of the configuration are allowed beside it.
+        instance_name: the name of the instance, as messages show it.
+        store: the store of the instance, where trackers keep their tickets; None where a channel needs none.
+    """
+
+    directory: Path
+    address: str
+    rule: OutgoingRule
+    instance_name: str
+    store: Store | None = None
 
 
 class DeliveryError(ServiceError):

@@ -21,7 +21,7 @@ from knickpoint.outgoing.connection import Deadline, PinnedConnection
 from knickpoint.outgoing.resolution import Resolver, resolve_in_time, system_resolver
 from knickpoint.outgoing.rule import OutgoingAddress, OutgoingRule, check_address, check_hosts
 
-__all__ = ["Fetched", "Network", "fetch"]
+__all__ = ["Fetched", "Network", "NoAnswerError", "fetch"]
 
 _MOST_REDIRECTS: Final = 3
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -30,6 +30,18 @@ _KEPT_ELSEWHERE: Final = frozenset({"accept", "accept-language", "user-agent"})
 
 _GZIP_OR_ZLIB: Final = zlib.MAX_WBITS | 32
 _BLOCK: Final = 1 << 16
+
+
+class NoAnswerError(ServiceError):
+    """Raised when a host gives no whole answer.
+
+    Attributes:
+        sent: whether the host may have got the request: the connection was there.
+    """
+
+    def __init__(self, message: str, *, where: str = "", remedy: str = "", sent: bool = False) -> None:
+        super().__init__(message, where=where, remedy=remedy)
+        self.sent = sent
 
 
 @cache
@@ -82,7 +94,8 @@ def fetch(
 
     Raises:
         AddressError: the address, or that of a redirect, must not be contacted.
-        ServiceError: the host is not found, does not answer in time, sends too much, or sends what is not HTTP.
+        NoAnswerError: the host is not found, does not answer in time, sends too much, or sends what is not HTTP.
+        ServiceError: it redirects too often.
     """
     network = network or Network()
     deadline = Deadline.after(seconds)
@@ -104,10 +117,13 @@ def fetch(
 
 def _send(request: _Request, rule: OutgoingRule, deadline: Deadline, largest: int, network: Network) -> Fetched:
     address = request.address
+    connected = False
     try:
         hosts = [address.ip] if address.ip else resolve_in_time(network.resolver, address.host, deadline.remaining())
         check_hosts(address, hosts, rule)
         with closing(PinnedConnection(address, hosts, deadline, network.tls)) as connection:
+            connection.connect()
+            connected = True
             connection.request(
                 request.method,
                 address.target,
@@ -123,10 +139,11 @@ def _send(request: _Request, rule: OutgoingRule, deadline: Deadline, largest: in
                 received = {name.lower(): value for name, value in response.getheaders()}
                 return Fetched(response.status, received, _read_body(response, address, largest), address.url)
     except (OSError, HTTPException, zlib.error) as error:
-        raise ServiceError(
+        raise NoAnswerError(
             f"it cannot be reached, or does not answer as it should: {_reason(error)}",
             where=address.origin,
             remedy="Check the address, and that this machine reaches it directly, without a proxy.",
+            sent=connected,
         ) from error
 
 
@@ -164,8 +181,11 @@ def _read_body(response: HTTPResponse, address: OutgoingAddress, largest: int) -
         received += len(block)
         body += packed.decompress(block, largest + 1 - len(body)) if packed else block
     if received > largest or len(body) > largest:
-        raise ServiceError(
-            f"it answers with more than {largest:,} bytes", where=address.origin, remedy="Give another address."
+        raise NoAnswerError(
+            f"it answers with more than {largest:,} bytes",
+            where=address.origin,
+            remedy="Give another address.",
+            sent=True,
         )
     if response.length or (packed is not None and received and not packed.eof):
         raise HTTPException("its answer ends early")

@@ -1,0 +1,85 @@
+"""Send messages to chats through Apprise, which knows the addresses and the formats of about a hundred services.
+
+Apprise reports whether a service took a message, and not why not: its failures are never lasting, and always unclear. Its
+log lines hold addresses with their secrets, and are dropped. What its requests do otherwise than the outgoing rule says
+stands in ``docs/decisions/0198-chats-through-apprise.md``.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from knickpoint.model.errors import ConfigError
+from knickpoint.model.notification import Message, Sent
+from knickpoint.notify.channel import ChannelContext, DeliveryError
+from knickpoint.notify.settings import ChannelSettings
+
+if TYPE_CHECKING:
+    from apprise import Apprise
+
+__all__ = ["ChatChannel", "chat_channel"]
+
+_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ChatChannel:
+    """Hands messages to Apprise, one service a channel; ``service`` is its name, without its address."""
+
+    name: str
+    service: str
+    apprise: Apprise = field(repr=False)
+
+    def send(self, message: Message) -> Sent:
+        """Send the subject as the title and the plain text; see :meth:`knickpoint.notify.channel.Channel.send`."""
+        from apprise import NotifyFormat
+
+        result = self.apprise.notify(title=message.subject, body=message.text, body_format=NotifyFormat.TEXT)
+        if not result:
+            raise DeliveryError(
+                f"Apprise could not hand the message to {self.service}, and does not say why",
+                where=f"[channels.{self.name}]",
+                remedy="Try the address with the program apprise on this machine.",
+                unclear=True,
+            )
+        return Sent(reference=message.key)
+
+    def close(self) -> None:
+        """Do nothing: no connection outlives its message."""
+
+
+def chat_channel(settings: ChannelSettings, context: ChannelContext) -> ChatChannel:
+    """Open the channel that ``settings`` describe.
+
+    Raises:
+        ConfigError: Apprise is not installed, or does not know such an address.
+    """
+    where = f"[channels.{settings.name}]"
+    try:
+        from apprise import Apprise, AppriseAsset
+    except ImportError as error:
+        raise ConfigError(
+            "chats need Apprise", where=where, remedy="Install it with pip install 'knickpoint[notify]'."
+        ) from error
+    logging.getLogger("apprise").disabled = True
+    asset = AppriseAsset(
+        app_id=context.instance_name,
+        async_mode=False,
+        http_redirects=False,  # a redirect could lead to any host
+        interpret_escapes=False,
+        allow_templates=False,  # what stands in a message is no template
+        storage_mode="memory",
+        service_timeout=_SECONDS,
+    )
+    service = Apprise.instantiate(settings.url, asset=asset) if settings.url else None
+    if service is None:
+        raise ConfigError(
+            "Apprise knows no service with such an address" if settings.url else "url is missing",
+            where=where,
+            remedy="Write it as https://appriseit.com/services/ says, with the secret as in ${CHAT_TOKEN}.",
+        )
+    apprise = Apprise(asset=asset)
+    apprise.add(service)
+    return ChatChannel(settings.name, str(service.service_name), apprise)

@@ -1,0 +1,129 @@
+"""Ask a receiver over HTTP, and read from its answer whether another attempt with the same message makes sense."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Final
+from urllib.parse import urlsplit
+
+from knickpoint.model.errors import AddressError
+from knickpoint.model.plain_text import plain_line
+from knickpoint.notify.channel import DeliveryError
+from knickpoint.outgoing import Fetched, NoAnswerError, OutgoingRule, fetch
+
+__all__ = ["Exchange", "origin_of", "refusal", "wait_seconds"]
+
+_LONGEST_WAIT_SECONDS: Final = 86_400.0
+_FOR_NOW: Final = frozenset({408, 409, 423, 425, 429})
+"""Refusals that another attempt may not get: too slow, a conflict, locked, too early, too many."""
+
+_CREDENTIALS: Final = frozenset({401, 403, 407})
+_LARGEST_ANSWER: Final = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Requests to one receiver, whose address stands in the configuration.
+
+    Attributes:
+        rule: which hosts may be contacted; that of the receiver must be allowed by it.
+        headers: sent with each request; they may hold secrets.
+        seconds: the time that a request may take in all.
+        clock: the seconds since 1970.
+    """
+
+    rule: OutgoingRule
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    seconds: float = 20.0
+    clock: Callable[[], float] = time.time
+
+    def ask(
+        self, url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, body: bytes | None = None
+    ) -> Fetched:
+        """Request ``url`` without following redirects, and return the answer, whatever its status.
+
+        Raises:
+            DeliveryError: there is no whole answer; ``unclear`` where a request that may change something has arrived.
+        """
+        try:
+            return fetch(
+                url,
+                self.rule,
+                method=method,
+                headers={**self.headers, **(headers or {})},
+                body=body,
+                largest=_LARGEST_ANSWER,
+                seconds=self.seconds,
+                redirects=0,
+            )
+        except NoAnswerError as error:
+            raise DeliveryError(
+                error.message, where=error.where, remedy=error.remedy, unclear=error.sent and method != "GET"
+            ) from error
+        except AddressError as error:
+            raise DeliveryError(error.message, where=error.where, remedy=error.remedy, lasting=True) from error
+
+
+def origin_of(url: str) -> str:
+    """Return scheme, host and port of ``url``: what messages show of an address whose path may be secret."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def refusal(answer: Fetched, where: str, *, now: float, detail: str = "") -> DeliveryError:
+    """Return the error that an answer other than 2xx stands for.
+
+    A redirect and most of 4xx are lasting. Wrong credentials are not: when they are corrected, the message goes out.
+    After 5xx the receiver may have taken the message before it failed. ``detail`` is the receiver's own word, one line.
+    """
+    status = answer.status
+    words = f": {plain_line(detail, 200)}" if detail else ""
+    if 300 <= status < 400:
+        return DeliveryError(
+            f"it answers {status}, a redirect, which is not followed",
+            where=where,
+            remedy="Give the address where the redirects end.",
+            lasting=True,
+        )
+    wait = wait_seconds(answer, now)
+    if status in _FOR_NOW or wait:
+        return DeliveryError(f"it answers {status}{words}", where=where, remedy="Wait.", wait_seconds=wait)
+    if status in _CREDENTIALS:
+        remedy = "Check the secret, and what it may do."
+        return DeliveryError(f"it answers {status}{words}", where=where, remedy=remedy)
+    remedy = "Look into its log." if status >= 500 else "Check the address and the settings of the channel."
+    return DeliveryError(
+        f"it answers {status}{words}", where=where, remedy=remedy, lasting=status < 500, unclear=status >= 500
+    )
+
+
+def wait_seconds(answer: Fetched, now: float) -> float:
+    """Return how long an answer asks to wait, at most a day; 0 where it does not say.
+
+    ``Retry-After`` counts, in seconds or as a date, also beside 403 and 503. Else the headers of an exhausted rate
+    limit count, by their names at GitHub (``X-RateLimit-…``) and GitLab (``RateLimit-…``), with a moment in seconds since 1970.
+    """
+    headers = answer.headers
+    if answer.status < 400:
+        return 0.0
+    wait = 0.0
+    if after := headers.get("retry-after", "").strip():
+        wait = float(after) if after.isascii() and after.isdigit() else _until_date(after, now)
+    elif answer.status in {403, 429}:
+        for prefix in ("x-ratelimit-", "ratelimit-"):
+            reset = headers.get(f"{prefix}reset", "").strip()
+            if headers.get(f"{prefix}remaining", "").strip() == "0" and reset.isascii() and reset.isdigit():
+                wait = max(1.0, float(reset) - now)
+    return min(max(wait, 0.0), _LONGEST_WAIT_SECONDS)
+
+
+def _until_date(text: str, now: float) -> float:
+    try:
+        date = parsedate_to_datetime(text)
+    except ValueError:
+        return 0.0
+    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now

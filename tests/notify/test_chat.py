@@ -1,0 +1,70 @@
+"""Chats through Apprise: the real library, with a receiver on loopback."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+from tests.notify.conftest import Receiver, Reply
+
+from knickpoint.model.errors import ConfigError
+from knickpoint.model.notification import Message, Recipient
+from knickpoint.notify.channel import ChannelContext, DeliveryError
+from knickpoint.notify.channels.chat import ChatChannel, chat_channel
+from knickpoint.notify.settings import ChannelKind, ChannelSettings
+
+pytest.importorskip("apprise")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:'imghdr' is deprecated:DeprecationWarning"
+)  # one of its plugins uses it
+
+MESSAGE = Message("a1b2", "change/7", Recipient("room"), "clean_text is slower", "By 12 %. {{ 1 }} \\n stays.")
+
+
+def channel_to(url: str, context: ChannelContext) -> ChatChannel:
+    return chat_channel(ChannelSettings("room", ChannelKind.CHAT, url=url), context)
+
+
+@pytest.fixture
+def channel(receiver: Receiver, context: ChannelContext) -> ChatChannel:
+    return channel_to(f"json://user:hidden@127.0.0.1:{receiver.port}/room", context)
+
+
+def test_a_chat_gets_subject_and_text(receiver: Receiver, channel: ChatChannel) -> None:
+    channel.send(MESSAGE)
+    posted = json.loads(receiver.requests[0].body)
+    assert (posted["title"], posted["message"]) == (MESSAGE.subject, MESSAGE.text)
+
+
+@pytest.mark.parametrize(
+    "reply", [Reply(404), Reply(500), Reply(429), Reply(200, body=b"x", half=True)], ids=["404", "500", "429", "half"]
+)
+def test_a_failure_is_unclear_and_never_lasting(receiver: Receiver, channel: ChatChannel, reply: Reply) -> None:
+    receiver.replies = [reply]
+    with pytest.raises(DeliveryError, match=r"\[channels.room\]: Apprise could not hand the message to") as failed:
+        channel.send(MESSAGE)
+    assert (failed.value.lasting, failed.value.unclear) == (False, True)
+
+
+def test_a_redirect_is_not_followed(receiver: Receiver, channel: ChatChannel) -> None:
+    receiver.replies = [Reply(307, (("Location", f"{receiver.url}/elsewhere"),))]
+    with pytest.raises(DeliveryError):
+        channel.send(MESSAGE)
+    assert len(receiver.requests) == 1
+
+
+def test_the_address_is_neither_logged_nor_shown(
+    receiver: Receiver, channel: ChatChannel, caplog: pytest.LogCaptureFixture
+) -> None:
+    receiver.replies = [Reply(500)]
+    with caplog.at_level(logging.DEBUG), pytest.raises(DeliveryError) as failed:
+        channel.send(MESSAGE)
+    assert "hidden" not in caplog.text + str(failed.value) + repr(channel)
+
+
+@pytest.mark.parametrize("url", ["", "nonsense", "unknown://hidden@host"])
+def test_an_address_that_apprise_does_not_know_is_refused(context: ChannelContext, url: str) -> None:
+    with pytest.raises(ConfigError, match=r"\[channels.room\]") as failed:
+        channel_to(url, context)
+    assert "hidden" not in str(failed.value)
