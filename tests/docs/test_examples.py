@@ -42,7 +42,9 @@ def _examples(language: str, beginning: tuple[str, ...] = ("",)) -> list[object]
 
 
 @pytest.mark.parametrize("block", _examples("toml", _SECTIONS))
-def test_a_configuration_is_accepted(block: str, tmp_path: Path) -> None:
+def test_a_configuration_is_accepted(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in re.findall(r"\$\{(\w+)\}", block):
+        monkeypatch.setenv(name, "a-secret-of-the-environment")
     file = tmp_path / "knickpoint.toml"
     file.write_text(block, encoding="utf-8")
     assert read_config(file)
