@@ -900,7 +900,7 @@ export interface components {
          * @description What an entry of the audit log records.
          * @enum {string}
          */
-        AuditKind: "signed-in" | "sign-in-refused" | "signed-out" | "token-created" | "token-revoked" | "configuration-changed" | "decided" | "boundary-moved" | "alerts-applied" | "entries-deleted" | "restored";
+        AuditKind: "signed-in" | "sign-in-refused" | "signed-out" | "token-created" | "token-revoked" | "configuration-changed" | "decided" | "boundary-moved" | "missed-marked" | "missed-unmarked" | "alerts-applied" | "entries-deleted" | "restored";
         /**
          * Better
          * @description Which direction of a value is better.

@@ -12,6 +12,8 @@ export const AUDIT_KINDS: Record<AuditKind, string> = {
   "configuration-changed": "Configuration changed",
   decided: "Decided",
   "boundary-moved": "History boundary moved",
+  "missed-marked": "Missed change marked",
+  "missed-unmarked": "Mark of a missed change removed",
   "alerts-applied": "Alerts applied",
   "entries-deleted": "Old entries deleted",
   restored: "Restored from a backup",

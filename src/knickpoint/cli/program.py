@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "alerts": ("alerts", "Compare the alerts of the configuration with the applied ones, and apply them."),
     "regressions": ("regressions", "List regressions and improvements."),
     "suspects": ("suspects", "List the commits that may have caused a regression, the most likely first."),
+    "missed": ("missed", "Mark changes that no alert found."),
     "triage": ("triage", "Decide about findings."),
     "history": ("history", "Show the history boundary, and move it."),
     "tickets": ("tickets", "Import tickets of an issue tracker."),

@@ -20,6 +20,8 @@ class AuditKind(Enum):
     CONFIGURATION_CHANGED = "configuration-changed"
     DECIDED = "decided"
     BOUNDARY_MOVED = "boundary-moved"
+    MISSED_MARKED = "missed-marked"
+    MISSED_UNMARKED = "missed-unmarked"
     ALERTS_APPLIED = "alerts-applied"
     ENTRIES_DELETED = "entries-deleted"
     RESTORED = "restored"

@@ -32,7 +32,7 @@ from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.identity.point_matching import REACH
 from knickpoint.watch.lines import Lines
 
-__all__ = ["AlertExplanation", "ExplainedCandidate", "ExplainedStep", "Explanation", "explain_trace"]
+__all__ = ["AlertExplanation", "ExplainedCandidate", "ExplainedStep", "Explanation", "explain_trace", "find_trace_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,12 @@ class Explanation:
     points: tuple[ChangePoint, ...]
 
 
-def _find(store: Store, trace: int | str) -> tuple[Repository, Trace]:
+def find_trace_in(store: Store, trace: int | str) -> tuple[Repository, Trace]:
+    """Return the trace of an id or a key, with its repository.
+
+    Raises:
+        InputError: there is none.
+    """
     key = trace
     if isinstance(trace, int):
         try:
@@ -243,7 +248,7 @@ def explain_trace(
         InputError: there is no such trace, or an alert cannot be used.
         HistoryError: there is no such commit.
     """
-    repository, found = _find(store, trace)
+    repository, found = find_trace_in(store, trace)
     lines = Lines(store, repository)
     commit = _commit(store, repository, at)
     points = tuple(store.findings.change_points(found.id, gone=True))

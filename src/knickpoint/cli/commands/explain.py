@@ -12,48 +12,13 @@ from knickpoint.cli.evidence import check_lines, detection_lines, json_ready, ou
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import percent
 from knickpoint.cli.terminal import plain_json
-from knickpoint.model.errors import InputError
+from knickpoint.cli.trace_argument import find_trace
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import SlottedCommit
-    from knickpoint.store import Store
     from knickpoint.watch.explanation import AlertExplanation, ExplainedStep, Explanation
 
 __all__ = ["command"]
-
-_MOST_NAMED = 8
-"""Traces that the error about an ambiguous query names."""
-
-
-def _find_trace(store: Store, text: str) -> int | str:
-    """Return the trace that ``text`` means: a key, an id, or a query that matches exactly one.
-
-    Raises:
-        InputError: the query matches none, or several.
-    """
-    from knickpoint.model.query import parse_query
-
-    if text.isascii() and text.isdigit():
-        return int(text)
-    if text.startswith(","):
-        return text
-    query = parse_query(text)
-    found = [
-        trace
-        for repository in store.commits.repositories()
-        for trace in store.traces.get(store.traces.select(repository, query)[: _MOST_NAMED + 1])
-    ]
-    if len(found) == 1:
-        return found[0].id
-    if not found:
-        raise InputError("no trace matches", where=f"query {text!r}", remedy="Give the key of a trace, or a query.")
-    keys = "\n  ".join(trace.key for trace in found[:_MOST_NAMED])
-    more = "\n  …" if len(found) > _MOST_NAMED else ""
-    raise InputError(
-        f"several traces match:\n  {keys}{more}",
-        where=f"query {text!r}",
-        remedy="Give one of these keys, or a narrower query.",
-    )
 
 
 def _commit(slotted: SlottedCommit) -> str:
@@ -119,7 +84,7 @@ def command(trace: str, at: str | None, output: str, instance: str | None) -> No
     from knickpoint.watch.explanation import explain_trace
 
     with open_chosen_instance(instance) as opened:
-        explanation = explain_trace(opened.store, _find_trace(opened.store, trace), opened.alerts, at=at)
+        explanation = explain_trace(opened.store, find_trace(opened.store, trace), opened.alerts, at=at)
     if output == "json":
         click.echo(plain_json(json.dumps([json_ready(explanation)], indent=2, ensure_ascii=False)))
         return

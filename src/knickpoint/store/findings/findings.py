@@ -25,6 +25,7 @@ from knickpoint.store.findings.alerts import AlertTable
 from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.store.findings.digests import DigestTable
 from knickpoint.store.findings.groups import GroupTable, refresh_regressions_of
+from knickpoint.store.findings.missed_changes import MissedChangeTable
 from knickpoint.store.findings.newest_verdicts import NewestVerdicts
 from knickpoint.store.findings.point_updates import write_point_updates
 from knickpoint.store.findings.regression_list import (
@@ -67,6 +68,7 @@ class Findings:
         tickets: tickets of an issue tracker.
         announcements: the ledger of what was announced.
         newest: verdicts on the newest values of traces.
+        missed: changes that people marked as missed.
         suspects: the commits that may have caused each regression.
     """
 
@@ -81,6 +83,7 @@ class Findings:
         self.tickets = TicketTable(database)
         self.announcements = AnnouncementLedger(database)
         self.newest = NewestVerdicts(database)
+        self.missed = MissedChangeTable(database)
         self.suspects = SuspectTable(database)
 
     # Regressions

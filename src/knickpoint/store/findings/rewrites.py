@@ -1,7 +1,7 @@
 """Keep what a rebase or a force-push made of commits, let findings follow, and announce that a line changed.
 
 A rewritten commit has a new hash and so a new slot. The table of successors says which slot took its place on a line.
-Findings name commits by slot: where change points, sightings, regressions and tickets name a commit that was rewritten,
+Findings name commits by slot: where change points, sightings, regressions, missed changes and tickets name a commit that was rewritten,
 they are changed to name its successor. What people wrote stays: entries of the triage log keep their slots.
 """
 
@@ -25,6 +25,7 @@ from knickpoint.store.tables import commits as commit_tables
 from knickpoint.store.tables import findings as finding_tables
 from knickpoint.store.tables import runs as run_tables
 from knickpoint.store.tables.commits import successor as table
+from knickpoint.store.tables.missed import missed_change
 from knickpoint.store.traces.trace_chunks import CHUNK
 
 __all__ = ["Rewrites"]
@@ -46,6 +47,7 @@ _SLOT_COLUMNS: Final = (
     _SlotColumns(finding_tables.change_point, "anchor_line", ("anchor_previous", "anchor_slot")),
     _SlotColumns(finding_tables.sighting, "line", ("previous", "slot")),
     _SlotColumns(finding_tables.regression, "line", ("previous", "slot")),
+    _SlotColumns(missed_change, "line", ("previous", "slot")),
 )
 
 

@@ -1,0 +1,30 @@
+"""``knick missed``: marks of changes that no alert found."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from .conftest import Knick
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_change_is_marked_listed_and_removed(knick: Knick) -> None:
+    found = json.loads(knick("regressions", "--format", "json", "--limit", "1").output)[0]
+    opposite = "down" if found["relative_size"] > 0 else "up"
+    added = knick("missed", "add", found["trace"], found["commit"], "--direction", opposite, "--note", "look")
+    assert added.code == 0, added.errors
+    (row,) = json.loads(knick("missed", "list", "--format", "json").output)
+    assert (row["id"], row["trace"], row["moved"], row["note"]) == ("M1", found["trace"], opposite, "look")
+    assert "M1" in knick("audit").output
+    assert "1 removed" in knick("missed", "remove", "M1").output
+    assert "No change is marked as missed." in knick("missed", "list").output
+
+
+@pytest.mark.usefixtures("judged")
+@pytest.mark.parametrize(("text", "reason"), [("P1", "is no id of a missed change"), ("M9", "no missed change M9")])
+def test_an_unknown_mark_is_refused(knick: Knick, text: str, reason: str) -> None:
+    refused = knick("missed", "remove", text)
+    assert refused.code == 2
+    assert reason in refused.errors
