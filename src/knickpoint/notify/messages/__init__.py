@@ -1,1 +1,26 @@
-"""Messages: the facts about a change, and the templates that put them into words."""
+"""What a message says: facts from the store, and templates that put them into words for mails, chats and issues."""
+
+from knickpoint.notify.messages.facts import (
+    ChangeFacts,
+    CommitFacts,
+    LinkFacts,
+    NotificationFacts,
+    RangeFacts,
+    SuspectCommit,
+    TraceFacts,
+)
+from knickpoint.notify.messages.message import message_for
+from knickpoint.notify.messages.templates import Templates, load_templates
+
+__all__ = [
+    "ChangeFacts",
+    "CommitFacts",
+    "LinkFacts",
+    "NotificationFacts",
+    "RangeFacts",
+    "SuspectCommit",
+    "Templates",
+    "TraceFacts",
+    "load_templates",
+    "message_for",
+]

@@ -1,0 +1,159 @@
+"""Values, levels and changes as text for people, in the words of the dashboard (``frontend/src/text``)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from knickpoint.model.unit import read_unit
+
+__all__ = [
+    "MovementWords",
+    "Scale",
+    "change_text",
+    "levels_text",
+    "movement_words",
+    "number_text",
+    "percent_text",
+    "scale_for",
+    "trace_name",
+    "value_text",
+]
+
+_SECONDS: Final = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+_SYMBOLS: Final = {"us": "µs"}
+_TIME_ALIASES: Final = {
+    "nsec": "ns", "nanoseconds": "ns", "µs": "us", "μs": "us", "usec": "us", "microseconds": "us", "msec": "ms",
+    "milliseconds": "ms", "sec": "s", "second": "s", "seconds": "s",
+}  # fmt: skip
+_BYTES: Final = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
+_PER_SECOND: Final = re.compile(r"/s(ec(ond)?)?")
+_LONGEST_UNIT: Final = 24
+_MOST_SHARED_RATIO: Final = 100
+"""Levels with a larger ratio are written in different scales."""
+_RATIO_FROM: Final = 3
+"""From this relative size on, "5× the time" reads better than "400 % slower"."""
+_NAME_PARAMS: Final = ("benchmark", "test", "bench", "name", "test_name")
+"""The params that name what was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The unit in which a value reads best, and what the stored value is divided by for it."""
+
+    divisor: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class MovementWords:
+    """The words for a rise and a fall of what a trace measures, and for the thing itself."""
+
+    rise: str
+    fall: str
+    noun: str
+
+    @property
+    def judges(self) -> bool:
+        """Whether the words say what is better, as slower and faster do and larger does not."""
+        return self.rise in {"slower", "faster"}
+
+
+def scale_for(magnitude: float, unit: str) -> Scale:
+    """Return the scale in which a value of this magnitude reads best: 143,000 ns as 143 µs."""
+    size = abs(magnitude)
+    if not size or not math.isfinite(size):
+        return Scale(1.0, unit)
+    head, slash, rest = unit.partition("/")
+    tail = slash + rest
+    time = head if head in _SECONDS else _TIME_ALIASES.get(head)
+    # Seconds per second are a ratio, whose unit must not change.
+    if time is not None and not _PER_SECOND.fullmatch(tail):
+        name = _largest(size * _SECONDS[time], _SECONDS)
+        return Scale(_SECONDS[name] / _SECONDS[time], _SYMBOLS.get(name, name) + tail)
+    if head in _BYTES:
+        name = _largest(size * _BYTES[head], _BYTES)
+        return Scale(_BYTES[name] / _BYTES[head], name + tail)
+    return Scale(1.0, unit)
+
+
+def _largest(magnitude: float, steps: Mapping[str, float]) -> str:
+    """Return the largest of ``steps``, which ascend, that is not larger than ``magnitude``; else the first one."""
+    reached = [name for name, step in steps.items() if magnitude >= step]
+    return reached[-1] if reached else next(iter(steps))
+
+
+def number_text(value: float, digits: int = 4) -> str:
+    """Return a number with ``digits`` significant digits; integers below a million keep all of theirs."""
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else "∞" if value > 0 else "−∞"
+    if not value:
+        return "0"
+    size = abs(value)
+    if size >= 1e15 or size < 1e-6:
+        text = f"{value:.{digits - 1}e}"
+    elif value == int(value) and size < 1e6:
+        text = f"{int(value):,}"
+    else:
+        places = min(12, max(0, digits - 1 - math.floor(math.log10(size))))
+        text = f"{value:,.{places}f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+    return text.replace("-", "−")
+
+
+def value_text(value: float, unit: str, scale: Scale | None = None) -> str:
+    """Return a value with its unit, by default in the scale that reads best."""
+    scale = scale or scale_for(value, unit)
+    name = scale.unit if len(scale.unit) <= _LONGEST_UNIT else f"{scale.unit[: _LONGEST_UNIT - 1]}…"
+    return f"{number_text(value / scale.divisor)} {name}".rstrip()
+
+
+def levels_text(before: float, after: float, unit: str) -> str:
+    """Return "0.9 µs → 1.2 µs": two levels in one scale, unless they differ too much for it."""
+    sizes = (abs(before), abs(after))
+    shared = max(sizes) <= _MOST_SHARED_RATIO * min(sizes)
+    scale = scale_for(max(sizes), unit) if shared else None
+    return f"{value_text(before, unit, scale)} → {value_text(after, unit, scale)}"
+
+
+def percent_text(fraction: float) -> str:
+    """Return a fraction in percent without its sign: without decimals from 10 %, with up to two below 1 %."""
+    size = abs(fraction) * 100
+    text = f"{size:,.{0 if size >= 10 else 1 if size >= 1 else 2}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
+def movement_words(unit: str) -> MovementWords:
+    """Return the words for a rise and a fall of a value in ``unit``: slower and faster for times."""
+    dimension = read_unit(unit).dimension
+    if dimension == "time":
+        return MovementWords("slower", "faster", "time")
+    if dimension == "bytes":
+        return MovementWords("larger", "smaller", "size")
+    if dimension.endswith("/time"):
+        return MovementWords("faster", "slower", "rate")
+    return MovementWords("higher", "lower", "value")
+
+
+def change_text(size: float, relative_size: float, unit: str) -> str:
+    """Return "12 % slower", or "5× the time" for a large change; ``size`` has the sign of the movement."""
+    words = movement_words(unit)
+    if not size:
+        return "no change"
+    word = words.rise if size > 0 else words.fall
+    if not math.isfinite(relative_size):
+        return f"{word}, from 0"
+    if relative_size < _RATIO_FROM:
+        return f"{percent_text(relative_size)} {word}"
+    ratio = 1 + relative_size
+    return f"{number_text(round(ratio, 1 if ratio < 100 else 0), 6)}× the {words.noun}"
+
+
+def trace_name(params: Mapping[str, str]) -> tuple[str, str]:
+    """Return the name of the benchmark, and the other params as text: ``os=linux type=release``."""
+    naming = next((name for name in _NAME_PARAMS if name in params), next(iter(params), ""))
+    rest = " ".join(f"{name}={value}" for name, value in params.items() if name != naming)
+    return params.get(naming, ""), rest

@@ -1,0 +1,233 @@
+"""The facts of a notification, as templates see them: texts, numbers and tuples of a bounded length.
+
+They are read from the store when the message is sent (:mod:`knickpoint.notify.messages.fact_reader`). A template reaches
+nothing else, so these dataclasses are the list of its variables; the guide has a table that is made from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+__all__ = [
+    "ChangeFacts",
+    "CommitFacts",
+    "LinkFacts",
+    "NotificationFacts",
+    "RangeFacts",
+    "SuspectCommit",
+    "TraceFacts",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitFacts:
+    """A commit.
+
+    Attributes:
+        hash: full hash, or the number that the results use instead.
+        short: the hash as people write it.
+        author: name of the author, "" where it is unknown.
+        subject: first line of the commit message, "" where it is unknown.
+        date: day of the commit, as in `2026-11-22`, "" where it is unknown.
+        address: page of the commit at its host, "" without one.
+    """
+
+    hash: str
+    short: str
+    author: str = ""
+    subject: str = ""
+    date: str = ""
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectCommit:
+    """A commit that may have caused the change.
+
+    Attributes:
+        commit: the commit.
+        probability: between 0 and 1.
+        percent: the probability for people, as in `62 %`.
+        reasons: why this commit is more or less likely than others.
+    """
+
+    commit: CommitFacts
+    probability: float
+    percent: str
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RangeFacts:
+    """The suspect range: the commits of which one made the change.
+
+    Attributes:
+        line: the branch.
+        commits: number of commits in the range.
+        last: the newest commit of the range, the first one measured at the new level.
+        before: the last commit measured at the old level, which is not in the range; none where it is unknown.
+        address: page that compares the two at their host, "" without one.
+    """
+
+    line: str
+    commits: int
+    last: CommitFacts
+    before: CommitFacts | None = None
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFacts:
+    """A trace, and how it changed.
+
+    Attributes:
+        id: number of the trace in the API.
+        name: name of the benchmark.
+        params: the other params, as in `os=linux type=release`.
+        trace: the whole trace key.
+        unit: unit of the values.
+        change: the change in words, as in `12 % slower` or `5× the time`.
+        verdict: `worse`, `better`, or `changed` where it is unknown which direction is better.
+        levels: both levels with their unit, as in `12.3 ms → 15.1 ms`.
+        before: level before the change.
+        after: level after the change.
+        relative_size: their difference, relative to the level before; none where that level is 0.
+        address: page of the trace in the dashboard, "" without a public address.
+    """
+
+    id: int
+    name: str
+    params: str
+    trace: str
+    unit: str
+    change: str
+    verdict: str
+    levels: str
+    before: float
+    after: float
+    relative_size: float | None
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFacts:
+    """The links of a change; each is "" where the instance has no public address.
+
+    Attributes:
+        regression: page of the regression in the dashboard.
+        noise: signed link to the page where the reader marks the change as noise. It asks before it does so.
+        take: signed link to the page where the reader takes the change. It asks before it does so.
+    """
+
+    regression: str = ""
+    noise: str = ""
+    take: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFacts:
+    """One announced change.
+
+    Attributes:
+        kind: `regressed`, `improved`, `moved`, `recovered`, `fixed`, `withdrawn` or `returned`.
+        headline: what changed, by how much and where, in one line.
+        verdict: `worse`, `better`, or `changed` where it is unknown which direction is better.
+        finding_kind: `step`, `drift`, `mode` or `noise`.
+        provisional: whether later values may still move the change or take it away.
+        certainty_reason: why it is provisional, "" where it is settled.
+        repository: name of the repository.
+        regression: number of the regression; people write it as `R12`.
+        traces: how many traces changed together.
+        worse: how many of them got worse.
+        better: how many of them got better.
+        lead: the trace that changed most.
+        others: further traces, those that changed most first; at most 9.
+        others_omitted: traces that are in neither.
+        size_to_noise: size of the change in the lead, in standard deviations of its values; none where they do not vary.
+        interval: number of measured commits by which the place may be off, at either side.
+        suspect_range: the commits of which one made the change.
+        suspects: the most likely of them; at most 5.
+        suspects_omitted: commits of the ranking that are left out here.
+        no_suspect_percent: probability that no commit of the ranking is the cause, as in `8 %`, "" without a ranking.
+        suspects_note: what limits the ranking, "" if nothing does.
+        cause: number of the regression whose change brought the earlier level back, 0 without one.
+        cause_commit: the commit where the earlier level came back; none where it is unknown.
+        first_announced: day of the first announcement about the change, as in `2026-11-22`.
+        alerts: names of the alerts that found it.
+        severity: `low`, `normal` or `high`, the highest of these alerts.
+        owners: who answers for these alerts.
+        status: `new`, `acknowledged`, `hidden` or `ticket`: what people decided about the lead.
+        assignee: who took it, "" where no person did.
+        ticket: ticket of the lead, "" without one.
+        reproduce: command line that explains the change again from the stored values.
+        picture: name of the attached picture, "" without one.
+        announcements: kinds of all announcements about the change up to now, the oldest first.
+        links: addresses to go on from here.
+    """
+
+    kind: str
+    headline: str
+    verdict: str
+    finding_kind: str
+    repository: str
+    regression: int
+    traces: int
+    lead: TraceFacts
+    suspect_range: RangeFacts
+    provisional: bool = False
+    certainty_reason: str = ""
+    worse: int = 0
+    better: int = 0
+    others: tuple[TraceFacts, ...] = ()
+    others_omitted: int = 0
+    size_to_noise: float | None = None
+    interval: int = 0
+    suspects: tuple[SuspectCommit, ...] = ()
+    suspects_omitted: int = 0
+    no_suspect_percent: str = ""
+    suspects_note: str = ""
+    cause: int = 0
+    cause_commit: CommitFacts | None = None
+    first_announced: str = ""
+    alerts: tuple[str, ...] = ()
+    severity: str = "normal"
+    owners: tuple[str, ...] = ()
+    status: str = "new"
+    assignee: str = ""
+    ticket: str = ""
+    reproduce: str = ""
+    picture: str = ""
+    announcements: tuple[str, ...] = ()
+    links: LinkFacts = field(default_factory=LinkFacts)
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationFacts:
+    """Everything that one message is about.
+
+    Attributes:
+        kind: `change`, `digest`, `provisional`, `escalation` or `problem`.
+        instance: name of the instance.
+        recipient: name of the person who gets the message, "" for a list or a room.
+        changes: the changes, those that got worse most first; at most 50.
+        changes_omitted: changes that are left out.
+        hours: of an escalation: for how many hours no person took the change.
+        problem: of a problem: what is wrong, in one line.
+        problem_details: of a problem: where, and what to do.
+        address: the dashboard, "" without a public address.
+        mute: signed link to the page where the reader ends such messages, "" without one.
+    """
+
+    kind: str
+    instance: str
+    recipient: str = ""
+    changes: tuple[ChangeFacts, ...] = ()
+    changes_omitted: int = 0
+    hours: float = 0.0
+    problem: str = ""
+    problem_details: str = ""
+    address: str = ""
+    mute: str = ""
+    pictures: Mapping[str, Callable[[], bytes]] = field(default_factory=dict, repr=False, compare=False)
+    """PNG by name of the picture, drawn when it is called; templates do not see it."""

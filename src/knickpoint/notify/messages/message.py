@@ -1,0 +1,76 @@
+"""Make the message of a delivery from its facts and the templates of its channel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Final
+
+from knickpoint.model.notification import Attachment, Delivery, Message
+from knickpoint.notify.messages.facts import ChangeFacts, NotificationFacts
+from knickpoint.notify.messages.templates import Templates
+
+__all__ = ["message_for"]
+
+_NOT_IN_DATA: Final = frozenset({"pictures"})
+
+
+def message_for(delivery: Delivery, facts: NotificationFacts, templates: Templates) -> Message:
+    """Return the message of ``delivery``: what ``facts`` say in the words of ``templates``.
+
+    Its text is Markdown for chats and trackers. HTML and pictures are made for mails only. ``data`` has the facts as JSON
+    values.
+
+    Raises:
+        ConfigError: a template of the instance cannot be rendered with these facts.
+    """
+    rendered = templates.render(facts)
+    pictures = facts.pictures if rendered.html else {}
+    attachments = tuple(
+        Attachment(name, "image/png", picture())
+        for name, picture in sorted(pictures.items())
+        if f"cid:{name}" in rendered.html
+    )
+    return Message(
+        key=delivery.key,
+        thread=delivery.thread,
+        recipient=delivery.recipient,
+        subject=rendered.subject,
+        text=rendered.text,
+        html=rendered.html,
+        attachments=attachments,
+        data={**_json_object(facts), "changes": [_change_data(each) for each in facts.changes]},
+        address=facts.changes[0].links.regression if len(facts.changes) == 1 else facts.address,
+    )
+
+
+def _change_data(change: ChangeFacts) -> Mapping[str, object]:
+    """Return a change as JSON values, with what maps a ticket back to the place of the change."""
+    place = change.suspect_range
+    over = change.kind in {"recovered", "fixed"}
+    return {
+        **_json_object(change),
+        "line": place.line,
+        "previous": place.before.hash if place.before else "",
+        "commit": place.last.hash,
+        "fixed": change.cause_commit.hash if over and change.cause_commit else "",
+        "link": change.links.regression,
+    }
+
+
+def _json_object(facts: object) -> Mapping[str, object]:
+    return {
+        each.name: _json_value(getattr(facts, each.name))
+        for each in fields(facts)  # type: ignore[arg-type]
+        if each.name not in _NOT_IN_DATA
+    }
+
+
+def _json_value(value: object) -> object:
+    """Return a fact as a JSON value; numbers that are not finite become null."""
+    if is_dataclass(value):
+        return _json_object(value)
+    if isinstance(value, tuple):
+        return [_json_value(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

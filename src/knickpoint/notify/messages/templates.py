@@ -1,0 +1,155 @@
+"""The templates of a channel: those of the program, and the files of an instance that replace them.
+
+A notification has a template for its subject, its plain text, its HTML and its Markdown, named after its kind:
+``change.subject.txt``, ``change.txt``, ``change.html``, ``change.md``, and so on. Parts that several of them include begin
+with an underscore.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from knickpoint.model.errors import ConfigError
+from knickpoint.notify.messages.examples import example_notifications
+from knickpoint.notify.messages.facts import NotificationFacts
+from knickpoint.notify.messages.sandbox import TemplateSet
+from knickpoint.notify.settings import ChannelKind, ChannelSettings
+
+__all__ = ["Rendered", "Templates", "check_templates", "load_templates"]
+
+_DIRECTORY: Final = Path(__file__).parent / "templates"
+_LONGEST_SUBJECT: Final = 180
+_SIGNATURE: Final = "-- "
+"""The line after which mail programs expect a signature; its space belongs to it."""
+_VARIABLES: Final = (
+    "kind",
+    "instance",
+    "recipient",
+    "changes",
+    "changes_omitted",
+    "hours",
+    "problem",
+    "problem_details",
+    "address",
+    "mute",
+)
+_KIND_OF_TEMPLATE: Final = {"provisional": "change"}
+"""Notifications of other kinds have templates of their own name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A notification in words; ``html`` is "" where the channel takes none."""
+
+    subject: str
+    text: str
+    html: str = ""
+
+
+@dataclass(frozen=True)
+class Templates:
+    """The templates of one channel.
+
+    ``markdown`` says that the text is Markdown, as chats and issues take it; ``html`` that there is HTML beside the text.
+    """
+
+    templates: TemplateSet = field(repr=False)
+    markdown: bool = False
+    html: bool = True
+
+    def render(self, facts: NotificationFacts) -> Rendered:
+        """Put ``facts`` into words.
+
+        Raises:
+            ConfigError: a template cannot be rendered with these facts; the message names its file and line.
+        """
+        variables: dict[str, object] = {name: getattr(facts, name) for name in _VARIABLES}
+        variables["change"] = facts.changes[0] if facts.changes else None
+        kind = _KIND_OF_TEMPLATE.get(facts.kind, facts.kind)
+        subject = " ".join(self.templates.render(f"{kind}.subject.txt", variables).split())
+        text = self.templates.render(f"{kind}.md" if self.markdown else f"{kind}.txt", variables)
+        html = self.templates.render(f"{kind}.html", variables) if self.html else ""
+        return Rendered(_cut(subject), _without_gaps(text), html)
+
+
+def load_templates(channel: ChannelSettings, directory: Path) -> Templates:
+    """Return the templates of ``channel`` in the instance at ``directory``, checked with examples of every kind.
+
+    Raises:
+        ConfigError: a file cannot be read, is no template, or names what does not exist; or Jinja2 is missing.
+    """
+    mail = channel.kind is ChannelKind.MAIL
+    markdown = channel.kind in {ChannelKind.CHAT, ChannelKind.GITHUB, ChannelKind.GITLAB, ChannelKind.JIRA}
+    if not channel.templates:
+        return Templates(_built_in(), markdown=markdown, html=mail)
+    folder = directory / Path(channel.templates).expanduser()
+    own = _read_folder(folder, f"[channels.{channel.name}] templates")
+    sources = _built_in_sources() | own
+    places = {name: str(folder / name) if name in own else str(_DIRECTORY / name) for name in sources}
+    templates = TemplateSet(sources, places)
+    check_templates(templates)
+    return Templates(templates, markdown=markdown, html=mail)
+
+
+def check_templates(templates: TemplateSet) -> None:
+    """Render every template with example facts of every kind.
+
+    Raises:
+        ConfigError: one cannot be rendered; the message names its file, its line and the remedy.
+    """
+    for facts in example_notifications():
+        for markdown in (False, True):
+            rendered = Templates(templates, markdown=markdown, html=not markdown).render(facts)
+            if not rendered.subject or not rendered.text.strip():
+                kind = _KIND_OF_TEMPLATE.get(facts.kind, facts.kind)
+                part = "subject" if not rendered.subject else "text"
+                raise ConfigError(
+                    f"the {part} is empty for a notification of the kind {facts.kind}",
+                    where=f"templates {kind}.*",
+                    remedy="Let the template write at least a line for each kind.",
+                )
+
+
+def _read_folder(folder: Path, setting: str) -> dict[str, str]:
+    """Return the templates in ``folder`` by name; each must replace one of the program, or begin with an underscore."""
+    try:
+        files = sorted(each for each in folder.iterdir() if each.suffix in {".txt", ".html", ".md"})
+        known = _built_in_sources()
+        for file in files:
+            if file.name not in known and not file.name.startswith("_"):
+                names = ", ".join(name for name in known if not name.startswith("_"))
+                raise ConfigError("replaces no template", where=str(file), remedy=f"Name it as one of {names}.")
+        return {file.name: file.read_text(encoding="utf-8") for file in files}
+    except OSError as error:
+        raise ConfigError(
+            f"{folder} cannot be read: {error.strerror}", where=setting, remedy="Name a directory with templates."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"a template in {folder} is not UTF-8: byte {error.start}", where=setting, remedy="Save it as UTF-8."
+        ) from error
+
+
+@lru_cache(maxsize=1)
+def _built_in_sources() -> dict[str, str]:
+    return {file.name: file.read_text(encoding="utf-8") for file in sorted(_DIRECTORY.iterdir())}
+
+
+@lru_cache(maxsize=1)
+def _built_in() -> TemplateSet:
+    sources = _built_in_sources()
+    return TemplateSet(sources, {name: str(_DIRECTORY / name) for name in sources})
+
+
+def _cut(subject: str) -> str:
+    return subject if len(subject) <= _LONGEST_SUBJECT else f"{subject[: _LONGEST_SUBJECT - 1]}…"
+
+
+def _without_gaps(text: str) -> str:
+    """Return ``text`` with at most one empty line in a row, and one line break at its end."""
+    lines = "\n".join(line if line == _SIGNATURE else line.rstrip() for line in text.splitlines())
+    return re.sub(r"\n{3,}", "\n\n", lines).strip("\n") + "\n"
