@@ -1291,6 +1291,11 @@ export interface components {
              */
             hazard: number | null;
             /**
+             * Held
+             * @description Why it is held back, and not announced: results at the place of all its live members are quarantined. Empty where one is not held.
+             */
+            held: string;
+            /**
              * History
              * @description Whether it lies at or before the history boundary of its repository.
              */
@@ -1581,6 +1586,11 @@ export interface components {
              * @description log(mean before / mean after); null where a mean is not positive.
              */
             hazard: number | null;
+            /**
+             * Held
+             * @description Why it is held back: results at its place are quarantined; empty where none are.
+             */
+            held: string;
             /**
              * History
              * @description Whether its regression lies at or before the history boundary.

@@ -160,7 +160,8 @@ class ChangePoint:
     ticket that covers this trace and suspect range. ``history`` is true if its regression lies at or before the history
     boundary of its repository. ``settlement`` says whether it is provisional; it is settled where one alert's sighting is.
     ``announced`` is its chain of announcements, 0 for none, -1 where it never is announced. ``absent_since`` is the newest
-    measured commit (a slot) when it was first found to be gone, -1 for unknown.
+    measured commit (a slot) when it was first found to be gone, -1 for unknown. ``held`` says why it is held back, because
+    results at its place are quarantined; "" where it is not. A held point is never announced, gone ones included.
     """
 
     id: int
@@ -186,6 +187,17 @@ class ChangePoint:
     settlement: Settlement = SETTLED
     announced: int = 0
     absent_since: int = -1
+    held: str = ""
+
+    @property
+    def certainty(self) -> Certainty:
+        """Whether later values may still change it: what is held is provisional."""
+        return Certainty.PROVISIONAL if self.held else self.settlement.certainty
+
+    @property
+    def certainty_reason(self) -> str:
+        """Why it is provisional, "" where it is settled."""
+        return f"held: {self.held}" if self.held else self.settlement.reason
 
     @property
     def processed(self) -> bool:
@@ -283,7 +295,8 @@ class Regression:
     A query returns part of the members: ``members``, sorted by :attr:`ChangePoint.rank`. ``matching`` counts all members
     that match the query by direction, and ``extreme`` is the hazard level of largest magnitude among them. ``counts``
     (by effective status), ``conditions`` and ``unprocessed`` are about all members. ``gone`` counts the members that later
-    data no longer show, by status. ``certainty`` is PROVISIONAL while all live members are. ``found`` is when the first member was found. ``history`` is true if the suspect range
+    data no longer show, by status. ``certainty`` is PROVISIONAL while all live members are. ``held`` says why it is held back,
+    "" where it has a member that is not: of the live members, or of all where none is live. ``found`` is when the first member was found. ``history`` is true if the suspect range
     lies at or before the history boundary of the repository.
     """
 
@@ -300,6 +313,7 @@ class Regression:
     gone: Mapping[Status, int] = field(default_factory=dict)
     extreme: float | None = None
     certainty: Certainty = Certainty.SETTLED
+    held: str = ""
 
     @property
     def hazard(self) -> float:

@@ -35,6 +35,7 @@ from knickpoint.store.points.integrity import IntegrityReport, check_integrity
 from knickpoint.store.points.retention import Forgotten, retain
 from knickpoint.store.points.runs import Runs
 from knickpoint.store.points.sealer import Sealed, Sealer
+from knickpoint.store.quarantines import Quarantines
 from knickpoint.store.traces.shortcuts import Shortcuts
 from knickpoint.store.traces.traces import Traces
 
@@ -55,6 +56,7 @@ class Store:
         findings: change points, regressions, decisions.
         boundaries: up to which commits findings are history.
         rewrites: successors of rewritten commits, and lines that changed.
+        quarantines: runs whose results are quarantined, and calls of hooks about them.
         workers: the workers of the instance, and their state.
         tokens: tokens for machines, as hashes.
         sessions: sessions that ended before they expired.
@@ -74,6 +76,7 @@ class Store:
         self.findings = Findings(database)
         self.boundaries = Boundaries(database)
         self.rewrites = Rewrites(database, self.outbox)
+        self.quarantines = Quarantines(database)
         self.workers = WorkerTable(database)
         self.tokens = TokenTable(database)
         self.sessions = EndedSessions(database)

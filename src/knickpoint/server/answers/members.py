@@ -89,8 +89,8 @@ def read_members(store: Store, reader: RepositoryReader, points: Sequence[Change
             commit=reader.commit(point.suspect_range),
             movement=Movement.UP if (point.numbers.size or point.movement) > 0 else Movement.DOWN,
             status=point.effective_status,
-            certainty=point.settlement.certainty,
-            certainty_reason=point.settlement.reason,
+            certainty=point.certainty,
+            certainty_reason=point.certainty_reason,
             sparkline=drawn.get(point.id),
         )
         for point in points

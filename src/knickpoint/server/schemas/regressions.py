@@ -22,6 +22,10 @@ class GroupAnswer(Answer):
     commit: CommitAnswer
     history: bool = Field(description="Whether it lies at or before the history boundary of its repository.")
     certainty: Certainty = Field(description="`provisional` where all of its live members are, whatever the filter.")
+    held: str = Field(
+        description="Why it is held back, and not announced: results at the place of all its live members are "
+        "quarantined. Empty where one is not held."
+    )
     hazard: float | None = Field(description="The hazard level of largest magnitude among the members.")
     lead: int = Field(
         description="Id of the member that leads the regression, listed first: the unprocessed one that got worse "

@@ -75,12 +75,13 @@ class AnnouncementLedger:
         return self._points(wanted & (change_point.c.condition != Condition.GONE.value), keys)
 
     def waiting(self, repository: Repository) -> list[ChangePoint]:
-        """Return the settled live work of ``repository`` that is not announced yet, by id."""
+        """Return the settled live work of ``repository`` that is neither held nor announced yet, by id."""
         point = change_point.c
         return self._points(
             (point.repository_id == repository.id)
             & (point.announced == 0)
             & (point.certainty == Certainty.SETTLED.value)
+            & (point.held == "")
             & (point.condition != Condition.GONE.value)
             & (regression.c.history == 0)
         )

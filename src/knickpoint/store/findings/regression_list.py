@@ -23,6 +23,7 @@ from knickpoint.store.database import Database
 from knickpoint.store.findings.rows import change_point_of
 from knickpoint.store.findings.selection import (
     Selection,
+    effective_certainty,
     effective_status,
     is_live,
     is_unprocessed,
@@ -88,11 +89,12 @@ class PointState(NamedTuple):
 
 
 class _MemberState(NamedTuple):
-    """The state of a change point, and its certainty."""
+    """The state of a change point, its certainty, and why it is held."""
 
     condition: Condition
     status: Status
     certainty: Certainty
+    held: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,14 +293,15 @@ def _counts(database: Database, connection: Connection, ids: Sequence[int]) -> d
     """Return regression → how many of its members are in which state, for the regressions ``ids``."""
     point = change_point.c
     status = effective_status().label("effective")
+    certainty = effective_certainty().label("sure")
     query = (
-        select(point.regression_id, status, point.condition, point.certainty, func.count().label("number"))
+        select(point.regression_id, status, point.condition, certainty, point.held, func.count().label("number"))
         .where(database.among(point.regression_id, "ids"))
-        .group_by(point.regression_id, "effective", point.condition, point.certainty)
+        .group_by(point.regression_id, "effective", point.condition, "sure", point.held)
     )
     found: dict[int, Counter[_MemberState]] = defaultdict(Counter)
     for row in connection.execute(query, {"ids": database.listed(ids)}):
-        state = _MemberState(Condition(row.condition), Status(row.effective), Certainty(row.certainty))
+        state = _MemberState(Condition(row.condition), Status(row.effective), Certainty(row.sure), row.held)
         found[row.regression_id][state] += row.number
     return found
 
@@ -322,6 +325,13 @@ def _certainty(counted: Mapping[_MemberState, int]) -> Certainty:
     """Return PROVISIONAL where all live members are."""
     live = {state.certainty for state in counted if state.condition is not Condition.GONE}
     return Certainty.PROVISIONAL if live == {Certainty.PROVISIONAL} else Certainty.SETTLED
+
+
+def _held(counted: Mapping[_MemberState, int]) -> str:
+    """Return why all live members are held, or all where none is live; "" where one is not."""
+    live = [state.held for state in counted if state.condition is not Condition.GONE]
+    reasons = live or [state.held for state in counted]
+    return min(reasons) if reasons and all(reasons) else ""
 
 
 def list_regressions(
@@ -368,6 +378,7 @@ def list_regressions(
             gone=_by_status(counted[key], gone=True),
             extreme=_extreme(row),
             certainty=_certainty(counted[key]),
+            held=_held(counted[key]),
         )
         for key, row in listed.items()
     ]

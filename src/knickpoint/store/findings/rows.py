@@ -196,6 +196,7 @@ def change_point_of(row: Values) -> ChangePoint:
         settlement=_settlement_of(row),
         announced=row["announced"],
         absent_since=row["absent_since"],
+        held=row["held"],
     )
 
 

@@ -19,7 +19,15 @@ from knickpoint.store.database import Database
 from knickpoint.store.tables import commits as commit_tables
 from knickpoint.store.tables.findings import change_point, regression, sighting
 
-__all__ = ["Selection", "effective_status", "is_live", "is_unprocessed", "joined_members", "member_conditions"]
+__all__ = [
+    "Selection",
+    "effective_certainty",
+    "effective_status",
+    "is_live",
+    "is_unprocessed",
+    "joined_members",
+    "member_conditions",
+]
 
 _LOWERED: Final = {ord(letter): letter.lower() for letter in ascii_uppercase}
 
@@ -88,6 +96,11 @@ def effective_status() -> ColumnElement[str]:
     )
 
 
+def effective_certainty() -> ColumnElement[str]:
+    """Return the column :attr:`ChangePoint.certainty`."""
+    return case((change_point.c.held != "", Certainty.PROVISIONAL.value), else_=change_point.c.certainty)
+
+
 def is_live() -> ColumnElement[bool]:
     """Return the condition that later data still show a change point."""
     return change_point.c.condition != Condition.GONE.value
@@ -106,7 +119,7 @@ def _in_state(selection: Selection) -> list[ColumnElement[bool]]:
     if selection.statuses:
         clauses.append(effective_status().in_([status.value for status in selection.statuses]))
     if selection.certainty is not None:
-        clauses.append(change_point.c.certainty == selection.certainty.value)
+        clauses.append(effective_certainty() == selection.certainty.value)
     if selection.kinds:
         clauses.append(change_point.c.kind.in_([kind.value for kind in selection.kinds]))
     return clauses

@@ -96,6 +96,7 @@ change_point = Table(
     Column("changed", Time, nullable=False),
     Column("announced", Number, nullable=False, server_default="0"),
     Column("absent_since", Code, nullable=False, server_default="-1"),
+    Column("held", exact_text, nullable=False, server_default=""),
     Index("ix_change_point_announced", "repository_id", "announced"),
     Index("ix_change_point_trace_id", "trace_id"),
     Index("ix_change_point_regression_id", "regression_id"),
@@ -105,6 +106,7 @@ change_point = Table(
 
 ``announced`` is the chain of announcements that the point belongs to: 0 for none yet, -1 where it was history once and is
 never announced. ``absent_since`` is the newest measured commit of the trace when the point was first found to be gone.
+``held`` is why results at its place are quarantined, "" where none are.
 
 ``severity`` is the sort key of lists: :func:`knickpoint.model.regression.severity_of`.
 """

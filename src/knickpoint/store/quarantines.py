@@ -1,0 +1,143 @@
+"""Hold the quarantines of results, and which findings are held because of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import ColumnElement, select
+
+from knickpoint.model.commit import Repository
+from knickpoint.model.errors import InputError
+from knickpoint.model.quarantine import CanaryMove, FactChange, Quarantine, QuarantineState
+from knickpoint.store.array_codec import pack, unpack
+from knickpoint.store.database import Database
+from knickpoint.store.tables.findings import change_point
+from knickpoint.store.tables.quarantines import quarantine as table
+from knickpoint.store.timestamps import moment
+
+__all__ = ["Quarantines", "StoredQuarantine"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredQuarantine:
+    """A quarantine with what is compared and applied, and not shown.
+
+    ``evidence`` stands for the content of the run. ``trace_ids`` are the traces that the run measured, sorted.
+    """
+
+    quarantine: Quarantine
+    evidence: str
+    trace_ids: NDArray[np.int64]
+
+
+class Quarantines:
+    """Read and write quarantines: one row for each run that was ever suspect."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def all(
+        self, repository: Repository, *, states: Collection[QuarantineState] = (), slots: Collection[int] | None = None
+    ) -> list[Quarantine]:
+        """Return the quarantines of a repository, by id: those in ``states`` (all where empty) and at ``slots``."""
+        return [each.quarantine for each in self.stored(repository, states=states, slots=slots)]
+
+    def stored(
+        self, repository: Repository, *, states: Collection[QuarantineState] = (), slots: Collection[int] | None = None
+    ) -> list[StoredQuarantine]:
+        """Return the same as :meth:`all`, each with its traces."""
+        clauses: list[ColumnElement[bool]] = [table.c.repository_id == repository.id]
+        if states:
+            clauses.append(table.c.state.in_(sorted(state.value for state in states)))
+        if slots is not None:
+            clauses.append(self._database.among(table.c.slot))
+        query = select(table).where(*clauses).order_by(table.c.id)
+        with self._database.reading() as connection:
+            bound = {} if slots is None else {"numbers": self._database.listed(sorted(slots))}
+            return [_stored_of(row) for row in connection.execute(query, bound).mappings()]
+
+    def get(self, key: int) -> StoredQuarantine:
+        """Return a quarantine by its id.
+
+        Raises:
+            InputError: there is none.
+        """
+        with self._database.reading() as connection:
+            row = connection.execute(select(table).where(table.c.id == key)).mappings().first()
+        if row is None:
+            raise InputError(f"there is no quarantine {key}", remedy="knick canaries lists them.")
+        return _stored_of(row)
+
+    def put(self, quarantines: Sequence[StoredQuarantine]) -> None:
+        """Write quarantines, each in place of that of the same run; a new one has the id 0."""
+        rows = [_values(each) for each in quarantines]
+        if not rows:
+            return
+        insert = self._database.insert(table)
+        changing = {name: insert.excluded[name] for name in rows[0]}
+        with self._database.transaction() as connection:
+            statement = insert.on_conflict_do_update(index_elements=["repository_id", "identity"], set_=changing)
+            connection.execute(statement, rows)
+
+    # Held findings
+
+    def hold(self, repository: Repository, reasons: Mapping[int, str]) -> list[int]:
+        """Hold exactly the change points of ``reasons`` (id → why); return those whose reason changed, by id."""
+        with self._database.transaction() as connection:
+            held = select(change_point.c.id, change_point.c.held).where(
+                change_point.c.repository_id == repository.id, change_point.c.held != ""
+            )
+            known = {row.id: row.held for row in connection.execute(held)}
+            wanted = dict.fromkeys(known, "") | dict(reasons)
+            changed = {key: reason for key, reason in wanted.items() if known.get(key, "") != reason}
+            for key, reason in sorted(changed.items()):
+                connection.execute(change_point.update().where(change_point.c.id == key).values(held=reason))
+        return sorted(changed)
+
+
+def _stored_of(row: Mapping[Any, Any]) -> StoredQuarantine:
+    reasons = json.loads(row["reasons"])
+    quarantine = Quarantine(
+        id=row["id"],
+        repository_id=row["repository_id"],
+        identity=row["identity"],
+        run_id=row["run_id"],
+        slot=row["slot"],
+        machine=row["machine"],
+        state=QuarantineState(row["state"]),
+        since=moment(row["since"]),
+        until=moment(row["until"]),
+        moves=tuple(CanaryMove(**each) for each in reasons["moves"]),
+        facts=tuple(FactChange(**each) for each in reasons["facts"]),
+        traces=row["traces"],
+        outcome=row["outcome"],
+        who=row["who"],
+    )
+    (ids,) = unpack(row["trace_ids"], 1)
+    return StoredQuarantine(quarantine, row["evidence"], np.asarray(ids, dtype=np.int64))
+
+
+def _values(stored: StoredQuarantine) -> dict[str, Any]:
+    each = stored.quarantine
+    reasons = {"moves": [asdict(move) for move in each.moves], "facts": [asdict(fact) for fact in each.facts]}
+    return {
+        "repository_id": each.repository_id,
+        "identity": each.identity,
+        "run_id": each.run_id,
+        "slot": each.slot,
+        "machine": each.machine,
+        "state": each.state.value,
+        "since": each.since.timestamp(),
+        "until": each.until.timestamp(),
+        "reasons": json.dumps(reasons, ensure_ascii=False, separators=(",", ":")),
+        "evidence": stored.evidence,
+        "traces": each.traces,
+        "trace_ids": pack(stored.trace_ids),
+        "outcome": each.outcome,
+        "who": each.who,
+    }
