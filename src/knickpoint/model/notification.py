@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
+from knickpoint.model.announcement import Announcement
+
 __all__ = [
     "Attachment",
     "Delivery",
     "DeliveryState",
     "Message",
     "NotificationKind",
+    "PlannedDelivery",
+    "Purpose",
     "Recipient",
     "Sent",
 ]
@@ -31,6 +35,18 @@ class NotificationKind(Enum):
     PROVISIONAL = "provisional"
     ESCALATION = "escalation"
     PROBLEM = "problem"
+
+
+class Purpose(Enum):
+    """What a receiver hears of an announcement for; of each announcement at most once for each purpose.
+
+    A provisional finding is announced to those who ask, and once more when it is settled. An escalation repeats what its
+    receiver may have heard already.
+    """
+
+    CHANGE = "change"
+    PROVISIONAL = "provisional"
+    ESCALATION = "escalation"
 
 
 class DeliveryState(Enum):
@@ -58,6 +74,13 @@ class Recipient:
     channel: str
     address: str = ""
     person: str = ""
+
+    @property
+    def receiver(self) -> str:
+        """Who hears of it, whichever channel and address it takes: a person, an address of no known person, or a room."""
+        if self.person:
+            return f"person:{self.person}"
+        return f"address:{self.address.casefold()}" if self.address else f"channel:{self.channel}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,3 +144,20 @@ class Delivery:
     sent: datetime | None = None
     reference: str = ""
     link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedDelivery:
+    """A delivery before it is in the ledger.
+
+    A delivery that waits for the same recipient with the same kind and thread, and that no sender has tried, takes its
+    announcements in.
+    """
+
+    key: str
+    kind: NotificationKind
+    purpose: Purpose
+    recipient: Recipient
+    announcements: tuple[Announcement, ...]
+    thread: str
+    due: datetime

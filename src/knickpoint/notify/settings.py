@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 from knickpoint.model.secrets import address_with_secret, secret
@@ -19,6 +20,7 @@ class ChannelKind(Enum):
     GITHUB = "github"
     GITLAB = "gitlab"
     JIRA = "jira"
+    OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +29,13 @@ class ChannelSettings:
 
     Attributes:
         name: unique in the instance.
-        kind: `mail`, `chat`, `webhook`, `github`, `gitlab` or `jira`.
+        kind: `mail`, `chat`, `webhook`, `github`, `gitlab` or `jira`; `other` is a kind that an installed package adds.
         server: of mail: `smtp://host:port` with STARTTLS where offered, or `smtps://host:port`; a user and a password may
             stand in it. Of GitHub, GitLab and Jira: address of the API, for instances of your company.
         sender: of mail: the address that mails come from.
         to: of mail: addresses that get every message, beside the authors.
         authors: of mail: whether the authors of the suspects get messages.
+        provisional: whether findings that are not settled are sent as well.
         url: of a chat: its address as Apprise writes it. Of a webhook: the address that gets the messages.
         signing_secret: of a webhook: the secret that signs the messages, as in `${WEBHOOK_SECRET}`.
         token: of GitHub, GitLab and Jira: the secret that proves who writes, as in `${GITHUB_TOKEN}`.
@@ -40,6 +43,8 @@ class ChannelSettings:
         project: of GitHub: `owner/name`; of GitLab: the path of the project; of Jira: the key of the project.
         labels: of GitHub, GitLab and Jira: the labels of new issues.
         templates: directory, relative to the instance, with templates that replace those of the program.
+        plugin: of `other`: name of the kind, as the package registers it.
+        options: of `other`: further settings, as the package describes them.
     """
 
     name: str
@@ -48,6 +53,7 @@ class ChannelSettings:
     sender: str = ""
     to: tuple[str, ...] = ()
     authors: bool = True
+    provisional: bool = False
     url: str = address_with_secret("")
     signing_secret: str = secret()
     token: str = secret()
@@ -55,6 +61,8 @@ class ChannelSettings:
     project: str = ""
     labels: tuple[str, ...] = ()
     templates: str = ""
+    plugin: str = ""
+    options: Mapping[str, float | int | str | bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +77,7 @@ class NotifySettings:
         time_zone: time zone of these times, as in `Europe/Berlin`.
         escalate_hours: after how many hours a regression that no person took goes to the owners of its alerts. 0 never.
         link_days: for how many days a signed link in a message is good.
+        suspect_probability: the authors of suspects with at least this probability get the messages of mail channels.
     """
 
     paused: bool = False
@@ -78,3 +87,4 @@ class NotifySettings:
     time_zone: str = "UTC"
     escalate_hours: float = 0.0
     link_days: float = 14.0
+    suspect_probability: float = 0.2

@@ -1,5 +1,6 @@
 """The directory of people: which author of commits, person who signs in, owner and recipient are the same."""
 
+from knickpoint.people.directory import Directory, Person
 from knickpoint.people.settings import PersonSettings
 
-__all__ = ["PersonSettings"]
+__all__ = ["Directory", "Person", "PersonSettings"]

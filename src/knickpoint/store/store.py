@@ -29,6 +29,8 @@ from knickpoint.store.events.workers import WorkerTable
 from knickpoint.store.findings.boundaries import Boundaries
 from knickpoint.store.findings.findings import Findings
 from knickpoint.store.findings.rewrites import Rewrites
+from knickpoint.store.notifications.notifications import Notifications
+from knickpoint.store.notifications.used_links import UsedLinks
 from knickpoint.store.points.file_ledger import Ledger
 from knickpoint.store.points.frames import Frames
 from knickpoint.store.points.integrity import IntegrityReport, check_integrity
@@ -62,6 +64,8 @@ class Store:
         sessions: sessions that ended before they expired.
         audit: the audit log.
         configuration: digests of the configuration file that was last used.
+        notifications: the delivery ledger.
+        links: signed links that were used.
     """
 
     def __init__(self, database: Database) -> None:
@@ -82,6 +86,8 @@ class Store:
         self.sessions = EndedSessions(database)
         self.audit = AuditLog(database)
         self.configuration = ConfigurationDigests(database)
+        self.notifications = Notifications(database)
+        self.links = UsedLinks(database)
 
     @property
     def location(self) -> str:
