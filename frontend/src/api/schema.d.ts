@@ -807,12 +807,18 @@ export interface components {
             /** Direction */
             direction: string;
             /**
+             * Every Minutes
+             * @description Pause between two runs over all its traces; 0: whenever results arrive.
+             */
+            every_minutes: number;
+            /**
              * Failure
              * @description Why it cannot run, or could not the last time; empty where it can.
              */
             failure: string;
             /** Group By */
             group_by: string[];
+            kind: components["schemas"]["AlertKind"];
             /**
              * Last Run
              * @description null before the first run.
@@ -822,12 +828,18 @@ export interface components {
             line: string;
             /** Method */
             method: string;
+            /** Minimum Change */
+            minimum_change: number;
             /** Minimum Effect */
             minimum_effect: number;
             /** Minimum Traces */
             minimum_traces: number;
             /** Name */
             name: string;
+            /** Notify */
+            notify: string[];
+            /** Owners */
+            owners: string[];
             /** Parameters */
             parameters: {
                 [key: string]: number | string | boolean;
@@ -847,6 +859,7 @@ export interface components {
             settle_most: number;
             /** Settle Share */
             settle_share: number;
+            severity: components["schemas"]["AlertSeverity"];
             /**
              * Traces
              * @description Number of traces in the last run.
@@ -855,6 +868,21 @@ export interface components {
             /** Window */
             window: number;
         };
+        /**
+         * AlertKind
+         * @description What the findings of an alert are for.
+         *
+         *     WORK is to be triaged. INFORMATIONAL findings are listed on request only, and never announced. CANARY findings say that
+         *     machines moved, not code: they are no work either, and hold back findings of the same machines.
+         * @enum {string}
+         */
+        AlertKind: "work" | "informational" | "canary";
+        /**
+         * AlertSeverity
+         * @description How much a regression of an alert matters: for the order of lists, for messages and for tickets.
+         * @enum {string}
+         */
+        AlertSeverity: "low" | "normal" | "high";
         /**
          * ArrivalsAnswer
          * @description The outcome of importing the files that a bucket event names.
@@ -1275,6 +1303,8 @@ export interface components {
          * @description A regression: the findings at one commit.
          */
         GroupAnswer: {
+            /** @description The highest severity of the alerts of the members that match. */
+            alert_severity: components["schemas"]["AlertSeverity"];
             /** @description `provisional` where all of its live members are, whatever the filter. */
             certainty: components["schemas"]["Certainty"];
             commit: components["schemas"]["CommitAnswer"];
@@ -1440,6 +1470,11 @@ export interface components {
              */
             alert: string;
             /**
+             * Alert Kind
+             * @description Only findings of alerts of this kind. Default: `work`, and `any` where the filter names an alert.
+             */
+            alert_kind?: components["schemas"]["AlertKind"] | "any" | null;
+            /**
              * Assignee
              * @description Only findings assigned to this person.
              * @default
@@ -1556,6 +1591,10 @@ export interface components {
              * @description Median of the at most 20 values from the change on.
              */
             after_level: number;
+            /** @description `work`; `informational` or `canary` where all of its alerts are; these are no work and not announced. */
+            alert_kind: components["schemas"]["AlertKind"];
+            /** @description The highest severity of its alerts. */
+            alert_severity: components["schemas"]["AlertSeverity"];
             /** Alerts */
             alerts: string[];
             /** Assignee */
@@ -3735,6 +3774,8 @@ export interface operations {
                 kind?: components["schemas"]["FindingKind"] | null;
                 /** @description Only findings of this alert. */
                 alert?: string;
+                /** @description Only findings of alerts of this kind: `work`, `informational`, `canary` or `any`. Default: `work`, and `any` where `alert` names one. */
+                alert_kind?: components["schemas"]["AlertKind"] | "any" | null;
                 /** @description Only findings assigned to this person. */
                 assignee?: string;
                 /** @description Only findings that belong to this ticket. */
@@ -4283,6 +4324,8 @@ export interface operations {
                 kind?: components["schemas"]["FindingKind"] | null;
                 /** @description Only findings of this alert. */
                 alert?: string;
+                /** @description Only findings of alerts of this kind: `work`, `informational`, `canary` or `any`. Default: `work`, and `any` where `alert` names one. */
+                alert_kind?: components["schemas"]["AlertKind"] | "any" | null;
                 /** @description Only findings assigned to this person. */
                 assignee?: string;
                 /** @description Only findings that belong to this ticket. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from knickpoint.ingest.settings import IngestSettings, RepositorySettings
 from knickpoint.instance.config import CONFIG_FILE, Config, StoreSettings, read_config
 from knickpoint.instance.configuration_record import record_configuration
 from knickpoint.model.alert import Alert
-from knickpoint.model.errors import ConfigError
+from knickpoint.model.errors import ConfigError, StoreError
 from knickpoint.outgoing import OutgoingRule
 from knickpoint.store import Store, create_store, open_store
 
@@ -26,6 +27,7 @@ __all__ = [
     "store_location",
 ]
 
+_LOG: Final = logging.getLogger("knickpoint.instance")
 _VARIABLE: Final = "KNICKPOINT_INSTANCE"
 _TEMPLATE: Final = """\
 # The configuration of this instance. Every setting: docs/reference/configuration.md
@@ -189,7 +191,20 @@ def open_instance(directory: Path | str | None = None) -> Instance:
     config = read_config(found / CONFIG_FILE)
     store = open_configured_store(config, found)
     record_configuration(store, found / CONFIG_FILE)
-    return Instance(found, config, store)
+    opened = Instance(found, config, store)
+    _record_alerts(opened)
+    return opened
+
+
+def _record_alerts(instance: Instance) -> None:
+    """Keep the alerts of ``instance`` in its store; where it cannot be written now, the next run does it."""
+    if instance.store.findings.alerts_in_force.all() == {alert.name: alert for alert in instance.alerts}:
+        return
+    try:
+        with instance.store.transaction(wait=False):
+            instance.store.findings.alerts_in_force.replace(instance.alerts)
+    except StoreError as error:
+        _LOG.info("the change of the alerts is recorded later: %s", error)
 
 
 def open_configured_store(config: Config, directory: Path) -> Store:

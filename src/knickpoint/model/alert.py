@@ -40,6 +40,11 @@ class AlertSeverity(Enum):
     NORMAL = "normal"
     HIGH = "high"
 
+    @property
+    def rank(self) -> int:
+        """The place in the order: 0 for low, 1 for normal, 2 for high."""
+        return tuple(AlertSeverity).index(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Alert:

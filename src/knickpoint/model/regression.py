@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
+from knickpoint.model.alert import AlertKind, AlertSeverity
 from knickpoint.model.settlement import SETTLED, Certainty, FindingKind, Settlement
 from knickpoint.model.step import StableRegion
 from knickpoint.model.unit import Better
@@ -161,7 +162,8 @@ class ChangePoint:
     boundary of its repository. ``settlement`` says whether it is provisional; it is settled where one alert's sighting is.
     ``announced`` is its chain of announcements, 0 for none, -1 where it never is announced. ``absent_since`` is the newest
     measured commit (a slot) when it was first found to be gone, -1 for unknown. ``held`` says why it is held back, because
-    results at its place are quarantined; "" where it is not. A held point is never announced, gone ones included.
+    results at its place are quarantined; "" where it is not. A held point is never announced, gone ones included. ``alert_kind`` and ``alert_severity`` are
+    those that it has from its alerts: :func:`knickpoint.model.alert_settings.kind_of_finding`.
     """
 
     id: int
@@ -188,6 +190,8 @@ class ChangePoint:
     announced: int = 0
     absent_since: int = -1
     held: str = ""
+    alert_kind: AlertKind = AlertKind.WORK
+    alert_severity: AlertSeverity = AlertSeverity.NORMAL
 
     @property
     def certainty(self) -> Certainty:
@@ -293,7 +297,8 @@ class Regression:
     """The change points of several traces with a common suspect range; people triage them together.
 
     A query returns part of the members: ``members``, sorted by :attr:`ChangePoint.rank`. ``matching`` counts all members
-    that match the query by direction, and ``extreme`` is the hazard level of largest magnitude among them. ``counts``
+    that match the query by direction, ``extreme`` is the hazard level of largest magnitude among them, and
+    ``alert_severity`` the highest severity of their alerts. ``counts``
     (by effective status), ``conditions`` and ``unprocessed`` are about all members. ``gone`` counts the members that later
     data no longer show, by status. ``certainty`` is PROVISIONAL while all live members are. ``held`` says why it is held back,
     "" where it has a member that is not: of the live members, or of all where none is live. ``found`` is when the first member was found. ``history`` is true if the suspect range
@@ -312,6 +317,7 @@ class Regression:
     matching: Mapping[Direction, int] = field(default_factory=dict)
     gone: Mapping[Status, int] = field(default_factory=dict)
     extreme: float | None = None
+    alert_severity: AlertSeverity = AlertSeverity.NORMAL
     certainty: Certainty = Certainty.SETTLED
     held: str = ""
 

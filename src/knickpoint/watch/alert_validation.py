@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import logging
+import math
+import re
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -21,10 +23,20 @@ from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.query import parse_query
 from knickpoint.watch.detection.clusters import narrowest
 
-__all__ = ["check_alert", "reason_against"]
+__all__ = ["check_alert", "check_references", "reason_against"]
 
 _LOG: Final = logging.getLogger("knickpoint.watch")
-_BOUNDS: Final = (("minimum_effect", 0), ("minimum_traces", 1), ("window", 0), ("settle_share", 0), ("settle_least", 1))
+_BOUNDS: Final = (
+    ("minimum_effect", 0),
+    ("minimum_change", 0),
+    ("minimum_traces", 1),
+    ("window", 0),
+    ("settle_share", 0),
+    ("settle_least", 1),
+    ("every_minutes", 0),
+)
+_MAIL: Final = re.compile(r"[^@\s<>]+@[^@\s<>]+")
+_MOST_MINUTES: Final = 60 * 24 * 366.0
 _LENGTH: Final = 60
 """Length of the series on which the method of an alert without a window is tried."""
 
@@ -55,6 +67,35 @@ def check_alert(alert: Alert) -> None:
         ) from error
     if reason:
         raise ConfigError(reason, where=where, remedy=remedy)
+
+
+def check_references(alert: Alert, *, people: Collection[str], channels: Collection[str], where: str = "") -> None:
+    """Raise ``ConfigError`` when ``alert`` names an owner or a channel that does not exist; owners may be mail addresses.
+
+    ``people`` and ``channels`` are the names of their sections; ``where`` is the place of the alert, by default its name.
+    """
+    place = where or f"alert {alert.name!r}"
+    for owner in alert.owners:
+        if owner not in people and not _MAIL.fullmatch(owner):
+            raise ConfigError(
+                f"owners names {owner!r}, and there is no section [people.{owner}]",
+                where=place,
+                remedy=f"Add the section, give a mail address, or use one of: {_listed(people)}.",
+            )
+    for channel in alert.notify:
+        if channel not in channels:
+            raise ConfigError(
+                f"notify names {channel!r}, and there is no section [channels.{channel}]",
+                where=place,
+                remedy=f"Add the section, or use one of: {_listed(channels)}.",
+            )
+    for setting, names in (("owners", alert.owners), ("notify", alert.notify)):
+        if twice := next((name for name in names if names.count(name) > 1), ""):
+            raise ConfigError(f"{setting} names {twice!r} twice", where=place, remedy="Remove one of them.")
+
+
+def _listed(names: Collection[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
 
 
 def _check_method(alert: Alert, where: str) -> None:
@@ -92,8 +133,16 @@ def _check_bounds(alert: Alert, where: str) -> None:
             where=where,
             remedy="Give settle_least or more.",
         )
-    if alert.minimum_effect == float("inf"):
+    if math.isinf(alert.minimum_effect):
         raise ConfigError("minimum_effect is inf", where=where, remedy="Give a share of the mean: 0.02 is 2 %.")
+    if math.isinf(alert.minimum_change):
+        raise ConfigError("minimum_change is inf", where=where, remedy="Give a number in the unit of the traces.")
+    if alert.every_minutes > _MOST_MINUTES:
+        raise ConfigError(
+            f"every_minutes is {alert.every_minutes:g}",
+            where=where,
+            remedy=f"Give at most {_MOST_MINUTES:,.0f}, a year.",
+        )
 
 
 def reason_against(alert: Alert, repositories: Collection[str]) -> str:

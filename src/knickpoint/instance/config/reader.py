@@ -29,6 +29,7 @@ def read_config(path: Path) -> Config:
     config = read_section(Config, read_table(path), file=str(path))
     _check_numbers(config, path)
     _check_queries(config, path)
+    _check_alerts(config, path)
     _check_outgoing(config, path)
     check_ci_jobs(config, path)
     check_sign_in(config, path)
@@ -72,6 +73,16 @@ def _check_outgoing(config: Config, path: Path) -> None:
         _ = config.outgoing.rule
     except ConfigError as error:
         raise ConfigError(error.message, where=f"{path}, {error.where}", remedy=error.remedy) from error
+
+
+def _check_alerts(config: Config, path: Path) -> None:
+    """Refuse alerts that name people or channels without a section. Whether they can run is found when they do."""
+    if not config.alerts:
+        return
+    from knickpoint.watch.alert_validation import check_references
+
+    for name, alert in config.alerts.items():
+        check_references(alert, people=config.people, channels=config.channels, where=f"{path}, [alerts.{name}]")
 
 
 def _check_queries(config: Config, path: Path) -> None:

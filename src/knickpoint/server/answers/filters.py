@@ -6,6 +6,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final
 
+from knickpoint.model.alert import AlertKind
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Condition
 from knickpoint.server.schemas.filters import ListFilter
@@ -52,11 +53,18 @@ def matching_members(wanted: ListFilter) -> Selection:
         certainty=wanted.certainty,
         kinds=frozenset({wanted.kind} if wanted.kind else ()),
         alert=wanted.alert,
+        alert_kinds=_alert_kinds(wanted),
         assignee=wanted.assignee,
         ticket=wanted.ticket,
         minimum_hazard=wanted.minimum_hazard,
         minimum_effect=wanted.minimum_effect,
     )
+
+
+def _alert_kinds(wanted: ListFilter) -> frozenset[AlertKind] | None:
+    """Return the kinds of alerts whose findings are listed, None for all."""
+    chosen = wanted.alert_kind or ("any" if wanted.alert else AlertKind.WORK)
+    return None if chosen == "any" else frozenset({AlertKind(chosen)})
 
 
 def members_on_list(wanted: ListFilter) -> Selection:

@@ -12,7 +12,7 @@ from knickpoint.server.answers.alerts import visible_alerts
 from knickpoint.server.schemas.health import AlertAnswer, HealthAnswer, NoticeAnswer, WorkerAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store.events.workers import WorkerState
-from knickpoint.store.findings.alerts import AlertRun
+from knickpoint.watch.alert_config.alert_health import newest_runs
 from knickpoint.watch.alert_validation import reason_against
 
 __all__ = ["State", "list_alerts", "list_notices", "list_workers", "read_health"]
@@ -31,10 +31,6 @@ def list_notices(instance: Instance, visible: VisibleRepositories, limit: int) -
     return [NoticeAnswer.of(notice) for notice in find_notices(instance, visible.all())[:limit]]
 
 
-def _last_run(instance: Instance, name: str) -> AlertRun | None:
-    return next(iter(instance.store.findings.alerts.runs(name, last=1)), None)
-
-
 def list_alerts(instance: Instance, visible: VisibleRepositories) -> list[AlertAnswer]:
     """List the alerts of the configuration by name, each with its last run and the reason why it cannot run.
 
@@ -43,9 +39,12 @@ def list_alerts(instance: Instance, visible: VisibleRepositories) -> list[AlertA
     repositories = [repository.name for repository in visible.all()]
     answers = []
     for alert in sorted(visible_alerts(instance, visible), key=lambda alert: alert.name):
-        run = _last_run(instance, alert.name)
+        runs = instance.store.findings.alerts.newest(alert.name)
+        run = runs[0] if runs else None
         whole = run if alert.repository or visible.is_everything else None
-        failure = (run.failure if run is whole else _HIDDEN_REASON) if run and run.failure else ""
+        # A later run over another repository does not make good the one that failed.
+        failed = next((each for each in newest_runs(alert, runs, visible.all()) if each.failure), None)
+        failure = (failed.failure if whole else _HIDDEN_REASON) if failed else ""
         answers.append(
             AlertAnswer.of(
                 alert,

@@ -21,7 +21,7 @@ from knickpoint.server.answers.suspects import list_suspects
 from knickpoint.server.answers.triage import decide, list_decisions, merge, split, undo
 from knickpoint.server.callers import Editor
 from knickpoint.server.routes.dependencies import MOST, RepositoryName, Visible
-from knickpoint.server.schemas.filters import ListFilter
+from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
 from knickpoint.server.schemas.history import HistoryAnswer
 from knickpoint.server.schemas.members import MembersAnswer
 from knickpoint.server.schemas.regressions import RegressionsAnswer
@@ -66,6 +66,13 @@ def _filtered(
     certainty: Annotated[Certainty | None, Query(description="Only findings of this certainty.")] = None,
     kind: Annotated[FindingKind | None, Query(description="Only findings of this kind.")] = None,
     alert: Annotated[str, Query(description="Only findings of this alert.")] = "",
+    alert_kind: Annotated[
+        AlertKindFilter | None,
+        Query(
+            description="Only findings of alerts of this kind: `work`, `informational`, `canary` or `any`. "
+            "Default: `work`, and `any` where `alert` names one."
+        ),
+    ] = None,
     assignee: Annotated[str, Query(description="Only findings assigned to this person.")] = "",
     ticket: Annotated[str, Query(description="Only findings that belong to this ticket.")] = "",
     minimum_hazard: Annotated[float, Query(ge=0, description="Only hazard levels of at least this magnitude.")] = 0.0,
@@ -85,6 +92,7 @@ def _filtered(
         certainty=certainty,
         kind=kind,
         alert=alert,
+        alert_kind=alert_kind,
         assignee=assignee,
         ticket=ticket,
         minimum_hazard=minimum_hazard,

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
+from knickpoint.model.alert import AlertKind
 from knickpoint.model.regression import Direction, Status
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.server.schemas.base import Answer, Text
 
-__all__ = ["ListFilter"]
+__all__ = ["AlertKindFilter", "ListFilter"]
+
+AlertKindFilter = AlertKind | Literal["any"]
+"""Findings of alerts of one kind, or of all."""
 
 
 class ListFilter(Answer):
@@ -26,6 +32,10 @@ class ListFilter(Answer):
     certainty: Certainty | None = Field(default=None, description="Only findings of this certainty.")
     kind: FindingKind | None = Field(default=None, description="Only findings of this kind.")
     alert: Text = Field(default="", description="Only findings of this alert.")
+    alert_kind: AlertKindFilter | None = Field(
+        default=None,
+        description="Only findings of alerts of this kind. Default: `work`, and `any` where the filter names an alert.",
+    )
     assignee: Text = Field(default="", description="Only findings assigned to this person.")
     ticket: Text = Field(default="", description="Only findings that belong to this ticket.")
     minimum_hazard: float = Field(default=0.0, ge=0, description="Only hazard levels of at least this magnitude.")

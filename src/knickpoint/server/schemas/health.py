@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from knickpoint.instance import NoticeKind
+from knickpoint.model.alert import AlertKind, AlertSeverity
 from knickpoint.server.schemas.base import Answer
 
 __all__ = [
@@ -62,11 +63,17 @@ class AlertAnswer(Answer):
     parameters: dict[str, float | int | str | bool]
     direction: str
     minimum_effect: float
+    minimum_change: float
     minimum_traces: int
     window: int
     settle_share: float
     settle_least: int
     settle_most: int
+    kind: AlertKind
+    severity: AlertSeverity
+    owners: list[str]
+    notify: list[str]
+    every_minutes: float = Field(description="Pause between two runs over all its traces; 0: whenever results arrive.")
     failure: str = Field(description="Why it cannot run, or could not the last time; empty where it can.")
     last_run: datetime | None = Field(description="null before the first run.")
     seconds: float | None = Field(description="Duration of the last run.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from knickpoint.model.alert import AlertKind, AlertSeverity
 from knickpoint.model.regression import Condition, Direction, Status
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.step import Movement
@@ -72,6 +73,10 @@ class MemberAnswer(Answer):
     p_value: FiniteOrNull
     method: str
     alerts: list[str]
+    alert_kind: AlertKind = Field(
+        description="`work`; `informational` or `canary` where all of its alerts are; these are no work and not announced."
+    )
+    alert_severity: AlertSeverity = Field(description="The highest severity of its alerts.")
     condition: Condition
     kind: FindingKind = Field(
         description="`step`: a change of level; `drift`: a slow one; `mode`: another share of several levels; "

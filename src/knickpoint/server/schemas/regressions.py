@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from knickpoint.model.alert import AlertSeverity
 from knickpoint.model.regression import Direction, Status
 from knickpoint.model.settlement import Certainty
 from knickpoint.server.schemas.base import Answer
@@ -26,6 +27,7 @@ class GroupAnswer(Answer):
         description="Why it is held back, and not announced: results at the place of all its live members are "
         "quarantined. Empty where one is not held."
     )
+    alert_severity: AlertSeverity = Field(description="The highest severity of the alerts of the members that match.")
     hazard: float | None = Field(description="The hazard level of largest magnitude among the members.")
     lead: int = Field(
         description="Id of the member that leads the regression, listed first: the unprocessed one that got worse "

@@ -6,9 +6,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import Row, delete, func, select
 
 from knickpoint.store.database import Database
 from knickpoint.store.tables.findings import alert as alert_table
@@ -26,11 +26,11 @@ _RUNS_KEPT: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class AlertRun:
-    """What one alert did in one run.
+    """What one alert did in one run over one repository.
 
     ``complete`` is false for a run over the traces of an event alone. ``kept``, ``added`` and ``lost`` count
     sightings: those of the run before that it saw again, new ones, and those that it no longer saw. ``failure`` is
-    the reason why the alert could not run to its end, "" where it could.
+    the reason why the alert could not run to its end, "" where it could. ``repository_id`` is 0 in runs of older versions.
     """
 
     alert: str
@@ -43,6 +43,7 @@ class AlertRun:
     lost: int
     run: int = 0
     failure: str = ""
+    repository_id: int = 0
 
 
 class AlertTable:
@@ -83,6 +84,7 @@ class AlertTable:
                     "id": number,
                     "run": before + 1,
                     "alert": run.alert,
+                    "repository_id": run.repository_id,
                     "complete": int(run.complete),
                     "started": run.started.timestamp(),
                     "seconds": run.seconds,
@@ -116,18 +118,31 @@ class AlertTable:
         if alert:
             query = query.where(alert_run.c.alert == alert)
         with self._database.reading() as connection:
-            return [
-                AlertRun(
-                    alert=row.alert,
-                    started=moment(row.started),
-                    seconds=row.seconds,
-                    complete=bool(row.complete),
-                    traces=row.traces,
-                    kept=row.kept,
-                    added=row.added,
-                    lost=row.lost,
-                    run=row.run,
-                    failure=row.failure,
-                )
-                for row in connection.execute(query)
-            ]
+            return [_run_of(row) for row in connection.execute(query)]
+
+    def newest(self, alert: str) -> list[AlertRun]:
+        """Return the last run of ``alert`` over each repository, the newest first.
+
+        Runs of older versions, which do not name their repository, count where no run names one.
+        """
+        newest = select(func.max(alert_run.c.id)).where(alert_run.c.alert == alert).group_by(alert_run.c.repository_id)
+        query = select(alert_run).where(alert_run.c.id.in_(newest)).order_by(alert_run.c.id.desc())
+        with self._database.reading() as connection:
+            found = [_run_of(row) for row in connection.execute(query)]
+        return [run for run in found if run.repository_id] or found
+
+
+def _run_of(row: Row[Any]) -> AlertRun:
+    return AlertRun(
+        alert=row.alert,
+        started=moment(row.started),
+        seconds=row.seconds,
+        complete=bool(row.complete),
+        traces=row.traces,
+        kept=row.kept,
+        added=row.added,
+        lost=row.lost,
+        run=row.run,
+        failure=row.failure,
+        repository_id=row.repository_id,
+    )

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, func, select, update
 
+from knickpoint.model.alert import AlertKind
 from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.commit import Repository
 from knickpoint.model.regression import ChangePoint, Condition, Direction, SuspectRange
@@ -21,7 +22,7 @@ from knickpoint.store.timestamps import moment
 __all__ = ["BASELINE", "AnnouncementLedger"]
 
 BASELINE = -1
-"""What ``ChangePoint.announced`` holds for a finding that was history once, and is never announced."""
+"""What ``ChangePoint.announced`` holds for a finding that was history once, or no work, and is never announced."""
 
 
 class AnnouncementLedger:
@@ -80,6 +81,7 @@ class AnnouncementLedger:
         return self._points(
             (point.repository_id == repository.id)
             & (point.announced == 0)
+            & (point.alert_kind == AlertKind.WORK.value)
             & (point.certainty == Certainty.SETTLED.value)
             & (point.held == "")
             & (point.condition != Condition.GONE.value)

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, RowMapping, Select, func, select, update
 
+from knickpoint.model.alert import Alert, AlertKind
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.frame import Trace
@@ -22,6 +23,7 @@ from knickpoint.model.regression import ChangePoint, Condition, KnownPoint, Poin
 from knickpoint.store.commits.commits import Commits
 from knickpoint.store.database import Database
 from knickpoint.store.findings.alerts import AlertTable
+from knickpoint.store.findings.alerts_in_force import AlertsInForce
 from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.store.findings.digests import DigestTable
 from knickpoint.store.findings.groups import GroupTable, refresh_regressions_of
@@ -61,6 +63,7 @@ class Findings:
 
     Attributes:
         alerts: the applied alerts, and their runs.
+        alerts_in_force: the alerts that run, with all their settings.
         digests: what alerts detected in when they last ran, by trace.
         sightings: what alerts saw.
         groups: which change points make one regression.
@@ -76,6 +79,7 @@ class Findings:
         self._database = database
         self._commits = Commits(database)
         self.alerts = AlertTable(database)
+        self.alerts_in_force = AlertsInForce(database)
         self.digests = DigestTable(database)
         self.sightings = SightingTable(database)
         self.groups = GroupTable(database)
@@ -120,7 +124,7 @@ class Findings:
         Raises:
             InputError: there is none.
         """
-        everything = Selection(conditions=frozenset(Condition))
+        everything = Selection(conditions=frozenset(Condition), alert_kinds=None)
         with self._database.reading() as connection:
             row = connection.execute(select(regression.c.repository_id).where(regression.c.id == key)).first()
             found = row and list_regressions(
@@ -177,6 +181,21 @@ class Findings:
         point = change_point.c
         rows = self._rows(_MARKED, point.regression_id, [regression_id], point.id)
         return [change_point_of(row) for row in rows if row["condition"] != Condition.GONE.value]
+
+    def alerts_of_regressions(self, keys: Collection[int]) -> dict[int, tuple[Alert, ...]]:
+        """Return regression → the alerts that found it, by name, with their settings of today.
+
+        Alerts that no longer run are left out, and so is a regression without any other.
+        """
+        return self.alerts_in_force.of_regressions(keys)
+
+    def work_among(self, keys: Collection[int]) -> set[int]:
+        """Return those of the regressions ``keys`` that have a member which is work: not informational, no canary."""
+        point = change_point.c
+        among = self._database.among(point.regression_id, "ids")
+        query = select(point.regression_id).distinct().where(among, point.alert_kind == AlertKind.WORK.value)
+        with self._database.reading() as connection:
+            return set(connection.execute(query, {"ids": self._database.listed(sorted(keys))}).scalars())
 
     def repository_of(self, key: int) -> Repository:
         """Return the repository of the regression ``key``.

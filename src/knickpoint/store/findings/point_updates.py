@@ -11,9 +11,11 @@ from typing import Any
 
 from sqlalchemy import Connection, delete
 
+from knickpoint.model.alert import Alert
 from knickpoint.model.frame import Trace
 from knickpoint.model.regression import Condition, PointUpdate, Status, Transition, severity_of
 from knickpoint.store.database import Database
+from knickpoint.store.findings.alerts_in_force import AlertsInForce, values_from_alerts
 from knickpoint.store.findings.row_writes import next_id, update_rows
 from knickpoint.store.findings.rows import settlement_values, step_values, text_of_names
 from knickpoint.store.tables.findings import change_point, sighting
@@ -41,10 +43,11 @@ def write_point_updates(
         ids.append(change.id or following)
         following += not change.id
     pairs = list(zip(ids, updates, strict=True))
+    known = AlertsInForce(database).all()
 
     # New points
     added = [
-        _new_values(key, repository_id, change, traces[change.trace_id], seconds)
+        _new_values(key, repository_id, change, traces[change.trace_id], known=known, seconds=seconds)
         for key, change in pairs
         if change.transition is Transition.NEW
     ]
@@ -53,7 +56,7 @@ def write_point_updates(
 
     # Points that were there before and still are. A decision that was carried along is anchored where they are now.
     live = [(key, change) for key, change in pairs if change.transition not in {Transition.NEW, Transition.GONE}]
-    update_rows(connection, change_point, [{"id": key, **_live_values(change, seconds)} for key, change in live])
+    update_rows(connection, change_point, [{"id": key, **_live_values(change, known, seconds)} for key, change in live])
     anchors = [
         {"id": key, "anchor_line": suspects.line, "anchor_previous": suspects.previous, "anchor_slot": suspects.slot}
         for key, change in live
@@ -73,7 +76,7 @@ def write_point_updates(
     return ids
 
 
-def _live_values(change: PointUpdate, seconds: float) -> dict[str, Any]:
+def _live_values(change: PointUpdate, known: dict[str, Alert], seconds: float) -> dict[str, Any]:
     """Return the columns of a point that come from its sightings; the numbers are those of the first."""
     names = sorted(sighting.alert for sighting in change.sightings)
     first = change.sightings[0]
@@ -84,11 +87,14 @@ def _live_values(change: PointUpdate, seconds: float) -> dict[str, Any]:
         **settlement_values(settled),
         "severity": severity,
         "alerts": text_of_names(names),
+        **values_from_alerts(names, known),
         "changed": seconds,
     }
 
 
-def _new_values(key: int, repository_id: int, change: PointUpdate, trace: Trace, seconds: float) -> dict[str, Any]:
+def _new_values(
+    key: int, repository_id: int, change: PointUpdate, trace: Trace, *, known: dict[str, Alert], seconds: float
+) -> dict[str, Any]:
     return {
         "id": key,
         "repository_id": repository_id,
@@ -104,7 +110,7 @@ def _new_values(key: int, repository_id: int, change: PointUpdate, trace: Trace,
         "together": 0,
         "regression_id": 0,
         "found": seconds,
-        **_live_values(change, seconds),
+        **_live_values(change, known, seconds),
     }
 
 

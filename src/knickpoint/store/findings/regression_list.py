@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, or_, select
 
+from knickpoint.model.alert import AlertSeverity
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import ChangePoint, Condition, Direction, Regression, Status, SuspectRange
 from knickpoint.model.settlement import Certainty
@@ -65,7 +66,7 @@ class Page:
     """Which part of a list is wanted, in which order.
 
     Attributes:
-        sort: what to sort by; equal regressions by commit, the newest first.
+        sort: what to sort by; equal regressions by the severity of their alerts, then by commit, the newest first.
         descending: the greatest first.
         offset: how many regressions to skip.
         limit: how many regressions to return, None for all.
@@ -140,6 +141,7 @@ def _matching(database: Database, repository_id: int, selection: Selection) -> S
         select(
             regression.c.id,
             _lead_severity().label("severity"),
+            func.max(change_point.c.alert_severity).label("alert_severity"),
             func.max(func.abs(change_point.c.hazard)).label("strength"),
             func.count().label("traces"),
             func.max(change_point.c.hazard).label("highest"),
@@ -251,8 +253,8 @@ def _sorted(
         Sort.AUTHOR: lambda row: (row.author or "").lower(),
         Sort.SUBJECT: lambda row: (row.subject or "").lower(),
     }
-    newest_first = sorted(rows, key=lambda row: (-position(row.line, row.slot), row.id))
-    return sorted(newest_first, key=keys[sort], reverse=descending)  # sorted() keeps the order of equal rows
+    urgent_first = sorted(rows, key=lambda row: (-row.alert_severity, -position(row.line, row.slot), row.id))
+    return sorted(urgent_first, key=keys[sort], reverse=descending)  # sorted() keeps the order of equal rows
 
 
 def _members_of(
@@ -377,6 +379,7 @@ def list_regressions(
             matching={direction: number for direction in Direction if (number := getattr(row, direction.value))},
             gone=_by_status(counted[key], gone=True),
             extreme=_extreme(row),
+            alert_severity=tuple(AlertSeverity)[row.alert_severity],
             certainty=_certainty(counted[key]),
             held=_held(counted[key]),
         )

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from knickpoint.model.alert import AlertKind, AlertSeverity
 from knickpoint.model.regression import (
     Action,
     ChangePoint,
@@ -197,6 +198,8 @@ def change_point_of(row: Values) -> ChangePoint:
         announced=row["announced"],
         absent_since=row["absent_since"],
         held=row["held"],
+        alert_kind=AlertKind(row["alert_kind"]),
+        alert_severity=tuple(AlertSeverity)[row["alert_severity"]],
     )
 
 

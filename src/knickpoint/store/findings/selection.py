@@ -13,6 +13,7 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Join, and_, case, func, or_, select
 
+from knickpoint.model.alert import AlertKind
 from knickpoint.model.regression import Condition, Direction, Status
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.store.database import Database
@@ -46,6 +47,7 @@ class Selection:
         directions: only these; an empty set means all.
         text: words that all occur in trace key, commit hash, author or subject, whatever their case.
         slot: only regressions that begin at this commit.
+        alert_kinds: only these, None for all; by default findings that are no work are left out.
         alert: only members that this alert sees.
         assignee: only members that are assigned to this person.
         ticket: only members of this ticket, by decision or by match.
@@ -64,6 +66,7 @@ class Selection:
     directions: frozenset[Direction] = frozenset()
     text: str = ""
     slot: int | None = None
+    alert_kinds: frozenset[AlertKind] | None = frozenset({AlertKind.WORK})
     alert: str = ""
     assignee: str = ""
     ticket: str = ""
@@ -107,7 +110,7 @@ def is_live() -> ColumnElement[bool]:
 
 
 def _in_state(selection: Selection) -> list[ColumnElement[bool]]:
-    """Return the conditions about condition, decision, history, certainty and kind."""
+    """Return the conditions about condition, decision, history, certainty and kinds."""
     unprocessed = is_unprocessed()
     clauses: list[ColumnElement[bool]] = [
         change_point.c.condition.in_([condition.value for condition in selection.conditions])
@@ -120,6 +123,8 @@ def _in_state(selection: Selection) -> list[ColumnElement[bool]]:
         clauses.append(effective_status().in_([status.value for status in selection.statuses]))
     if selection.certainty is not None:
         clauses.append(effective_certainty() == selection.certainty.value)
+    if selection.alert_kinds is not None:
+        clauses.append(change_point.c.alert_kind.in_([kind.value for kind in selection.alert_kinds]))
     if selection.kinds:
         clauses.append(change_point.c.kind.in_([kind.value for kind in selection.kinds]))
     return clauses

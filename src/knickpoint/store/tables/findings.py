@@ -14,6 +14,7 @@ from knickpoint.store.tables.base import Blob, Code, Number, Time, exact_text, m
 __all__ = [
     "Real",
     "alert",
+    "alert_in_force",
     "alert_run",
     "boundary",
     "change_point",
@@ -97,6 +98,8 @@ change_point = Table(
     Column("announced", Number, nullable=False, server_default="0"),
     Column("absent_since", Code, nullable=False, server_default="-1"),
     Column("held", exact_text, nullable=False, server_default=""),
+    Column("alert_kind", exact_text, nullable=False, server_default="work"),
+    Column("alert_severity", Code, nullable=False, server_default="1"),
     Index("ix_change_point_announced", "repository_id", "announced"),
     Index("ix_change_point_trace_id", "trace_id"),
     Index("ix_change_point_regression_id", "regression_id"),
@@ -108,7 +111,8 @@ change_point = Table(
 never announced. ``absent_since`` is the newest measured commit of the trace when the point was first found to be gone.
 ``held`` is why results at its place are quarantined, "" where none are.
 
-``severity`` is the sort key of lists: :func:`knickpoint.model.regression.severity_of`.
+``severity`` is the sort key of lists: :func:`knickpoint.model.regression.severity_of`. ``alert_kind`` and
+``alert_severity`` (0 for low, 1 for normal, 2 for high) come from the settings of the alerts, and change with them.
 """
 
 sighting = Table(
@@ -216,12 +220,21 @@ alert = Table(
     Column("applied", Time, nullable=False),
 )
 
+alert_in_force = Table(
+    "alert_in_force",
+    metadata,
+    Column("name", exact_text, primary_key=True),
+    Column("definition", exact_text, nullable=False),
+)
+"""The alerts that run, wherever they were defined: name, and settings as JSON."""
+
 alert_run = Table(
     "alert_run",
     metadata,
     Column("id", Number, primary_key=True, autoincrement=False),
     Column("run", Number, nullable=False),
     Column("alert", exact_text, nullable=False),
+    Column("repository_id", Number, nullable=False, server_default="0"),
     Column("complete", Code, nullable=False),
     Column("started", Time, nullable=False),
     Column("seconds", Real, nullable=False),
@@ -232,9 +245,9 @@ alert_run = Table(
     Column("failure", exact_text, nullable=False, server_default=""),
     Index("ix_alert_run_alert", "alert", "id"),
 )
-"""One row for each alert and run: how many traces it ran over, and how many sightings stayed, came and went.
+"""One row for each alert, repository and run: how many traces it ran over, and how many sightings stayed, came and went.
 
-``failure`` is the reason why the alert could not run, "" where it could.
+``failure`` is the reason why the alert could not run, "" where it could. ``repository_id`` is 0 in rows of older versions.
 """
 
 judged = Table(

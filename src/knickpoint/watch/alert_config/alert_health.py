@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from knickpoint.model.alert import Alert
+from knickpoint.model.commit import Repository
 from knickpoint.model.query import parse_query
 from knickpoint.model.regression import Condition, Status
 from knickpoint.store import Store
 from knickpoint.store.findings.alerts import AlertRun
 from knickpoint.watch.alert_validation import reason_against
 
-__all__ = ["AlertHealth", "health_of_alerts"]
+__all__ = ["AlertHealth", "health_of_alerts", "newest_runs"]
 
 _RUNS: Final = 10
 """How many complete runs the report on an alert covers."""
@@ -90,12 +91,12 @@ def health_of_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertHealth]
 
 
 def _health(store: Store, alert: Alert) -> AlertHealth:
-    recent = store.findings.alerts.runs(alert.name, last=1)
+    recent = newest_runs(alert, store.findings.alerts.newest(alert.name), store.commits.repositories())
     runs = store.findings.alerts.runs(alert.name, last=_RUNS, complete=True)
     unable = reason_against(alert, [repository.name for repository in store.commits.repositories()])
     counted = _Findings() if unable else _count(store, alert)
     steadiness = _steadiness(() if unable else runs)
-    failure = unable or (recent[0].failure if recent else "")
+    failure = unable or next((run.failure for run in recent if run.failure), "")
     return AlertHealth(
         name=alert.name,
         runs=len(runs),
@@ -108,6 +109,15 @@ def _health(store: Store, alert: Alert) -> AlertHealth:
         problems=(f"cannot run: {unable}",) if unable else tuple(_problems(failure, counted, steadiness)),
         failure=failure,
     )
+
+
+def newest_runs(alert: Alert, runs: Sequence[AlertRun], repositories: Sequence[Repository]) -> list[AlertRun]:
+    """Return those of ``runs``, the last over each repository, that are about a repository which ``alert`` watches.
+
+    Runs of older versions do not name their repository, and count as well.
+    """
+    watched = {each.id for each in repositories if alert.repository in {"", each.name}} | {0}
+    return [run for run in runs if run.repository_id in watched]
 
 
 def _count(store: Store, alert: Alert) -> _Findings:

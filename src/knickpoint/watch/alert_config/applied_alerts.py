@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 from knickpoint.model.alert import Alert
+from knickpoint.model.alert_settings import alert_settings
 from knickpoint.model.audit import AuditKind
 from knickpoint.model.errors import ConfigError
 from knickpoint.store import Store
 from knickpoint.watch.alert_run.comparison import compare_retired
 from knickpoint.watch.alert_run.persistence import persist_changes
 from knickpoint.watch.alert_validation import check_alert, reason_against
-from knickpoint.watch.detection.digests import alert_settings
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.regressions.membership import regroup
 
@@ -116,6 +116,7 @@ def apply_alerts(store: Store, alerts: Sequence[Alert], *, who: str) -> list[Ale
         check_alert(alert)
     with store.transaction():
         differences = compare_alerts(store, alerts)
+        store.findings.alerts_in_force.replace(alerts)
         store.findings.alerts.replace({alert.name: _text(alert) for alert in alerts})
         names = {alert.name for alert in alerts}
         for name in store.findings.sightings.alerts():

@@ -88,6 +88,7 @@ def run_alerts(
         StoreError: the store cannot be read or written.
     """
     chosen = chosen_alerts(alerts, names)
+    store.findings.alerts_in_force.replace(alerts)
     whole = traces is None and not names
     request = RunRequest(
         alerts=chosen,
@@ -276,10 +277,13 @@ def _record(
 ) -> RunSummary:
     """Record the run, publish the event about what changed, and return both as a summary."""
     failures = {**found.failures, **written.failures}
-    records = [result.record(failures.get(result.job.alert.name, "")) for result in found.results]
+    records = [
+        result.record(failures.get(result.job.alert.name, ""), plan.lines.repository) for result in found.results
+    ]
     run = store.findings.alerts.record(records) if records else 0
     history = store.boundaries.history_among([*regressions.new, *regressions.changed])
-    new = tuple(key for key in regressions.new if key not in history)
+    work = store.findings.work_among([*regressions.new, *regressions.changed]) - history
+    new = tuple(key for key in regressions.new if key in work)
     summary = replace(
         RunSummary.of_points(written.changes),
         alerts=tuple(replace(record, run=run) for record in records),
@@ -287,8 +291,8 @@ def _record(
         judged=sum(len(job.due) for job in plan.jobs),
         failures=failures,
         new_regressions=new,
-        changed_regressions=tuple(key for key in regressions.changed if key not in history),
-        history_regressions=len(regressions.new) - len(new),
+        changed_regressions=tuple(key for key in regressions.changed if key in work),
+        history_regressions=sum(key in history for key in regressions.new),
     )
     if written.changes.point_ids or not summary.nothing_new or summary.changed_regressions:
         store.outbox.publish(_event(plan.lines.repository, run, summary))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from knickpoint.model.commit import Repository
 from knickpoint.model.regression import Transition
 from knickpoint.store.findings.alerts import AlertRun
 from knickpoint.watch.alert_run.alert_job import AlertJob
@@ -27,8 +28,8 @@ class JobResult:
         """Why the alert could not run to its end, "" where it did."""
         return self.job.failure or self.comparison.failure
 
-    def record(self, failure: str) -> AlertRun:
-        """Return what the store keeps of the job, which ended with ``failure``."""
+    def record(self, failure: str, repository: Repository) -> AlertRun:
+        """Return what the store keeps of the job, which ended with ``failure`` in ``repository``."""
         return AlertRun(
             alert=self.job.alert.name,
             started=self.job.started,
@@ -39,6 +40,7 @@ class JobResult:
             added=self.comparison.added,
             lost=self.comparison.lost,
             failure=failure,
+            repository_id=repository.id,
         )
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from enum import Enum
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -20,6 +18,7 @@ from numpy.typing import NDArray
 from knickpoint import __version__
 from knickpoint.detect import judges_groups, package_of
 from knickpoint.model.alert import Alert
+from knickpoint.model.alert_settings import judging_settings
 from knickpoint.model.commit import Line
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.store import Store
@@ -27,21 +26,10 @@ from knickpoint.watch.detection.alert_groups import GroupKey, depends_on_group, 
 from knickpoint.watch.detection.alert_window import known_columns, window_columns
 from knickpoint.watch.lines import Lines
 
-__all__ = ["Digester", "alert_settings", "changed_traces", "group_digests"]
+__all__ = ["Digester", "changed_traces", "group_digests"]
 
 _BYTES: Final = 8
 _BLOCK_BYTES: Final = 64 * 2**20
-
-
-def alert_settings(alert: Alert) -> dict[str, object]:
-    """Return the settings of ``alert`` but for its name, as plain values."""
-
-    def plain(value: object) -> object:
-        if isinstance(value, Enum):
-            return value.value
-        return list(value) if isinstance(value, tuple) else value
-
-    return {name: plain(value) for name, value in asdict(alert).items() if name != "name"}
 
 
 def _number(digest: bytes) -> int:
@@ -52,7 +40,8 @@ def _number(digest: bytes) -> int:
 class Digester:
     """Make the digests of traces for one alert on one line.
 
-    They depend on the version of the program and of the package that adds the method, the settings of the alert, the
+    They depend on the version of the program and of the package that adds the method, those settings of
+    the alert on which its judgement depends, the
     part of the line that it shares with other lines, and on a trace's commits with values, in order, its values, which
     direction is better, and the change point from which an alert with a window detects.
     """
@@ -60,7 +49,7 @@ class Digester:
     def __init__(self, alert: Alert, line: Line, lines: Lines) -> None:
         seed = blake2b(digest_size=32)
         versions = [__version__, *filter(None, [package_of(alert.method)])]
-        seed.update(json.dumps([*versions, alert_settings(alert), line.name], sort_keys=True).encode())
+        seed.update(json.dumps([*versions, judging_settings(alert), line.name], sort_keys=True).encode())
 
         # A branch shares its beginning with its base: where that changes, change points belong to other lines.
         while line.base:

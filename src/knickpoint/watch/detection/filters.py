@@ -1,4 +1,4 @@
-"""Keep the sightings that an alert reports: direction, least effect, and least number of traces of a group."""
+"""Keep the sightings that an alert reports: direction, least effect and change, and least number of traces of a group."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ def refusal(alert: Alert, sighting: Sighting) -> str:
         return f"the alert reports {alert.direction.value} only, this goes {what}"
     if abs(numbers.relative_size) < alert.minimum_effect:
         return f"the effect {abs(numbers.relative_size):.3%} is below the alert's minimum of {alert.minimum_effect:.3%}"
+    if abs(numbers.size) < alert.minimum_change:
+        return f"the change by {abs(numbers.size):g} is below the alert's minimum of {alert.minimum_change:g}"
     return ""
 
 

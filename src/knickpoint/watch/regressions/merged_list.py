@@ -36,7 +36,7 @@ def merge_regressions(
         return lambda pair: str(getattr(commits.get((pair[0].id, pair[1].suspect_range.slot)), name, "")).lower()
 
     keys: Mapping[Sort, Callable[[ListedRegression], Any]] = {
-        Sort.CHANGE: lambda pair: pair[1].severity,
+        Sort.CHANGE: lambda pair: (pair[1].severity, pair[1].alert_severity.rank),
         Sort.HAZARD: lambda pair: abs(pair[1].hazard),
         Sort.COMMIT: of_commit("time"),
         Sort.TRACES: lambda pair: sum(pair[1].matching.values()),

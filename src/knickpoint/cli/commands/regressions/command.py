@@ -55,6 +55,12 @@ __all__ = ["command"]
     metavar="DATE",
     help="Only changes at commits of this day (UTC) and later: 2026-03-14.",
 )
+@click.option(
+    "--alert-kind",
+    type=click.Choice(["work", "informational", "canary", "any"]),
+    default=None,
+    help="Findings of alerts of this kind. Default: work, and any with --alert.",
+)
 @click.option("--assignee", default="", metavar="WHO", help="Only findings assigned to this person.")
 @click.option("--ticket", default="", metavar="KEY", help="Only findings that belong to this ticket.")
 @click.option("--gone", is_flag=True, help="Include findings that later data no longer show.")
@@ -81,6 +87,7 @@ def command(
     direction: str | None,
     kind: str | None,
     certainty: str | None,
+    alert_kind: str | None,
     minimum_effect: float,
     since: datetime | None,
     assignee: str,
@@ -95,10 +102,12 @@ def command(
 
     `knick triage` takes both ids: R for a whole regression, P for the finding in one of its traces.
     """
+    from knickpoint.model.alert import AlertKind
     from knickpoint.model.regression import Condition, Direction
     from knickpoint.model.settlement import Certainty, FindingKind
     from knickpoint.store.findings.selection import Selection
 
+    chosen_kind = alert_kind or ("any" if alert else "work")
     conditions = frozenset(Condition) if gone else frozenset({Condition.PRESENT, Condition.RECOVERED})
     selection = Selection(
         conditions=conditions,
@@ -107,6 +116,7 @@ def command(
         certainty=None if certainty is None else Certainty(certainty),
         text=match,
         alert=alert,
+        alert_kinds=None if chosen_kind == "any" else frozenset({AlertKind(chosen_kind)}),
         assignee=assignee,
         ticket=ticket,
         minimum_effect=minimum_effect,

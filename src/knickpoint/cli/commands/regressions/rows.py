@@ -66,7 +66,20 @@ DETAILS = (
     *(Column(name) for name in ("author", "repository", "line", "previous_commit", "date", "unit")),
     *(Column(name) for name in ("before_level", "after_level", "deviation")),
     *(Column(f"{side}_{name}") for side in ("before", "after") for name in ("mean", "median", "count")),
-    *(Column(name) for name in ("score", "p_value", "method", "alerts", "ticket", "note", "assignee")),
+    *(
+        Column(name)
+        for name in (
+            "score",
+            "p_value",
+            "method",
+            "alerts",
+            "alert_kind",
+            "alert_severity",
+            "ticket",
+            "note",
+            "assignee",
+        )
+    ),
 )
 
 TEXT_COLUMNS = tuple(_TEXT_COLUMNS.get(column.name, column) for column in COLUMNS)
@@ -151,6 +164,8 @@ def _row(repository: Repository, regression: Regression, point: ChangePoint, kno
         "p_value": numbers.p_value,
         "method": numbers.method,
         "alerts": point.alerts,
+        "alert_kind": point.alert_kind.value,
+        "alert_severity": point.alert_severity.value,
         "status": point.effective_status.value,
         "condition": point.condition.value,
         "history": point.history,

@@ -1,0 +1,70 @@
+"""Alerts as plain values: what is stored of them, what their judgement depends on, and what a finding gets from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields
+from enum import Enum
+from typing import Any, Final, get_type_hints
+
+from knickpoint.model.alert import Alert, AlertKind, AlertSeverity
+
+__all__ = ["alert_from", "alert_settings", "judging_settings", "kind_of_finding", "severity_of_finding"]
+
+_AFTERWARDS: Final = frozenset({"kind", "severity", "owners", "notify", "every_minutes"})
+"""Settings about what happens with findings, and about when the alert runs: they do not change what it finds."""
+
+_BY_WEIGHT: Final = (AlertKind.WORK, AlertKind.CANARY, AlertKind.INFORMATIONAL)
+_BY_URGENCY: Final = (AlertSeverity.HIGH, AlertSeverity.NORMAL, AlertSeverity.LOW)
+
+
+def alert_settings(alert: Alert) -> dict[str, object]:
+    """Return the settings of ``alert`` but for its name, as plain values."""
+
+    def plain(value: object) -> object:
+        if isinstance(value, Enum):
+            return value.value
+        return list(value) if isinstance(value, tuple) else value
+
+    return {name: plain(value) for name, value in asdict(alert).items() if name != "name"}
+
+
+def judging_settings(alert: Alert) -> dict[str, object]:
+    """Return those of :func:`alert_settings` on which depends what ``alert`` finds."""
+    return {name: value for name, value in alert_settings(alert).items() if name not in _AFTERWARDS}
+
+
+def alert_from(name: str, settings: Mapping[str, Any]) -> Alert:
+    """Return the alert ``name`` with plain ``settings``, as :func:`alert_settings` returns them.
+
+    Settings that this version does not know are left out; those that are missing have their defaults.
+    """
+    hints = get_type_hints(Alert)
+    values: dict[str, Any] = {}
+    for field in fields(Alert):
+        if field.name not in settings or field.name == "name":
+            continue
+        value, hint = settings[field.name], hints[field.name]
+        if isinstance(value, list):
+            value = tuple(value)
+        elif isinstance(hint, type) and issubclass(hint, Enum):
+            value = hint(value)
+        values[field.name] = value
+    return Alert(name, **values)
+
+
+def kind_of_finding(alerts: Iterable[Alert]) -> AlertKind:
+    """Return the kind of a finding that ``alerts`` found: work where one of them finds work; canary before informational.
+
+    Without alerts it is work: nothing that a person may have to look at is left out.
+    """
+    kinds = {alert.kind for alert in alerts}
+    return next((kind for kind in _BY_WEIGHT if kind in kinds), AlertKind.WORK)
+
+
+def severity_of_finding(alerts: Iterable[Alert]) -> AlertSeverity:
+    """Return the highest severity of ``alerts``, normal without any; alerts of a lesser kind than the finding do not count."""
+    known = list(alerts)
+    kind = kind_of_finding(known)
+    severities = {alert.severity for alert in known if alert.kind is kind}
+    return next((severity for severity in _BY_URGENCY if severity in severities), AlertSeverity.NORMAL)
