@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,26 +69,54 @@ def find_outliers(
     """Find up to ``most`` outliers of ``values`` (1-D, finite) at the significance level ``alpha``, on both sides.
 
     ``robust`` measures the distance from the median in median absolute deviations, not that from the mean in standard
-    deviations; the critical values are the same. Values that do not vary have no outliers.
+    deviations; the critical values are the same. Values that do not vary have no outliers. Of values that are equally
+    extreme, the first one counts.
     """
     indices: list[int] = []
     statistics: list[float] = []
     critical: list[float] = []
-    rest, rows = values, np.arange(values.size)
+    measure = _distances_from_median if robust else _distances_from_mean
+    # Sorted, the median is in the middle and the most extreme value at one end.
+    rows = np.argsort(values, kind="stable") if robust else np.arange(values.size)
+    rest = values[rows]
     count = 0
     # Remove the most extreme value, again and again. All values removed up to the last one beyond its critical value are
     # outliers, so that several of them cannot hide one another.
     for _ in range(min(most, values.size - 2)):
-        scaled = rest / safe_unit(rest)
-        distance = np.abs(scaled - (np.median(scaled) if robust else scaled.mean()))
-        deviation = _MAD * float(np.median(distance)) if robust else float(scaled.std(ddof=1))
+        distance, deviation = measure(rest / safe_unit(rest))
         if not deviation > 0:
             break
-        extreme = int(distance.argmax())
+        furthest = np.flatnonzero(distance == distance.max())
+        extreme = int(furthest[rows[furthest].argmin()])
         indices.append(int(rows[extreme]))
         statistics.append(float(distance[extreme]) / deviation)
         critical.append(critical_value(rest.size, alpha))
         if statistics[-1] > critical[-1]:
             count = len(indices)
-        rest, rows = np.delete(rest, extreme), np.delete(rows, extreme)
+        rest, rows = _without(rest, extreme), _without(rows, extreme)
     return Outliers(count, tuple(indices), tuple(statistics), tuple(critical))
+
+
+def _distances_from_mean(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Return the distance of each value from the mean, and the standard deviation."""
+    return np.abs(values - values.mean()), float(values.std(ddof=1))
+
+
+def _distances_from_median(ascending: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Return the distance of each value from the median, and their median on the scale of a standard deviation."""
+    low, high = (ascending.size - 1) // 2, ascending.size // 2
+    distance = np.abs(ascending - (ascending[low] + ascending[high]) / 2)
+    middle = np.partition(distance, (low, high))
+    return distance, _MAD * float((middle[low] + middle[high]) / 2)
+
+
+_Kept = TypeVar("_Kept", bound=np.generic)
+
+
+def _without(array: NDArray[_Kept], place: int) -> NDArray[_Kept]:
+    """Return ``array`` without the element at ``place``, as a view where that is at an end."""
+    if place == 0:
+        return array[1:]
+    if place == array.size - 1:
+        return array[:-1]
+    return np.delete(array, place)
