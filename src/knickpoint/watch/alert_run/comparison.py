@@ -6,10 +6,11 @@ is kept, so that the next run leaves them out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +23,25 @@ from knickpoint.store import Store
 from knickpoint.store.findings.rows import stored_step
 from knickpoint.watch.alert_run.alert_job import AlertJob, failure_of
 from knickpoint.watch.detection.filters import reported_detections
-from knickpoint.watch.detection.trace_detection import TraceDetection, detect_traces
+from knickpoint.watch.detection.trace_detection import TraceDetection, detect_traces, detection_key
 from knickpoint.watch.identity.point_matching import Ruler, match_points
 from knickpoint.watch.lines import Lines
 from knickpoint.work import Runner
 
-__all__ = ["AlertComparison", "TraceComparison", "compare_alert", "compare_retired", "compare_unwatched"]
+__all__ = [
+    "AlertComparison",
+    "TraceComparison",
+    "compare_alert",
+    "compare_alerts",
+    "compare_retired",
+    "compare_unwatched",
+    "shared_detections",
+]
 
 _BLOCK: Final = 4096
 """Traces whose known sightings are read at a time."""
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,45 +92,112 @@ class AlertComparison:
 def compare_alert(
     store: Store, job: AlertJob, lines: Lines, runner: Runner, *, among: Collection[int] | None = None
 ) -> Iterator[AlertComparison]:
-    """Detect in the traces that are due and yield what differs, block by block; nothing is written.
+    """Detect in the traces that are due for one job; see :func:`compare_alerts`."""
+    return (found for _, found in compare_alerts(store, [job], lines, runner, among=among))
 
-    After a complete run the last block has the traces that the alert no longer matches. When the alert fails, the
-    last block says so. ``among`` compares only these of the traces that are due.
+
+def compare_alerts(
+    store: Store, jobs: Sequence[AlertJob], lines: Lines, runner: Runner, *, among: Collection[int] | None = None
+) -> Iterator[tuple[AlertJob, AlertComparison]]:
+    """Detect in the traces that are due and yield what differs for each job, block by block; nothing is written.
+
+    The jobs share one detection (see :func:`shared_detections`). After a complete run the last block of a job has the
+    traces that its alert no longer matches. When an alert fails, its last block says so. ``among`` compares only these of
+    the traces that are due.
     """
-    if job.failure:
+    able = [_Comparing(store, job, lines, among) for job in jobs if not job.failure]
+    if not able:
         return
+    alerts = [each.job.alert for each in able]
+    due = np.unique(np.concatenate([each.job.due for each in able]))
     try:
-        # Detect in all traces that are due, and apply the filters of the alert.
-        found = detect_traces(store, job.alert, job.line, job.due, lines=lines, runner=runner)
-        reported = reported_detections(job.alert, found, lines)
-        if among is not None:
-            reported = (detection for detection in reported if detection.trace.id in among)
-
-        # Compare with what is stored.
-        for block in _blocks(reported):
-            yield _compare_block(store, job, block, lines)
-
-        # Take back the sightings in traces that the query no longer matches.
-        if job.complete:
-            yield compare_unwatched(store, job, lines)
-    except Exception as error:  # noqa: BLE001  # a defect of one alert must not stop the others
-        yield AlertComparison(failure=failure_of(job.alert, error))
+        for block in _blocks(detect_traces(store, alerts, able[0].job.line, due, lines=lines, runner=runner)):
+            for place, comparing in enumerate(able):
+                yield from comparing.take([found[place] for found in block])
+    except Exception as error:  # noqa: BLE001  # a defect of one method must not stop the others
+        for comparing in able:
+            yield from comparing.fail(error)
+    for comparing in able:
+        yield from comparing.end()
 
 
-def _blocks(detections: Iterable[TraceDetection]) -> Iterator[list[TraceDetection]]:
+def shared_detections(jobs: Sequence[AlertJob]) -> list[list[AlertJob]]:
+    """Group ``jobs`` by what they detect: those of a group find the same steps in a trace, so one detection serves all."""
+    groups: dict[Hashable, list[AlertJob]] = defaultdict(list)
+    for job in jobs:
+        groups[job.line.name, detection_key(job.alert)].append(job)
+    return list(groups.values())
+
+
+_Compared = Iterator[tuple[AlertJob, AlertComparison]]
+
+
+class _Comparing:
+    """One job: it takes what was detected, block by block, and compares it with what is stored."""
+
+    def __init__(self, store: Store, job: AlertJob, lines: Lines, among: Collection[int] | None) -> None:
+        self.job = job
+        self._store = store
+        self._lines = lines
+        self._due = frozenset(job.due.tolist())
+        self._among = among
+        self._held: list[TraceDetection] = []
+        self._failed = False
+
+    def take(self, block: Sequence[TraceDetection]) -> _Compared:
+        """Compare a block; an alert that counts traces needs all of them, so it keeps them until the end."""
+        due = [found for found in block if found.trace.id in self._due]
+        if self.job.alert.minimum_traces > 1:
+            self._held += due
+        else:
+            yield from self._guarded(lambda: self._compare(due))
+
+    def end(self) -> _Compared:
+        """Compare what was kept, and take back the sightings in traces that the query no longer matches."""
+        if self._held:
+            yield from self._guarded(lambda: self._compare(self._held))
+        self._held = []
+        if self.job.complete:
+            yield from self._guarded(lambda: compare_unwatched(self._store, self.job, self._lines))
+
+    def fail(self, error: Exception) -> _Compared:
+        """Say that the alert failed, once, and compare nothing more."""
+        if not self._failed:
+            self._failed = True
+            yield self.job, AlertComparison(failure=failure_of(self.job.alert, error))
+
+    def _guarded(self, compare: Callable[[], AlertComparison]) -> _Compared:
+        if self._failed:
+            return
+        try:
+            found = compare()
+        except Exception as error:  # noqa: BLE001  # a defect of one alert must not stop the others
+            yield from self.fail(error)
+        else:
+            yield self.job, found
+
+    def _compare(self, detections: Sequence[TraceDetection]) -> AlertComparison:
+        """Apply the filters of the alert, and compare what it reports."""
+        reported = reported_detections(self.job.alert, detections, self._lines)
+        if self._among is not None:
+            reported = (each for each in reported if each.trace.id in self._among)
+        return AlertComparison.joined([self._compare_block(block) for block in _blocks(reported)])
+
+    def _compare_block(self, detections: Sequence[TraceDetection]) -> AlertComparison:
+        name = self.job.alert.name
+        stored = self._store.findings.sightings.of_traces([each.trace.id for each in detections])
+        return AlertComparison.joined(
+            [
+                _compare_trace(self.job, each, _of_alert(name, stored.get(each.trace.id, ())), self._lines)
+                for each in detections
+            ]
+        )
+
+
+def _blocks(detections: Iterable[_Item]) -> Iterator[list[_Item]]:
     rest = iter(detections)
     while block := list(islice(rest, _BLOCK)):
         yield block
-
-
-def _compare_block(store: Store, job: AlertJob, detections: Sequence[TraceDetection], lines: Lines) -> AlertComparison:
-    stored = store.findings.sightings.of_traces([detection.trace.id for detection in detections])
-    return AlertComparison.joined(
-        [
-            _compare_trace(job, detection, _of_alert(job.alert.name, stored.get(detection.trace.id, ())), lines)
-            for detection in detections
-        ]
-    )
 
 
 def _of_alert(name: str, sightings: Iterable[Sighting]) -> list[Sighting]:

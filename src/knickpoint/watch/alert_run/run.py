@@ -26,7 +26,13 @@ from knickpoint.model.announcement import DEFAULT_ANNOUNCEMENT_RULE, Announcemen
 from knickpoint.model.commit import Repository
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, FindingsChanged
-from knickpoint.watch.alert_run.comparison import AlertComparison, TraceComparison, compare_alert, compare_retired
+from knickpoint.watch.alert_run.comparison import (
+    AlertComparison,
+    TraceComparison,
+    compare_alerts,
+    compare_retired,
+    shared_detections,
+)
 from knickpoint.watch.alert_run.persistence import PersistedChanges, persist_changes
 from knickpoint.watch.alert_run.redetection import detect_again
 from knickpoint.watch.alert_run.run_plan import RepositoryPlan, RunRequest, chosen_alerts, plan_run, unable_alerts
@@ -181,23 +187,26 @@ class _Found:
 
 
 def _detect(store: Store, plan: RepositoryPlan, runner: Runner, advance: Advance, latest: int) -> _Found:
-    """Detect with one alert after the other; a run of one alert over many traces writes what it has in batches."""
+    """Detect once for all alerts that detect alike; a run of one alert over many traces writes what it has in batches."""
     results: list[JobResult] = []
     pending: list[TraceComparison] = []
     written = _Written()
-    for job in plan.jobs:
+    for jobs in shared_detections(plan.jobs):
         begun = time.perf_counter()
-        advance(len(job.trace_ids) - len(job.due))
-        blocks: list[AlertComparison] = []
-        for block in compare_alert(store, job, plan.lines, runner):
+        advance(sum(len(job.trace_ids) - len(job.due) for job in jobs))
+        blocks: dict[str, list[AlertComparison]] = {job.alert.name: [] for job in jobs}
+        for job, block in compare_alerts(store, jobs, plan.lines, runner):
             advance(len(block.digests))
-            blocks.append(replace(block, changed=()))
+            blocks[job.alert.name].append(replace(block, changed=()))
             pending += block.changed
             if len(plan.jobs) == 1 and len(pending) >= _BATCH:
                 written += _write(store, plan, pending, latest)
                 pending = []
-        seconds = job.seconds + time.perf_counter() - begun
-        results.append(JobResult(job, AlertComparison.joined(blocks), seconds))
+        seconds = (time.perf_counter() - begun) / len(jobs)
+        results += [
+            JobResult(job, AlertComparison.joined(blocks[job.alert.name]), job.seconds + seconds) for job in jobs
+        ]
+    results.sort(key=lambda result: result.job.alert.name)
     retired = () if plan.in_force is None else _retired(store, plan.in_force)
     for name in retired:
         pending += compare_retired(store, name, plan.lines).changed

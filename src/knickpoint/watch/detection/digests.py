@@ -26,7 +26,7 @@ from knickpoint.watch.detection.alert_groups import GroupKey, depends_on_group, 
 from knickpoint.watch.detection.alert_window import known_columns, window_columns
 from knickpoint.watch.lines import Lines
 
-__all__ = ["Digester", "changed_traces", "group_digests"]
+__all__ = ["Digester", "changed_traces", "content_digests", "group_digests"]
 
 _BYTES: Final = 8
 _BLOCK_BYTES: Final = 64 * 2**20
@@ -37,8 +37,23 @@ def _number(digest: bytes) -> int:
     return int.from_bytes(digest, "little") or 1
 
 
+def content_digests(
+    traces: Sequence[Trace], slots: NDArray[np.int64], values: NDArray[np.floating[Any]]
+) -> NDArray[np.uint64]:
+    """Return the digest of what each row of ``values`` (traces x slots) holds, whichever alert looks at it."""
+    found = np.empty(len(traces), dtype=np.uint64)
+    held = ~np.isnan(values)
+    for row, trace in enumerate(traces):
+        mask = held[row]
+        digest = blake2b(trace.better.value.encode(), digest_size=_BYTES)
+        digest.update(slots[mask].tobytes())
+        digest.update(values[row][mask].astype(np.float64).tobytes())
+        found[row] = int.from_bytes(digest.digest(), "little")
+    return found
+
+
 class Digester:
-    """Make the digests of traces for one alert on one line.
+    """Make the digests of traces for one alert on one line, from those of what they hold.
 
     They depend on the version of the program and of the package that adds the method, those settings of
     the alert on which its judgement depends, the
@@ -47,7 +62,7 @@ class Digester:
     """
 
     def __init__(self, alert: Alert, line: Line, lines: Lines) -> None:
-        seed = blake2b(digest_size=32)
+        seed = blake2b(digest_size=_BYTES)
         versions = [__version__, *filter(None, [package_of(alert.method)])]
         seed.update(json.dumps([*versions, judging_settings(alert), line.name], sort_keys=True).encode())
 
@@ -60,30 +75,34 @@ class Digester:
             if base.name == line.name:
                 break
             line = base
-        self._seed = seed.digest()
+        self.seed: Final = np.uint64(int.from_bytes(seed.digest(), "little"))
 
     def digests(
-        self,
-        traces: Sequence[Trace],
-        slots: NDArray[np.int64],
-        values: NDArray[np.floating[Any]],
-        anchors: NDArray[np.int64] | None = None,
+        self, contents: NDArray[np.uint64], slots: NDArray[np.int64], anchors: NDArray[np.int64] | None = None
     ) -> NDArray[np.uint64]:
-        """Return the digest of each row of ``values`` (traces x slots), never 0.
+        """Return the digest of each row, never 0, from the digest of what it holds.
 
-        ``anchors`` are the columns of the change points from which an alert with a window detects, -1 for none.
+        ``anchors`` are the columns, in ``slots``, of the change points from which an alert with a window detects, -1 for
+        none.
         """
-        found = np.empty(len(traces), dtype=np.uint64)
-        held = ~np.isnan(values)
-        for row, trace in enumerate(traces):
-            mask = held[row]
-            digest = blake2b(trace.better.value.encode(), digest_size=_BYTES, key=self._seed)
-            digest.update(slots[mask].tobytes())
-            digest.update(values[row][mask].astype(np.float64).tobytes())
-            if anchors is not None and anchors[row] >= 0:
-                digest.update(f"from {slots[anchors[row]]}".encode())
-            found[row] = _number(digest.digest())
+        found = _mixed(contents ^ self.seed)
+        if anchors is not None and (anchored := anchors >= 0).any():
+            found[anchored] = _mixed(found[anchored] ^ _mixed(slots[anchors[anchored]].astype(np.uint64) + _ODD))
+        found[found == 0] = 1  # 0 stands for no digest
         return found
+
+
+_ODD: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return ``numbers`` with every bit depending on all of theirs; different ones stay different.
+
+    Source: the finalizer of SplitMix64 (G. Steele, D. Lea, C. Flood, OOPSLA 2014).
+    """
+    mixed = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 def group_digests(
@@ -151,7 +170,8 @@ def changed_traces(
         elif alert.window:
             rows = [columns.get(trace.id, ()) for trace in frame.traces]
             anchors = window_columns(~np.isnan(frame.values), alert.window, rows).anchor
-        blocks.append(digester.digests(frame.traces, frame.slots, frame.values, anchors))
+        contents = content_digests(frame.traces, frame.slots, frame.values)
+        blocks.append(digester.digests(contents, frame.slots, anchors))
         if depends_on_group(alert):
             traces += frame.traces
     digests = np.concatenate(blocks)

@@ -7,8 +7,8 @@ get whole groups instead (:mod:`knickpoint.watch.detection.clusters`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -30,13 +30,13 @@ from knickpoint.watch.detection.alert_window import (
     window_columns,
 )
 from knickpoint.watch.detection.clusters import GroupDetection, detect_groups
-from knickpoint.watch.detection.digests import Digester, group_digests
+from knickpoint.watch.detection.digests import Digester, content_digests, group_digests
 from knickpoint.watch.detection.settlement import settle_by_count, settle_steps
 from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.lines import Lines
 from knickpoint.work import Runner
 
-__all__ = ["SettledSteps", "Shard", "TraceDetection", "detect_shard", "detect_traces"]
+__all__ = ["SettledSteps", "Shard", "TraceDetection", "detect_shard", "detect_traces", "detection_key"]
 
 _SHARD: Final = 256
 """Traces sent to another process or machine at a time."""
@@ -107,24 +107,40 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """The alert, and the line that it detects on."""
+    """The alerts that share a detection, and the line that they detect on; the first alert says how."""
 
     store: Store
-    alert: Alert
+    alerts: Sequence[Alert]
     line: Line
     lines: Lines
+    digesters: Sequence[Digester]
+
+    @property
+    def alert(self) -> Alert:
+        return self.alerts[0]
+
+
+def detection_key(alert: Alert) -> Hashable:
+    """Return what says how ``alert`` detects: alerts on one line with equal keys find the same steps in a trace.
+
+    Alerts that judge groups, and alerts with a window, which depends on what they know, share with no other.
+    """
+    if judges_groups(alert.method) or alert.window:
+        return alert.name
+    return (alert.method, tuple(sorted(alert.parameters.items())), alert.settle_rule)
 
 
 def detect_traces(
-    store: Store, alert: Alert, line: Line, trace_ids: NDArray[np.int64], *, lines: Lines, runner: Runner
-) -> Iterator[TraceDetection]:
-    """Yield what ``alert`` finds in each of ``trace_ids``, before its filters; nothing is written.
+    store: Store, alerts: Sequence[Alert], line: Line, trace_ids: NDArray[np.int64], *, lines: Lines, runner: Runner
+) -> Iterator[tuple[TraceDetection, ...]]:
+    """Yield what each of ``alerts`` finds in each of ``trace_ids``, before its filters; nothing is written.
 
-    Traces come in their order, those of methods that judge groups in the order of the groups. Errors are those of
+    The alerts have one :func:`detection_key`, so that one detection serves all of them. Traces come in their order, those
+    of methods that judge groups in the order of the groups. Errors are those of
     :func:`knickpoint.detect.find_steps_many`.
     """
-    context = _Context(store, alert, line, lines)
-    digester = Digester(alert, line, lines)
+    context = _Context(store, alerts, line, lines, [Digester(alert, line, lines) for alert in alerts])
+    alert = context.alert
     if judges_groups(alert.method):
         for group in detect_groups(store, alert, line, trace_ids):
             rows = _Rows(group.frame, 0, group.frame.values, group.window)
@@ -132,7 +148,7 @@ def detect_traces(
                 SettledSteps(steps, settle_by_count(values, steps, alert.settle_rule))
                 for values, steps in zip(group.frame.values, group.steps, strict=True)
             ]
-            yield from _described(context, rows, settled, _digests_of_group(context, digester, group))
+            yield from _described(context, rows, settled, [_digests_of_group(context, group)])
         return
     under_way: deque[_Rows] = deque()
 
@@ -146,7 +162,8 @@ def detect_traces(
     # The runner takes shards ahead of the results that it gives back, and keeps their order.
     for detected in runner.map(detect_shard, shards()):
         rows = under_way.popleft()
-        digests = digester.digests(rows.traces, rows.frame.slots, rows.values, rows.window.anchor)
+        contents = content_digests(rows.traces, rows.frame.slots, rows.values)
+        digests = [each.digests(contents, rows.frame.slots, rows.window.anchor) for each in context.digesters]
         yield from _described(context, rows, detected, digests)
 
 
@@ -162,20 +179,21 @@ def _cut(context: _Context, frame: Frame, runner: Runner) -> Iterator[_Rows]:
         yield _Rows(frame, first, values, window)
 
 
-def _digests_of_group(context: _Context, digester: Digester, group: GroupDetection) -> NDArray[np.uint64]:
+def _digests_of_group(context: _Context, group: GroupDetection) -> NDArray[np.uint64]:
     frame = group.frame
-    digests = digester.digests(frame.traces, frame.slots, frame.values)
+    digests = context.digesters[0].digests(content_digests(frame.traces, frame.slots, frame.values), frame.slots)
     key = group_key(context.alert, frame.traces[0])
     return group_digests(context.alert, frame.traces, digests, {key: group.anchor})
 
 
 def _described(
-    context: _Context, rows: _Rows, detected: Sequence[SettledSteps], digests: NDArray[np.uint64]
-) -> Iterator[TraceDetection]:
-    """Yield what the steps ``detected`` in each row mean on the line."""
+    context: _Context, rows: _Rows, detected: Sequence[SettledSteps], digests: Sequence[NDArray[np.uint64]]
+) -> Iterator[tuple[TraceDetection, ...]]:
+    """Yield what the steps ``detected`` in each row mean on the line, for each alert with its ``digests``."""
     frame = rows.frame
     held = ~np.isnan(rows.values)
-    for row, (trace, found, digest) in enumerate(zip(rows.traces, detected, digests.tolist(), strict=True)):
+    by_row = np.array(digests, dtype=np.uint64).T.tolist()
+    for row, (trace, found, of_alerts) in enumerate(zip(rows.traces, detected, by_row, strict=True)):
         sightings = sightings_of(
             context.alert.name,
             frame,
@@ -184,10 +202,19 @@ def _described(
             context.lines,
             settlements=found.settlements,
         )
-        yield TraceDetection(
+        detection = TraceDetection(
             trace=trace,
             measured=np.flatnonzero(held[row]) + frame.first,
             reported_after=frame.first + int(rows.window.reported[row]),
             sightings=tuple(sightings),
-            digest=digest,
+            digest=of_alerts[0],
+        )
+        yield (
+            detection,
+            *(
+                replace(
+                    detection, sightings=tuple(replace(each, alert=alert.name) for each in sightings), digest=digest
+                )
+                for alert, digest in zip(context.alerts[1:], of_alerts[1:], strict=True)
+            ),
         )
