@@ -23,7 +23,7 @@ from knickpoint.store import Store
 from knickpoint.store.findings.rows import stored_step
 from knickpoint.watch.alert_run.alert_job import AlertJob, failure_of
 from knickpoint.watch.detection.filters import reported_detections
-from knickpoint.watch.detection.trace_detection import TraceDetection, detect_traces, detection_key
+from knickpoint.watch.detection.trace_detection import SharedDetection, TraceDetection, detect_traces, detection_key
 from knickpoint.watch.identity.point_matching import Ruler, match_points
 from knickpoint.watch.lines import Lines
 from knickpoint.work import Runner
@@ -105,15 +105,16 @@ def compare_alerts(
     traces that its alert no longer matches. When an alert fails, its last block says so. ``among`` compares only these of
     the traces that are due.
     """
-    able = [_Comparing(store, job, lines, among) for job in jobs if not job.failure]
+    jobs = [job for job in jobs if not job.failure]
+    able = [_Comparing(store, job, place, lines, among) for place, job in enumerate(jobs)]
     if not able:
         return
     alerts = [each.job.alert for each in able]
     due = np.unique(np.concatenate([each.job.due for each in able]))
     try:
         for block in _blocks(detect_traces(store, alerts, able[0].job.line, due, lines=lines, runner=runner)):
-            for place, comparing in enumerate(able):
-                yield from comparing.take([found[place] for found in block])
+            for comparing in able:
+                yield from comparing.take(block)
     except Exception as error:  # noqa: BLE001  # a defect of one method must not stop the others
         for comparing in able:
             yield from comparing.fail(error)
@@ -133,10 +134,14 @@ _Compared = Iterator[tuple[AlertJob, AlertComparison]]
 
 
 class _Comparing:
-    """One job: it takes what was detected, block by block, and compares it with what is stored."""
+    """One job, at a ``place`` among those that share a detection.
 
-    def __init__(self, store: Store, job: AlertJob, lines: Lines, among: Collection[int] | None) -> None:
+    It takes what was detected, block by block, and compares it with what is stored.
+    """
+
+    def __init__(self, store: Store, job: AlertJob, place: int, lines: Lines, among: Collection[int] | None) -> None:
         self.job = job
+        self._place = place
         self._store = store
         self._lines = lines
         self._due = frozenset(job.due.tolist())
@@ -144,9 +149,13 @@ class _Comparing:
         self._held: list[TraceDetection] = []
         self._failed = False
 
-    def take(self, block: Sequence[TraceDetection]) -> _Compared:
+    def take(self, block: Sequence[SharedDetection]) -> _Compared:
         """Compare a block; an alert that counts traces needs all of them, so it keeps them until the end."""
-        due = [found for found in block if found.trace.id in self._due]
+        due = [
+            found.of_alert(self.job.alert.name, self._place) for found in block if found.detection.trace.id in self._due
+        ]
+        if not due:
+            return
         if self.job.alert.minimum_traces > 1:
             self._held += due
         else:

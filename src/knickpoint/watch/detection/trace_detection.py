@@ -36,7 +36,15 @@ from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.lines import Lines
 from knickpoint.work import Runner
 
-__all__ = ["SettledSteps", "Shard", "TraceDetection", "detect_shard", "detect_traces", "detection_key"]
+__all__ = [
+    "SettledSteps",
+    "Shard",
+    "SharedDetection",
+    "TraceDetection",
+    "detect_shard",
+    "detect_traces",
+    "detection_key",
+]
 
 _SHARD: Final = 256
 """Traces sent to another process or machine at a time."""
@@ -57,6 +65,24 @@ class TraceDetection:
     reported_after: int
     sightings: tuple[Sighting, ...]
     digest: int
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDetection:
+    """What alerts that detect alike find in one trace.
+
+    ``detection`` is that of the first alert, ``digests`` has one number for each alert.
+    """
+
+    detection: TraceDetection
+    digests: tuple[int, ...]
+
+    def of_alert(self, name: str, place: int) -> TraceDetection:
+        """Return what the alert ``name``, the one at ``place`` among them, finds."""
+        if not place:
+            return self.detection
+        found = tuple(replace(sighting, alert=name) for sighting in self.detection.sightings)
+        return replace(self.detection, sightings=found, digest=self.digests[place])
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +158,7 @@ def detection_key(alert: Alert) -> Hashable:
 
 def detect_traces(
     store: Store, alerts: Sequence[Alert], line: Line, trace_ids: NDArray[np.int64], *, lines: Lines, runner: Runner
-) -> Iterator[tuple[TraceDetection, ...]]:
+) -> Iterator[SharedDetection]:
     """Yield what each of ``alerts`` finds in each of ``trace_ids``, before its filters; nothing is written.
 
     The alerts have one :func:`detection_key`, so that one detection serves all of them. Traces come in their order, those
@@ -188,7 +214,7 @@ def _digests_of_group(context: _Context, group: GroupDetection) -> NDArray[np.ui
 
 def _described(
     context: _Context, rows: _Rows, detected: Sequence[SettledSteps], digests: Sequence[NDArray[np.uint64]]
-) -> Iterator[tuple[TraceDetection, ...]]:
+) -> Iterator[SharedDetection]:
     """Yield what the steps ``detected`` in each row mean on the line, for each alert with its ``digests``."""
     frame = rows.frame
     held = ~np.isnan(rows.values)
@@ -209,12 +235,4 @@ def _described(
             sightings=tuple(sightings),
             digest=of_alerts[0],
         )
-        yield (
-            detection,
-            *(
-                replace(
-                    detection, sightings=tuple(replace(each, alert=alert.name) for each in sightings), digest=digest
-                )
-                for alert, digest in zip(context.alerts[1:], of_alerts[1:], strict=True)
-            ),
-        )
+        yield SharedDetection(detection, tuple(of_alerts))
