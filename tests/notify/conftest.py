@@ -18,13 +18,17 @@ from knickpoint.outgoing import OutgoingRule
 
 @dataclass(frozen=True)
 class Reply:
-    """What a receiver answers: a status with headers and a body, ``half`` of it, or nothing at all."""
+    """What a receiver answers: a status with headers and a body, ``half`` of it, or nothing at all.
+
+    With ``after`` a tracker does what it was asked for, and the answer to that is lost.
+    """
 
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     half: bool = False
     silent: bool = False
+    after: bool = False
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from knickpoint.model.plain_text import plain_line
 from knickpoint.notify.channel import DeliveryError
 from knickpoint.outgoing import Fetched, NoAnswerError, OutgoingRule, fetch
 
-__all__ = ["Exchange", "origin_of", "refusal", "wait_seconds"]
+__all__ = ["Exchange", "RefusedError", "origin_of", "refusal", "wait_seconds"]
 
 _LONGEST_WAIT_SECONDS: Final = 86_400.0
 _FOR_NOW: Final = frozenset({408, 409, 423, 425, 429})
@@ -23,6 +23,30 @@ _FOR_NOW: Final = frozenset({408, 409, 423, 425, 429})
 
 _CREDENTIALS: Final = frozenset({401, 403, 407})
 _LARGEST_ANSWER: Final = 8 << 20
+
+
+class RefusedError(DeliveryError):
+    """Raised when a receiver answers with another status than 2xx.
+
+    Attributes:
+        status: that status.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        where: str,
+        remedy: str,
+        lasting: bool = False,
+        wait_seconds: float = 0.0,
+        unclear: bool = False,
+    ) -> None:
+        super().__init__(
+            message, where=where, remedy=remedy, lasting=lasting, wait_seconds=wait_seconds, unclear=unclear
+        )
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,31 +98,27 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
-def refusal(answer: Fetched, where: str, *, now: float, detail: str = "") -> DeliveryError:
+def refusal(answer: Fetched, where: str, *, now: float, detail: str = "") -> RefusedError:
     """Return the error that an answer other than 2xx stands for.
 
     A redirect and most of 4xx are lasting. Wrong credentials are not: when they are corrected, the message goes out.
-    After 5xx the receiver may have taken the message before it failed. ``detail`` is the receiver's own word, one line.
+    After 5xx the receiver may have taken the message before it failed. ``detail`` is the receiver's own word.
     """
     status = answer.status
-    words = f": {plain_line(detail, 200)}" if detail else ""
+    words = f"it answers {status}{f': {plain_line(detail, 200)}' if detail else ''}"
     if 300 <= status < 400:
-        return DeliveryError(
-            f"it answers {status}, a redirect, which is not followed",
-            where=where,
-            remedy="Give the address where the redirects end.",
-            lasting=True,
-        )
+        remedy = "Give the address where the redirects end; redirects are not followed."
+        return RefusedError(status, words, where=where, remedy=remedy, lasting=True)
     wait = wait_seconds(answer, now)
     if status in _FOR_NOW or wait:
-        return DeliveryError(f"it answers {status}{words}", where=where, remedy="Wait.", wait_seconds=wait)
+        unclear = status >= 500
+        return RefusedError(status, words, where=where, remedy="Wait.", wait_seconds=wait, unclear=unclear)
     if status in _CREDENTIALS:
-        remedy = "Check the secret, and what it may do."
-        return DeliveryError(f"it answers {status}{words}", where=where, remedy=remedy)
-    remedy = "Look into its log." if status >= 500 else "Check the address and the settings of the channel."
-    return DeliveryError(
-        f"it answers {status}{words}", where=where, remedy=remedy, lasting=status < 500, unclear=status >= 500
-    )
+        return RefusedError(status, words, where=where, remedy="Check the secret, and what it may do.")
+    if status >= 500:
+        return RefusedError(status, words, where=where, remedy="Look into the log of the receiver.", unclear=True)
+    remedy = "Check the address and the settings of the channel."
+    return RefusedError(status, words, where=where, remedy=remedy, lasting=True)
 
 
 def wait_seconds(answer: Fetched, now: float) -> float:

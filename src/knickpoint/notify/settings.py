@@ -42,6 +42,11 @@ class ChannelSettings:
         user: of Jira: the mail address that belongs to the token.
         project: of GitHub: `owner/name`; of GitLab: the path of the project; of Jira: the key of the project.
         labels: of GitHub, GitLab and Jira: the labels of new issues.
+        close: of GitHub, GitLab and Jira: whether a ticket is closed when its change is gone again. Without it, a comment
+            says so.
+        issue_type: of Jira: the type of new issues.
+        failing_field: of Jira: id of the field for the first failing revision, as in `customfield_10101`.
+        fixing_field: of Jira: id of the field with the fixing revision.
         templates: directory, relative to the instance, with templates that replace those of the program.
         plugin: of `other`: name of the kind, as the package registers it.
         options: of `other`: further settings, as the package describes them.
@@ -60,6 +65,10 @@ class ChannelSettings:
     user: str = ""
     project: str = ""
     labels: tuple[str, ...] = ()
+    close: bool = False
+    issue_type: str = "Task"
+    failing_field: str = ""
+    fixing_field: str = ""
     templates: str = ""
     plugin: str = ""
     options: Mapping[str, float | int | str | bool] = field(default_factory=dict)

@@ -47,6 +47,7 @@ from knickpoint.store.findings.selection import Selection
 from knickpoint.store.findings.sightings import SightingTable
 from knickpoint.store.findings.suspects import SuspectTable
 from knickpoint.store.findings.tickets import TicketTable
+from knickpoint.store.findings.tracker_tickets import TrackerTicketTable
 from knickpoint.store.findings.triage_log import TriageLog
 from knickpoint.store.tables.findings import change_point, decision, regression
 
@@ -68,7 +69,8 @@ class Findings:
         sightings: what alerts saw.
         groups: which change points make one regression.
         triage: what people decided.
-        tickets: tickets of an issue tracker.
+        tickets: which traces and which commit each ticket is about.
+        tracker_tickets: tickets that channels made in trackers, and their state there.
         announcements: the ledger of what was announced.
         newest: verdicts on the newest values of traces.
         missed: changes that people marked as missed.
@@ -85,6 +87,7 @@ class Findings:
         self.groups = GroupTable(database)
         self.triage = TriageLog(database)
         self.tickets = TicketTable(database)
+        self.tracker_tickets = TrackerTicketTable(database)
         self.announcements = AnnouncementLedger(database)
         self.newest = NewestVerdicts(database)
         self.missed = MissedChangeTable(database)

@@ -16,6 +16,7 @@ from knickpoint.store.tables import (
     shortcuts,
     tiles,
     traces,
+    trackers,
     workers,
 )
 from knickpoint.store.tables.base import metadata
@@ -35,5 +36,6 @@ __all__ = [
     "shortcuts",
     "tiles",
     "traces",
+    "trackers",
     "workers",
 ]

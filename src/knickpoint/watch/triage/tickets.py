@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.params import decode_key
-from knickpoint.model.query import Query, parse_query
+from knickpoint.model.query import Query, QueryTerm, parse_query
 from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
 from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.lines import Lines
 
-__all__ = ["match_tickets", "put_tickets"]
+__all__ = ["covering_query", "match_tickets", "put_tickets"]
+
+_MOST_VALUES: Final = 50
+"""Values of one param that a query of a ticket names."""
 
 
 def put_tickets(store: Store, repository: Repository, tickets: Sequence[Ticket]) -> int:
@@ -54,6 +58,19 @@ def match_tickets(store: Store, repository: Repository, *, among: Collection[int
     if changed:
         store.findings.set_matched_tickets(changed)
     return len(changed)
+
+
+def covering_query(keys: Sequence[str]) -> str:
+    """Return the text of a query that every trace of ``keys`` matches: the values that they have of the params they share.
+
+    Other traces may match as well, such as one with the value of the first trace and the value of the second. A param with
+    more than 50 values is left out.
+    """
+    params = [decode_key(key) for key in keys]
+    shared = set(params[0]).intersection(*params) if params else set()
+    values = {name: tuple(dict.fromkeys(each[name] for each in params)) for name in sorted(shared)}
+    terms = [QueryTerm(name, values=found) for name, found in values.items() if len(found) <= _MOST_VALUES]
+    return str(Query.of(*terms))
 
 
 class _LineTickets:
