@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 from scipy.cluster import vq
 
 from knickpoint.detect import cluster
-from knickpoint.detect.methods.cluster.kmeans import automatic_k, spread_start
+from knickpoint.detect.methods.cluster.kmeans import automatic_k, k_means, spread_start
 from knickpoint.detect.methods.cluster.normalisation import fill, normalise
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.unit import Better
+from knickpoint.native.kmeans import lloyd
 
 
 def _frame(seed: int = 1, *, rows: int = 60, columns: int = 80) -> NDArray[np.float64]:
@@ -269,3 +270,22 @@ def test_masked_values_of_a_frame_are_missing() -> None:
 def test_keys_may_come_one_by_one() -> None:
     keys = [f",test=t{row}," for row in range(60)]
     assert [each.keys for each in cluster(_frame(), iter(keys))] == [each.keys for each in cluster(_frame(), keys)]
+
+
+def test_a_sample_of_many_rows_finds_their_shapes_for_any_number_of_threads() -> None:
+    draw = np.random.default_rng(3)
+    shapes = np.repeat(np.eye(4, 12, dtype=np.float32) * 20, 6_500, axis=0)
+    rows = shapes + draw.normal(size=shapes.shape).astype(np.float32)
+    one, two = (k_means(rows, 4, 0, threads=threads) for threads in (1, 2))
+    assert len(rows) > 25_600
+    assert one.labels.tobytes() == two.labels.tobytes()
+    assert one.centroids.tobytes() == two.centroids.tobytes()
+    assert sorted(one.counts.tolist()) == [6_500] * 4
+    for label in range(4):
+        assert one.centroids[label] == pytest.approx(rows[one.labels == label].mean(axis=0, dtype=float), abs=1e-4)
+
+
+def test_up_to_the_size_of_the_sample_all_rows_move_the_centroids() -> None:
+    rows = np.random.default_rng(4).normal(size=(3_000, 6)).astype(np.float32)
+    whole = lloyd(rows, spread_start(rows, 5, 0))
+    assert k_means(rows, 5, 0).labels.tobytes() == whole.labels.tobytes()

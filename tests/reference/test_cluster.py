@@ -12,8 +12,8 @@ from tests.reference_data import skip_without_reference
 
 from knickpoint.detect import cluster
 from knickpoint.detect.methods.cluster.kmeans import skia_iterations
-from knickpoint.detect.methods.cluster.method import count_params
 from knickpoint.detect.methods.cluster.normalisation import normalise
+from knickpoint.model.cluster import count_params
 from knickpoint.native.kmeans import lloyd
 
 skip_without_reference()

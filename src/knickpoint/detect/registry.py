@@ -107,9 +107,9 @@ METHODS: Final[Mapping[str, Method[Any]]] = _Methods()
 
 
 def judges_groups(name: str) -> bool:
-    """Return whether the method ``name`` judges groups of traces; a method that is no longer installed does not."""
+    """Return whether the method ``name`` judges traces together; a method that is no longer installed does not."""
     try:
-        return load_method(name).kind is MethodKind.GROUP
+        return load_method(name).kind is not MethodKind.SERIES
     except (InputError, PluginError):
         return False
 

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.model.errors import ParamsError
+from knickpoint.model.params import decode_key
 from knickpoint.model.step import Check, Step
 
-__all__ = ["FINGERPRINT", "Cluster", "ParamCount"]
+__all__ = [
+    "FINGERPRINT",
+    "Cluster",
+    "ClusterMember",
+    "FoundCluster",
+    "MemberVerdict",
+    "ParamCount",
+    "SharedParam",
+    "count_pairs",
+    "count_params",
+    "shared_params",
+]
 
-FINGERPRINT = 20
+FINGERPRINT: Final = 20
 """Number of members nearest to the centroid that identify a cluster."""
 
 
@@ -25,6 +42,27 @@ class ParamCount:
     percent: int
 
 
+def count_params(keys: Iterable[str]) -> tuple[ParamCount, ...]:
+    """Count each key=value among ``keys``, trace keys; one that is no trace key has no params.
+
+    Values of one name stay together, the most common first; names come by the share of their most common
+    value, and then by name.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    total = 0
+    for key in keys:
+        total += 1
+        try:
+            counts.update(decode_key(key).items())
+        except ParamsError:
+            continue
+    by_name: dict[str, list[ParamCount]] = {}
+    for (name, value), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        by_name.setdefault(name, []).append(ParamCount(name, value, count, 100 * count // total))
+    groups = sorted(by_name.values(), key=lambda group: (-group[0].percent, group[0].name))
+    return tuple(count for group in groups for count in group)
+
+
 @dataclass(frozen=True, eq=False)
 class Cluster:
     """Traces whose normalised values look alike.
@@ -34,7 +72,6 @@ class Cluster:
         members: rows of the frame, nearest to the centroid first.
         distances: Euclidean distance of each member to the centroid, along ``members``.
         keys: trace keys along ``members``, empty if the frame has no keys.
-        params: how common each key=value is among the members, the most common names first.
         step: the step of the centroid, None if it is too short to have one; sizes are in standard deviations.
         regression: step size / error of the fit, positive when the level goes up; 0 without a step.
         interesting: whether the cluster passed every check.
@@ -45,11 +82,15 @@ class Cluster:
     members: tuple[int, ...]
     distances: tuple[float, ...]
     keys: tuple[str, ...]
-    params: tuple[ParamCount, ...]
     step: Step | None
     regression: float
     interesting: bool
     evidence: tuple[Check, ...]
+
+    @cached_property
+    def params(self) -> tuple[ParamCount, ...]:
+        """How common each key=value is among the members, the most common names first; counted when first asked for."""
+        return count_params(self.keys)
 
     @property
     def fingerprint(self) -> tuple[str, ...]:
@@ -60,3 +101,113 @@ class Cluster:
     def size(self) -> int:
         """Number of members."""
         return len(self.members)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberVerdict:
+    r"""Whether a trace belongs to a cluster, by its own values at the place of the step.
+
+    ``checks`` are the comparisons that were made, in their order. ``reason`` says in words why the trace does not belong, ""
+    where it does. ``size`` is the median of its values after the step less the median before, ``relative_size`` that over
+    \|median before\|, ``nan`` where this is 0. ``p_value`` is that of the rank test, ``nan`` where it has no answer.
+    """
+
+    checks: tuple[Check, ...]
+    reason: str
+    size: float
+    relative_size: float
+    p_value: float
+
+    @property
+    def belongs(self) -> bool:
+        """Whether the trace is a member."""
+        return not self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterMember:
+    """A trace that was judged for a cluster; ``distance`` is that of its normalised values to the centroid."""
+
+    trace_id: int
+    key: str
+    distance: float
+    verdict: MemberVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class SharedParam:
+    """A param that the members of a cluster have in common: how many members have it, and how many other traces do."""
+
+    name: str
+    value: str
+    members: int
+    others: int
+
+
+@dataclass(frozen=True, eq=False)
+class FoundCluster:
+    """Traces that moved together at one place, as an alert found them in one group of its traces.
+
+    Attributes:
+        group: values of the params that the alert groups by.
+        column: the first column of the frame at the new level.
+        previous: the last column before it at which a trace of the group is measured.
+        movement: +1 where the level goes up, -1 where it goes down.
+        regression: step size / error of the fit of the centroid, with its sign.
+        centroid: mean of the normalised members, one value for each measured commit of the window, in standard
+            deviations.
+        columns: the columns of the centroid.
+        members: those that belong, nearest to the centroid first; equally near ones by trace id.
+        left_out: those of the same shape whose own values did not move so, in the same order.
+        shared: what the members have in common, first what other traces have least.
+        others: number of traces of the group that are no members.
+    """
+
+    group: tuple[str, ...]
+    column: int
+    previous: int
+    movement: int
+    regression: float
+    centroid: NDArray[np.float32]
+    columns: NDArray[np.int64]
+    members: tuple[ClusterMember, ...]
+    left_out: tuple[ClusterMember, ...]
+    shared: tuple[SharedParam, ...]
+    others: int
+
+
+_SHARED: Final = 0.9
+"""Share of the members that have what the cluster has in common."""
+
+_MOST_SHARED: Final = 20
+
+
+def count_pairs(keys: Iterable[str]) -> Mapping[str, int]:
+    """Count each encoded name=value among ``keys``, trace keys, for :func:`shared_params`."""
+    counts: Counter[str] = Counter()
+    for key in keys:
+        counts.update(key.strip(",").split(","))
+    return counts
+
+
+def shared_params(members: Sequence[str], pairs: Mapping[str, int], traces: int) -> tuple[SharedParam, ...]:
+    """Return what at least nine of ten members have in common, first what explains the cluster best.
+
+    ``members`` are trace keys, ``pairs`` what :func:`count_pairs` counts among all ``traces`` of the group, members
+    included. A param explains the cluster when members have it and others do not: params come by the difference of the two
+    shares, and then by name.
+    """
+    others = traces - len(members)
+    ranked: list[tuple[float, SharedParam]] = []
+    for pair, count in count_pairs(members).items():
+        if count < _SHARED * len(members):
+            continue
+        try:
+            ((name, value),) = decode_key(f",{pair},").items()
+        except (ParamsError, ValueError):
+            continue
+        outside = pairs.get(pair, count) - count
+        difference = count / len(members) - (outside / others if others else 0.0)
+        ranked.append((-difference, SharedParam(name, value, count, outside)))
+    ranked.sort(key=lambda entry: (entry[0], entry[1].name, entry[1].value))
+    return tuple(param for _, param in ranked[:_MOST_SHARED])

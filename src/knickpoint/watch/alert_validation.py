@@ -17,11 +17,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect import METHODS, MethodKind, find_clusters, find_steps, judges_groups
+from knickpoint.detect import METHODS, MethodKind, explain_jointly, find_clusters, find_steps, load_method
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.query import parse_query
-from knickpoint.watch.detection.clusters import narrowest
+from knickpoint.watch.detection.cluster_windows import narrowest
 
 __all__ = ["check_alert", "check_references", "reason_against"]
 
@@ -99,16 +99,13 @@ def _listed(names: Collection[str]) -> str:
 
 
 def _check_method(alert: Alert, where: str) -> None:
-    """Raise when there is no such method for alerts, or it has no such parameter."""
+    """Raise when there is no such method, or it has no such parameter."""
     method = alert.method.replace("-", "_")
-    if method not in METHODS or METHODS[method].kind is MethodKind.JOINT:
-        usable = (name for name, known in METHODS.items() if known.kind is not MethodKind.JOINT)
+    if method not in METHODS:
         raise ConfigError(
-            f"there is no method {alert.method!r}{' for alerts' if method in METHODS else ''}",
-            where=where,
-            remedy=f"The methods are: {', '.join(usable)}.",
+            f"there is no method {alert.method!r}", where=where, remedy=f"The methods are: {', '.join(METHODS)}."
         )
-    if METHODS[method].kind is not MethodKind.SERIES:
+    if METHODS[method].kind is MethodKind.GROUP:
         return
     known = {*METHODS[method].parameters, *(["preset"] if METHODS[method].presets else [])}
     if unknown := sorted(set(alert.parameters) - known):
@@ -160,7 +157,9 @@ def reason_against(alert: Alert, repositories: Collection[str]) -> str:
 def _probe(method: str, parameters: str, window: int) -> tuple[str, str]:
     """Return what is wrong with the parameters or the window, and the remedy; two empty texts when nothing is."""
     try:
-        if judges_groups(method):
+        if load_method(method).kind is MethodKind.JOINT:
+            return _probe_joint(method, json.loads(parameters), window)
+        if load_method(method).kind is MethodKind.GROUP:
             given = json.loads(parameters)
             width = narrowest(given)
             return _probe_group(method, given, min(window, width) if window else width)
@@ -181,6 +180,18 @@ def _probe_series(method: str, parameters: Mapping[str, Any], window: int) -> tu
     # report, which most values follow, and one in the middle of the window.
     probes = (_level(2 * window, step) for step in (window + 1, window + window // 2))
     if any(find_steps(probe, method=method, **parameters) for probe in probes):
+        return "", ""
+    return (
+        f"in a window of {window} measured commits the method {method} finds nothing, however large the step",
+        "Give a larger window, or none to detect in everything.",
+    )
+
+
+def _probe_joint(method: str, parameters: Mapping[str, Any], window: int) -> tuple[str, str]:
+    """Probe a step in the middle of what is read: detection reads as many values before the window as there are in it."""
+    length = min(2 * window, _LENGTH) if window else _LENGTH
+    detections = explain_jointly(np.tile(_level(length, length // 2), (2, 1)), method=method, **parameters)
+    if any(found.steps for found in detections) or not window:
         return "", ""
     return (
         f"in a window of {window} measured commits the method {method} finds nothing, however large the step",

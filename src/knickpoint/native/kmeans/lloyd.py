@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from knickpoint.native.choice import choose
 from knickpoint.native.kmeans import reference
-from knickpoint.native.kmeans.packing import BLOCK, Packed
+from knickpoint.native.kmeans.packing import BLOCK, Packed, pack
 from knickpoint.native.kmeans.sharing import Share, sharing
 
 __all__ = ["Clustering", "Lloyd", "lloyd"]
@@ -39,13 +39,13 @@ class Clustering:
 class Lloyd:
     """Keep a matrix ready for iterations of k-means: ``rows`` is n x columns, float32, without ``nan``.
 
-    One iteration is :meth:`assign`, then :meth:`means`.
+    One iteration is :meth:`assign`, then :meth:`means`. A matrix that is not packed is packed block by block in each
+    iteration: that takes less memory, and for one or two iterations no more time.
     """
 
     def __init__(self, rows: NDArray[np.float32] | Packed, k: int) -> None:
-        packed = Packed.of(rows)
-        self.rows = packed.rows
-        self._packed = packed.form
+        self._form = rows.form if isinstance(rows, Packed) else None
+        self.rows = rows.rows if isinstance(rows, Packed) else np.ascontiguousarray(rows, dtype=np.float32)
         count, columns = self.rows.shape
         self.labels = np.full(count, -1, np.int32)
         self.near = np.empty(count, np.float32)
@@ -55,7 +55,12 @@ class Lloyd:
     def _assign_block(self, first: int, centroids: NDArray[np.float32], fresh: NDArray[np.int32]) -> tuple[int, _Part]:
         """Assign the rows of a block; return how many moved, and what that adds to sums and counts."""
         stop = min(first + BLOCK, len(self.rows))
-        _assign(self._packed, self.rows.shape, first, stop, centroids, fresh, self.near)
+        if self._form is not None:
+            _assign(self._form, self.rows.shape, first, stop, centroids, fresh, self.near)
+        else:
+            block = self.rows[first:stop]
+            labels, near = fresh[first:stop], self.near[first:stop]
+            _assign(pack(block), block.shape, 0, len(block), centroids, labels, near)
         if np.array_equal(self.labels[first:stop], fresh[first:stop]):
             return 0, None
         sums, counts = np.zeros_like(self.sums), np.zeros_like(self.counts)
@@ -89,7 +94,9 @@ class Lloyd:
 
     def distances(self) -> NDArray[np.float64]:
         """Return the Euclidean distance of each row to the centroid last assigned."""
-        norms = np.square(self.rows, dtype=np.float64).sum(axis=1)
+        norms = np.empty(len(self.rows))
+        for first in range(0, len(self.rows), BLOCK):
+            norms[first : first + BLOCK] = np.square(self.rows[first : first + BLOCK], dtype=np.float64).sum(axis=1)
         distances: NDArray[np.float64] = np.sqrt(np.maximum(norms + 2.0 * self.near, 0.0))
         return distances
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from knickpoint.native.choice import choose
 from knickpoint.native.kmeans import reference
 
-__all__ = ["BLOCK", "Packed"]
+__all__ = ["BLOCK", "Packed", "pack"]
 
-_pack = choose(reference.pack)
+pack = choose(reference.pack)
 
 BLOCK: Final = 2048
 """Rows that a thread takes at a time, a multiple of the rows that lie side by side when packed; sums are added in the order of the blocks."""
@@ -32,4 +32,4 @@ class Packed:
         if isinstance(rows, Packed):
             return rows
         matrix = np.ascontiguousarray(rows, dtype=np.float32)
-        return cls(matrix, _pack(matrix))
+        return cls(matrix, pack(matrix))

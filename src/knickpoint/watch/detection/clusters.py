@@ -1,9 +1,8 @@
-"""Detect in the traces of a group together: clusters of one shape whose centroid steps, window by window.
+"""Detect in the traces of a group together: where they step, which traces belong to each step, and why.
 
-A centroid has one step, so a history is cut into windows that overlap by half, of several widths: narrow ones tell
-steps that are near each other apart, wide ones find small steps between long stable regions. Where the windows lie
-depends on the number of measured commits alone: results that arrive later do not shift the windows of the past. The
-record is ``docs/decisions/0053-alerts-that-need-many-traces.md``.
+A method of the kind ``GROUP`` finds clusters of one shape in windows (:mod:`.cluster_windows`); one of the kind ``JOINT``
+finds the commits at which the traces step together. Either way a trace has a step only where its own values moved
+(:mod:`.member_checks`). The traces that step at one place the same way are one cluster.
 """
 
 from __future__ import annotations
@@ -11,18 +10,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect import find_clusters
+from knickpoint.detect import MethodKind, explain_jointly, load_method
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.alert import Alert
-from knickpoint.model.cluster import Cluster
+from knickpoint.model.cluster import FoundCluster, MemberVerdict
 from knickpoint.model.commit import Line
 from knickpoint.model.frame import Frame, Trace
-from knickpoint.model.step import Step
+from knickpoint.model.step import Check, Step
 from knickpoint.store import Store
 from knickpoint.watch.detection.alert_groups import group_key
 from knickpoint.watch.detection.alert_window import (
@@ -31,14 +30,19 @@ from knickpoint.watch.detection.alert_window import (
     known_columns,
     window_columns,
 )
+from knickpoint.watch.detection.cluster_windows import (
+    WindowStep,
+    chosen_steps,
+    narrowest,
+    steps_in_windows,
+    widths,
+)
+from knickpoint.watch.detection.found_clusters import GroupFrame, JudgedTrace, build_cluster
+from knickpoint.watch.detection.member_checks import TracePlace, judge_members, measure_own_steps
 
-__all__ = ["GroupDetection", "detect_groups", "narrowest", "widths", "windows"]
+__all__ = ["GroupDetection", "detect_groups"]
 
-_NARROWEST: Final = 50
-"""Measured commits that the narrowest windows have."""
-
-_EDGE: Final = 5
-"""Commits on either side of a window in which :func:`knickpoint.detect.find_clusters` looks for no step, by default."""
+Values = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,138 +50,149 @@ class GroupDetection:
     """The steps of each trace of one group; the indices of ``steps[row]`` are columns of ``frame``.
 
     ``window`` is where the window of the alert lies in each row, and ``anchor`` the column of the change point from which
-    detection begins, -1 without one.
+    detection begins, -1 without one. ``clusters`` are in the order of their columns, up before down.
     """
 
     frame: Frame
     steps: tuple[tuple[Step, ...], ...]
     window: WindowColumns
     anchor: int
-
-
-def narrowest(parameters: Mapping[str, Any]) -> int:
-    """Return the width of the narrowest windows: the parts of them in which a step counts leave out the edges."""
-    return max(_NARROWEST, 4 * int(parameters.get("edge", _EDGE)))
-
-
-def widths(count: int, least: int) -> list[int]:
-    """Return the widths of the windows over ``count`` measured commits: ``least``, doubled until one holds them all."""
-    found = [least]
-    while found[-1] < count:
-        found.append(2 * found[-1])
-    return found
-
-
-def windows(count: int, width: int) -> list[tuple[range, range]]:
-    """Cut ``count`` commits into windows and say in which part of each a step counts.
-
-    The parts adjoin and cover everything. Every window but the last begins at a multiple of half the width.
-    """
-    if count <= width:
-        return [(range(count), range(count))]
-    half, quarter = max(1, width // 2), width // 4
-    found: list[tuple[range, range]] = []
-    taken = 0
-    for begin in range(0, count - width, half):
-        end = begin + width - quarter
-        found.append((range(begin, begin + width), range(taken, end)))
-        taken = end
-    found.append((range(count - width, count), range(taken, count)))
-    return [(whole, part) for whole, part in found if part]
-
-
-def _steps_of(values: NDArray[np.float64], clusters: Mapping[int, Cluster], method: str) -> tuple[Step, ...]:
-    """Return the steps of one trace at the columns where its clusters step, as far as it moved along.
-
-    ``clusters`` is column to cluster. A column without a value stands for the next one with one.
-    """
-    held = np.flatnonzero(~np.isnan(values))
-    moved: dict[int, Cluster] = {}
-    for column in sorted(clusters):
-        rank = int(np.searchsorted(held, column))
-        if 0 < rank < held.size:
-            moved.setdefault(int(held[rank]), clusters[column])
-    columns = sorted(moved)
-    steps = build_steps(
-        values,
-        columns,
-        method=method,
-        scores=[abs(moved[column].regression) for column in columns],
-        evidence=[moved[column].evidence for column in columns],
-    )
-    return tuple(step for step in steps if step.size * moved[step.index].regression > 0)
+    clusters: tuple[FoundCluster, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _ClusterStep:
-    """A step of a cluster in the window of the columns from ``first`` to ``last``, ``width`` measured commits wide."""
+class _TraceStep:
+    """A step that the method gives to one trace: where to judge it, how strong it is, and why the method found it."""
 
-    width: int
-    column: int
-    first: int
-    last: int
-    cluster: Cluster
-
-
-def _steps_in_windows(
-    values: NDArray[np.float64], columns: NDArray[np.int64], width: int, keys: list[str], alert: Alert
-) -> Iterator[_ClusterStep]:
-    """Yield the steps of the clusters in each window of ``width`` of the ``columns``."""
-    for whole, part in windows(int(columns.size), width):
-        block = values[:, columns[whole.start : whole.stop]]
-        for found in find_clusters(block, keys, method=alert.method, **alert.parameters):
-            if found.step is None or not found.interesting or whole.start + found.step.index not in part:
-                continue
-            column = int(columns[whole.start + found.step.index])
-            yield _ClusterStep(width, column, int(columns[whole.start]), int(columns[whole.stop - 1]), found)
+    place: TracePlace
+    score: float
+    p_value: float | None
+    evidence: tuple[Check, ...]
 
 
-def _chosen(found: Sequence[_ClusterStep]) -> dict[int, Cluster]:
-    """Choose the steps of one trace, column to cluster: narrow windows come first.
+_Found = Mapping[tuple[int, int], Sequence[_TraceStep]]
+"""The steps of traces by column and movement, those of one place in the order of the rows."""
 
-    A wide window counts for nothing where the trace steps within it in a narrower one: it would find that step again,
-    less exactly. At one column the strongest cluster counts.
+_Verdicts = Mapping[tuple[int, int], Sequence[MemberVerdict]]
+"""The verdict on each of these steps."""
+
+
+def _by_clusters(values: Values, columns: NDArray[np.int64], keys: list[str], alert: Alert) -> _Found:
+    """Return the steps of the clusters of ``alert``: each trace has those of the narrowest windows that hold them."""
+    by_row: dict[int, list[WindowStep]] = defaultdict(list)
+    for width in widths(int(columns.size), narrowest(alert.parameters)):
+        for step in steps_in_windows(values, columns, width, keys, alert):
+            for row in step.cluster.members:
+                by_row[row].append(step)
+
+    found: dict[tuple[int, int], list[_TraceStep]] = defaultdict(list)
+    for row in sorted(by_row):
+        chosen = chosen_steps(by_row[row])
+        bounds = sorted(chosen)
+        for number, column in enumerate(bounds):
+            step = chosen[column]
+            first = max([step.first, *bounds[max(0, number - 1) : number]])
+            stop = min([step.last + 1, *bounds[number + 1 : number + 2]])
+            movement = 1 if step.cluster.regression > 0 else -1
+            found[column, movement].append(
+                _TraceStep(
+                    TracePlace(row, column, first, stop), abs(step.cluster.regression), None, step.cluster.evidence
+                )
+            )
+    return found
+
+
+def _jointly(values: Values, columns: NDArray[np.int64], alert: Alert) -> _Found:
+    """Return the steps of a method that looks at the traces as one series of points: up for some, down for others."""
+    first, stop = (int(columns[0]), int(columns[-1]) + 1) if columns.size else (0, 0)
+    detections = explain_jointly(values[:, columns], method=alert.method, **alert.parameters) if columns.size else []
+    found: dict[tuple[int, int], list[_TraceStep]] = defaultdict(list)
+    for row, detection in enumerate(detections):
+        bounds = [first, *(int(columns[step.index]) for step in detection.steps), stop]
+        for number, step in enumerate(detection.steps, start=1):
+            place = TracePlace(row, bounds[number], bounds[number - 1], bounds[number + 1])
+            found[bounds[number], 1 if step.size > 0 else -1].append(
+                _TraceStep(place, step.score, step.p_value, step.evidence)
+            )
+    return found
+
+
+def _judge(values: Values, steps: Sequence[_TraceStep], movement: int) -> list[MemberVerdict]:
+    return judge_members(measure_own_steps(values, [step.place for step in steps]), movement)
+
+
+def _steps(values: Values, found: _Found, verdicts: _Verdicts, method: str) -> dict[int, tuple[Step, ...]]:
+    """Return the steps of each row that has any: where its clusters step, as far as it moved along.
+
+    A column without a value stands for the next one with one. The evidence ends with the checks of membership.
     """
-    chosen: list[_ClusterStep] = []
-    for step in sorted(found, key=lambda step: (step.width, -abs(step.cluster.regression), step.column)):
-        if not any(other.width < step.width and step.first < other.column <= step.last for other in chosen):
-            chosen.append(step)
-    by_column: dict[int, Cluster] = {}
-    for step in chosen:
-        by_column.setdefault(step.column, step.cluster)
-    return by_column
+    by_row: dict[int, dict[int, tuple[int, _TraceStep, MemberVerdict]]] = defaultdict(dict)
+    for (column, movement), steps in found.items():
+        for step, verdict in zip(steps, verdicts[column, movement], strict=True):
+            row = step.place.row
+            rank = int(np.argmax(~np.isnan(values[row, column:]))) + column
+            if verdict.belongs:
+                by_row[row].setdefault(rank, (movement, step, verdict))
+    built: dict[int, tuple[Step, ...]] = {}
+    for row, placed in by_row.items():
+        columns = sorted(placed)
+        steps_of_row = build_steps(
+            np.asarray(values[row], dtype=np.float64),
+            columns,
+            method=method,
+            scores=[placed[column][1].score for column in columns],
+            p_values=[placed[column][1].p_value for column in columns],
+            evidence=[(*placed[column][1].evidence, *placed[column][2].checks) for column in columns],
+        )
+        built[row] = tuple(step for step in steps_of_row if step.size * placed[step.index][0] > 0)
+    return built
+
+
+def _clusters(frame: GroupFrame, found: _Found, verdicts: _Verdicts) -> tuple[FoundCluster, ...]:
+    """Return a cluster for each place and movement at which a trace belongs, up before down at one column."""
+    built = []
+    for column, movement in sorted(found, key=lambda place: (place[0], -place[1])):
+        judged = [
+            JudgedTrace(step.place, verdict)
+            for step, verdict in zip(found[column, movement], verdicts[column, movement], strict=True)
+        ]
+        if any(each.verdict.belongs for each in judged):
+            built.append(build_cluster(frame, column, movement, judged))
+    return tuple(built)
 
 
 def _detect_group(frame: Frame, alert: Alert, known: Mapping[int, Sequence[int]]) -> GroupDetection:
     """Judge the traces of ``frame`` together; ``known`` has the columns of known change points by trace."""
-    values = np.asarray(frame.values, dtype=np.float64)
-    held = ~np.isnan(values)
+    held = ~np.isnan(frame.values)
     measured: NDArray[np.bool_] = np.any(held, axis=0)
 
     # Find the window of the group: that of the commits at which any of its traces has a value.
     together = sorted({column for columns in known.values() for column in columns})
     group = window_columns(measured[None, :], alert.window, [together])
-    start, count = int(group.start[0]), len(values)
     window = window_columns(held, 0)
     if alert.window:
-        window = WindowColumns(*(np.repeat(column, count) for column in (group.reported, group.start, group.anchor)))
-    judged = np.asarray(blank_before_window(values, window), dtype=np.float64)
+        window = WindowColumns(
+            *(np.repeat(column, len(held)) for column in (group.reported, group.start, group.anchor))
+        )
+    values = blank_before_window(frame.values, window)
     columns = np.flatnonzero(measured)
-    columns = columns[columns >= start]
+    columns = columns[columns >= int(group.start[0])]
 
-    # Cluster in windows of each width: they find different steps.
+    # Find where the method sees steps, and judge each trace there by its own values.
     keys = [trace.key for trace in frame.traces]
-    by_row: dict[int, list[_ClusterStep]] = defaultdict(list)
-    for width in widths(int(columns.size), narrowest(alert.parameters)):
-        for step in _steps_in_windows(judged, columns, width, keys, alert):
-            for row in step.cluster.members:
-                by_row[row].append(step)
+    if load_method(alert.method).kind is MethodKind.JOINT:
+        found = _jointly(values, columns, alert)
+    else:
+        found = _by_clusters(values, columns, keys, alert)
+    verdicts = {(column, way): _judge(values, found[column, way], way) for column, way in found}
 
-    # Choose for each trace the steps of the narrowest windows that hold them.
-    steps = tuple(
-        _steps_of(judged[row], _chosen(by_row[row]), alert.method) if row in by_row else () for row in range(count)
+    # Traces that belong get their steps; each place and movement with such traces is a cluster.
+    steps = _steps(values, found, verdicts, alert.method)
+    key = group_key(alert, frame.traces[0])
+    clusters = _clusters(GroupFrame(key, frame.traces, values, columns), found, verdicts)
+    return GroupDetection(
+        frame, tuple(steps.get(row, ()) for row in range(len(held))), window, int(group.anchor[0]), clusters
     )
-    return GroupDetection(frame, steps, window, int(group.anchor[0]))
 
 
 def detect_groups(store: Store, alert: Alert, line: Line, trace_ids: NDArray[np.int64]) -> Iterator[GroupDetection]:

@@ -2,6 +2,9 @@
 
 The start of k-means++ (Arthur and Vassilvitskii 2007) chooses rows that are far from those chosen before, so that few
 iterations are needed; Skia Perf chooses rows evenly and stops when the total distance hardly changes.
+
+A centroid is a mean, and the mean of some hundred rows is as good a shape as that of thousands. So of many rows a sample
+moves the centroids, and all rows are assigned at the end.
 """
 
 from __future__ import annotations
@@ -12,14 +15,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.native.kmeans import Packed, choose_start
+from knickpoint.native.kmeans import Clustering, Packed, choose_start, lloyd
 
-__all__ = ["Iteration", "automatic_k", "random_start", "skia_iterations", "spread_start"]
+__all__ = ["Iteration", "automatic_k", "k_means", "random_start", "skia_iterations", "spread_start"]
 
 _SKIA_EPSILON: Final = 1.0
 """Change of the total distance below which Skia Perf stops."""
 
 _SKIA_ITERATIONS: Final = 100
+
+_SAMPLE: Final = 25_600
+"""Rows among which k-means looks for centroids: 128 for each of the 200 that there are at most."""
 
 _BLOCK: Final = 2048
 """Rows whose distances are computed at a time, so that temporary arrays stay small."""
@@ -63,6 +69,22 @@ def spread_start(rows: Rows | Packed, k: int, seed: int, *, threads: int = 1) ->
 def random_start(rows: Rows, k: int, seed: int) -> Rows:
     """Choose ``k`` rows uniformly and with replacement, as Skia does, but with a seed."""
     return rows[np.random.default_rng(seed).integers(len(rows), size=k)]
+
+
+def k_means(rows: Rows, k: int, seed: int, *, threads: int = 1) -> Clustering:
+    """Group ``rows`` by k-means, to convergence for up to :data:`_SAMPLE` of them; the same for any number of threads.
+
+    Of more rows, a random sample of that many moves the centroids; then each row goes to its nearest centroid, the
+    centroids become the means of all their rows, and the rows are assigned to these. The time grows with
+    ``k`` x columns x (sample x iterations + rows).
+    """
+    if len(rows) <= _SAMPLE:
+        packed = Packed.of(rows)
+        return lloyd(packed, spread_start(packed, k, seed, threads=threads), threads=threads)
+    drawn = np.sort(np.random.default_rng([seed, len(rows)]).choice(len(rows), _SAMPLE, replace=False))
+    sample = Packed.of(rows[drawn])
+    learned = lloyd(sample, spread_start(sample, k, seed, threads=threads), threads=threads)
+    return lloyd(rows, learned.centroids, iterations=1, threads=threads)
 
 
 def _distances(rows: Rows, centroids: Rows) -> NDArray[np.float64]:

@@ -7,7 +7,6 @@ centroid even where noise hides it in each trace. The guide page ``docs/guide/de
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knickpoint.detect.method import Method, MethodKind
-from knickpoint.detect.methods.cluster.kmeans import automatic_k, random_start, skia_iterations, spread_start
+from knickpoint.detect.methods.cluster.kmeans import automatic_k, k_means, random_start, skia_iterations
 from knickpoint.detect.methods.cluster.normalisation import as_matrix, normalise
 from knickpoint.detect.parameters import Value
 from knickpoint.detect.steps import build_step
@@ -25,14 +24,13 @@ from knickpoint.detect.window_fits.fit_skia import fit_as_skia
 from knickpoint.detect.window_fits.rule_text import read_rule
 from knickpoint.detect.window_fits.rules import Rule, apply_rule, apply_rule_as_skia, explain_window, simple_rules
 from knickpoint.detect.window_fits.windows import HalfWindows, too_much_missing
-from knickpoint.model.cluster import Cluster, ParamCount
-from knickpoint.model.errors import InputError, ParamsError
+from knickpoint.model.cluster import Cluster
+from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Frame
-from knickpoint.model.params import decode_key
 from knickpoint.model.step import Check
-from knickpoint.native.kmeans import Packed, lloyd
+from knickpoint.native.kmeans import lloyd
 
-__all__ = ["METHOD", "PRESETS", "count_params", "detect_cluster"]
+__all__ = ["METHOD", "PRESETS", "detect_cluster"]
 
 PRESETS: Final[dict[str, dict[str, Value]]] = {
     "skia": {"compatible": True, "interesting": 50.0, "floor": 0.001, "minimum_measured": 0.0}
@@ -41,27 +39,6 @@ PRESETS: Final[dict[str, dict[str, Value]]] = {
 
 _NOISELESS: Final = 1e-3
 """Errors of fit below this share of a standard deviation are rounding of single precision."""
-
-
-def count_params(keys: Iterable[str]) -> tuple[ParamCount, ...]:
-    """Count each key=value among ``keys``, trace keys; one that is no trace key has no params.
-
-    Values of one name stay together, the most common first; names come by the share of their most common
-    value, and then by name.
-    """
-    counts: Counter[tuple[str, str]] = Counter()
-    total = 0
-    for key in keys:
-        total += 1
-        try:
-            counts.update(decode_key(key).items())
-        except ParamsError:
-            continue
-    by_name: dict[str, list[ParamCount]] = {}
-    for (name, value), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        by_name.setdefault(name, []).append(ParamCount(name, value, count, 100 * count // total))
-    groups = sorted(by_name.values(), key=lambda group: (-group[0].percent, group[0].name))
-    return tuple(count for group in groups for count in group)
 
 
 def _best_step(centroid: NDArray[np.float64], edge: int) -> tuple[int, float]:
@@ -166,7 +143,6 @@ def _build_cluster(
         members=members,
         distances=tuple(distances[order].tolist()),
         keys=member_keys,
-        params=count_params(member_keys),
         step=step,
         regression=regression,
         interesting=step is not None and counts and enough,
@@ -182,8 +158,7 @@ def _k_means(
         centroids = skia_iterations(shapes, random_start(shapes, k, seed))[-1].centroids
         found = lloyd(shapes, centroids, iterations=0, threads=threads)
     else:
-        packed = Packed.of(shapes)
-        found = lloyd(packed, spread_start(packed, k, seed, threads=threads), threads=threads)
+        found = k_means(shapes, k, seed, threads=threads)
     return found.centroids, found.labels, found.distances
 
 
@@ -279,11 +254,11 @@ def detect_cluster(
     if compatible:
         beyond = (np.abs(values) > np.finfo(np.float32).max) & ~np.isinf(values)
         values = np.where(beyond, np.nan, values)
-    shapes = normalise(values, floor=floor, compatible=compatible)
+    shapes = normalise(values, floor=floor, compatible=compatible, threads=threads or available_threads())
     if not shapes.size:
         return []
     # Traces with enough measured commits take part.
-    measured_enough = (~np.isnan(values)).mean(axis=1) >= minimum_measured
+    measured_enough = np.count_nonzero(~np.isnan(values), axis=1) >= minimum_measured * values.shape[1]
     if compatible:
         measured_enough &= ~too_much_missing(values, compatible=True)
     rows = np.flatnonzero(measured_enough).astype(np.int64)
@@ -292,11 +267,18 @@ def detect_cluster(
     # Groups of one shape, and a step for the centroid of each.
     wanted = min(k or automatic_k(len(rows), compatible=compatible), len(rows))
     centroids, labels, distances = _k_means(
-        shapes[rows], wanted, seed, threads or available_threads(), compatible=compatible
+        shapes if rows.size == len(shapes) else shapes[rows],
+        wanted,
+        seed,
+        threads or available_threads(),
+        compatible=compatible,
     )
+    by_label = np.argsort(labels, kind="stable")
+    bounds = np.searchsorted(labels[by_label], np.arange(len(centroids) + 1))
     clusters = [
-        _build_cluster(rows[labels == label], distances[labels == label], centroids[label], names, criteria)
-        for label in np.unique(labels)
+        _build_cluster(rows[part], distances[part], centroids[label], names, criteria)
+        for label in range(len(centroids))
+        if (part := by_label[bounds[label] : bounds[label + 1]]).size
     ]
     return sorted(clusters, key=lambda cluster: (-abs(cluster.regression), cluster.members[0]))
 

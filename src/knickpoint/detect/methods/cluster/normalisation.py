@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from knickpoint.detect.measured_series import check_frame
 from knickpoint.model.errors import SeriesError
+from knickpoint.native.kmeans import sharing
 
 __all__ = ["as_matrix", "fill", "normalise"]
 
@@ -91,20 +92,28 @@ def _block(frame: NDArray[np.floating], first: int) -> NDArray[np.float64]:
         raise
 
 
-def normalise(frame: ArrayLike, *, floor: float = 1e-4, compatible: bool = False) -> NDArray[np.float32]:
+def normalise(
+    frame: ArrayLike, *, floor: float = 1e-4, compatible: bool = False, threads: int = 1
+) -> NDArray[np.float32]:
     """Return the shapes of the traces of ``frame``, a matrix of traces x commits with ``nan`` for missing.
 
     Missing values are filled, the mean is taken off, and the rest divided by the population standard
     deviation, or by ``floor`` times |mean| where that is larger, so that the noise of a nearly constant trace
-    is not magnified. With ``compatible``, ``floor`` is absolute, and a deviation not above it divides nothing.
+    is not magnified. With ``compatible``, ``floor`` is absolute, and a deviation not above it divides nothing. ``threads``
+    share the rows; the answer is the same.
 
     Raises:
         SeriesError: not a matrix of finite or missing numbers; the message names row and column of an infinity.
     """
     given = as_matrix(frame)
     shapes = np.empty(given.shape, dtype=np.float32)
-    for first in range(0, len(given), _BLOCK):
+
+    def scale(first: int) -> None:
         block = _block(given, first)
         if block.shape[1]:
             shapes[first : first + _BLOCK] = _scale(block, floor, compatible=compatible)
+
+    with sharing(threads) as share:
+        for _ in share(scale, range(0, len(given), _BLOCK)):
+            pass
     return shapes

@@ -1,0 +1,99 @@
+"""Find clusters of one shape whose centroid steps, window by window.
+
+A centroid has one step, so a history is cut into windows that overlap by half, of several widths: narrow ones tell
+steps that are near each other apart, wide ones find small steps between long stable regions. Where the windows lie
+depends on the number of measured commits alone: results that arrive later do not shift the windows of the past. The
+record is ``docs/decisions/0053-alerts-that-need-many-traces.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.detect import find_clusters
+from knickpoint.model.alert import Alert
+from knickpoint.model.cluster import Cluster
+
+__all__ = ["WindowStep", "chosen_steps", "narrowest", "steps_in_windows", "widths", "windows"]
+
+_NARROWEST: Final = 50
+"""Measured commits that the narrowest windows have."""
+
+_EDGE: Final = 5
+"""Commits on either side of a window in which :func:`knickpoint.detect.find_clusters` looks for no step, by default."""
+
+
+def narrowest(parameters: Mapping[str, Any]) -> int:
+    """Return the width of the narrowest windows: the parts of them in which a step counts leave out the edges."""
+    return max(_NARROWEST, 4 * int(parameters.get("edge", _EDGE)))
+
+
+def widths(count: int, least: int) -> list[int]:
+    """Return the widths of the windows over ``count`` measured commits: ``least``, doubled until one holds them all."""
+    found = [least]
+    while found[-1] < count:
+        found.append(2 * found[-1])
+    return found
+
+
+def windows(count: int, width: int) -> list[tuple[range, range]]:
+    """Cut ``count`` commits into windows and say in which part of each a step counts.
+
+    The parts adjoin and cover everything. Every window but the last begins at a multiple of half the width.
+    """
+    if count <= width:
+        return [(range(count), range(count))]
+    half, quarter = max(1, width // 2), width // 4
+    found: list[tuple[range, range]] = []
+    taken = 0
+    for begin in range(0, count - width, half):
+        end = begin + width - quarter
+        found.append((range(begin, begin + width), range(taken, end)))
+        taken = end
+    found.append((range(count - width, count), range(taken, count)))
+    return [(whole, part) for whole, part in found if part]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowStep:
+    """A step of a cluster in the window of the columns from ``first`` to ``last``, ``width`` measured commits wide."""
+
+    width: int
+    column: int
+    first: int
+    last: int
+    cluster: Cluster
+
+
+def steps_in_windows(
+    values: NDArray[np.floating[Any]], columns: NDArray[np.int64], width: int, keys: list[str], alert: Alert
+) -> Iterator[WindowStep]:
+    """Yield the steps of the clusters in each window of ``width`` of the ``columns``."""
+    for whole, part in windows(int(columns.size), width):
+        block = values[:, columns[whole.start : whole.stop]]
+        for found in find_clusters(block, keys, method=alert.method, **alert.parameters):
+            if found.step is None or not found.interesting or whole.start + found.step.index not in part:
+                continue
+            column = int(columns[whole.start + found.step.index])
+            yield WindowStep(width, column, int(columns[whole.start]), int(columns[whole.stop - 1]), found)
+
+
+def chosen_steps(found: Sequence[WindowStep]) -> dict[int, WindowStep]:
+    """Choose the steps of one trace, column to step: narrow windows come first.
+
+    A wide window counts for nothing where the trace steps within it in a narrower one: it would find that step again,
+    less exactly. At one column the strongest cluster counts.
+    """
+    chosen: list[WindowStep] = []
+    for step in sorted(found, key=lambda step: (step.width, -abs(step.cluster.regression), step.column)):
+        if not any(other.width < step.width and step.first < other.column <= step.last for other in chosen):
+            chosen.append(step)
+    by_column: dict[int, WindowStep] = {}
+    for step in chosen:
+        by_column.setdefault(step.column, step)
+    return by_column
