@@ -30,6 +30,7 @@ class Purpose(Enum):
     SIGN_IN = "knickpoint sign-in 1"
     NONCE = "knickpoint nonce 1"
     VERIFIER = "knickpoint code verifier 1"
+    LINK = "knickpoint signed link 1"
 
 
 def derived_key(key: bytes, purpose: Purpose, text: str = "") -> bytes:

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from typing import Final
 
 from knickpoint.model.announcement import Announcement
 
 __all__ = [
+    "MOST_IN_DIGEST",
     "Attachment",
     "Delivery",
     "DeliveryState",
@@ -20,6 +22,9 @@ __all__ = [
     "Recipient",
     "Sent",
 ]
+
+MOST_IN_DIGEST: Final = 50
+"""Announcements in one digest; what exceeds it goes into a further one."""
 
 
 class NotificationKind(Enum):
@@ -151,7 +156,7 @@ class PlannedDelivery:
     """A delivery before it is in the ledger.
 
     A delivery that waits for the same recipient with the same kind and thread, and that no sender has tried, takes its
-    announcements in.
+    announcements in, up to :data:`MOST_IN_DIGEST`.
     """
 
     key: str

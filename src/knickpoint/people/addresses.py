@@ -17,7 +17,7 @@ _LONGEST_LOCAL: Final = 64
 _UNREACHABLE_DOMAINS: Final = (".local", ".localdomain", ".invalid", ".internal", ".lan", ".(none)")
 """Ends of the domains that git makes up where a machine has no name, or that no server can answer for."""
 
-_NO_REPLY: Final = re.compile(r"(no|do-?not)[-_.]?reply", re.IGNORECASE)
+_NO_REPLY: Final = re.compile(r"(no|do[-_.]?not)[-_.]?reply", re.IGNORECASE)
 _NO_REPLY_DOMAINS: Final = (
     "users.noreply.github.com",
     "noreply.github.com",

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, func, select, update
 
-from knickpoint.model.notification import Delivery, DeliveryState, PlannedDelivery, Purpose, Sent
+from knickpoint.model.notification import MOST_IN_DIGEST, Delivery, DeliveryState, PlannedDelivery, Purpose, Sent
 from knickpoint.store.database import Database
 from knickpoint.store.notifications.delivery_rows import delivery_of, listed_ids, new_row
 from knickpoint.store.tables.announcements import announcement
@@ -152,8 +152,10 @@ class Notifications:
         return found
 
     def _extend(self, connection: Connection, row: Mapping[Any, Any], planned: PlannedDelivery) -> int:
-        """Add announcements to a delivery that waits; return its id, 0 where a sender claimed it meanwhile."""
+        """Add announcements to a delivery that waits; return its id, 0 where it is full or was claimed meanwhile."""
         ids = (*json.loads(row["announcements"]), *(each.id for each in planned.announcements))
+        if len(ids) > MOST_IN_DIGEST:
+            return 0
         same = {each.repository_id for each in planned.announcements} == {row["repository_id"]}
         waiting = (
             (delivery.c.id == row["id"])

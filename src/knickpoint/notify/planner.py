@@ -1,0 +1,225 @@
+"""Plan who hears of what: announcements after the cursor become deliveries, in one transaction with the cursor.
+
+Everything is read and decided before that transaction, so that it holds up no other writer. Another planner may do the
+same at the same time; the cursor is moved by one of them, and the plan of the other is void.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from knickpoint.model.alert import Alert
+from knickpoint.model.announcement import Announcement, AnnouncementKind
+from knickpoint.model.notification import Delivery, DeliveryState, PlannedDelivery, Purpose, Recipient
+from knickpoint.model.regression import ChangePoint, Condition, Status
+from knickpoint.notify.bundles import Heard, bundle, escalate
+from knickpoint.notify.recipients import Audience, AuthorOfSuspect
+from knickpoint.notify.schedule import Schedule
+from knickpoint.store import Store
+
+__all__ = ["Plan", "Planner"]
+
+_BATCH: Final = 500
+"""Announcements in one plan."""
+
+_OVER: Final = frozenset({AnnouncementKind.RECOVERED, AnnouncementKind.FIXED, AnnouncementKind.WITHDRAWN})
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be written: deliveries, and the cursor ``before`` and ``after`` it."""
+
+    deliveries: tuple[PlannedDelivery, ...]
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Plans the deliveries of an instance.
+
+    Attributes:
+        store: where announcements, findings and deliveries are.
+        audience: the people and channels.
+        schedule: when messages go out.
+        improvements: whether improvements are sent.
+        escalate_hours: after how many hours a regression that no person took is escalated, 0 for never.
+    """
+
+    store: Store
+    audience: Audience
+    schedule: Schedule
+    improvements: bool = True
+    escalate_hours: float = 0.0
+
+    def newest(self) -> int:
+        """Return the id of the newest announcement, at least that of the cursor."""
+        return self.store.findings.announcements.next_id() - 1
+
+    def next_plan(self, now: datetime, upto: int) -> Plan | None:
+        """Return the plan for the next announcements up to the id ``upto``; None where there are none.
+
+        Their suspects must have been ranked.
+        """
+        before = self.store.notifications.cursor()
+        if before is None or before >= upto:
+            return None
+        rows = self.store.findings.announcements.after(before, limit=_BATCH)
+        announcements = [each for each in rows if each.id <= upto]
+        if not announcements:
+            return Plan((), before, upto)
+        heard = _Listeners(self, announcements).all()
+        planned = bundle(heard, self.audience.channels, self.schedule, now)
+        return Plan(tuple(planned), before, announcements[-1].id)
+
+    def write(self, plan: Plan, now: datetime) -> bool:
+        """Write ``plan``; return false where another planner was first."""
+        written = self.store.notifications.plan(
+            plan.deliveries, before=plan.before, after=plan.after, now=now, watch=self.escalate_hours > 0
+        )
+        return written is not None
+
+    def reminders(self, now: datetime) -> tuple[list[PlannedDelivery], list[int]]:
+        """Return the escalations that are due, and the chains that need no further one."""
+        if self.escalate_hours <= 0:
+            return [], []
+        chains = self.store.notifications.untaken(now - timedelta(hours=self.escalate_hours), _BATCH)
+        if not chains:
+            return [], []
+        announced = self.store.findings.announcements.chains(chains)
+        members = _by_chain(self.store.findings.announcements.members(chains))
+        alerts = _alerts_by_chain(self.store, members)
+        planned: list[PlannedDelivery] = []
+        done: list[int] = []
+        for chain in chains:
+            live = [point for point in members.get(chain, ()) if point.condition is not Condition.GONE]
+            if live and all(point.held for point in live):
+                continue  # once an outcome is known, it is asked again
+            done.append(chain)
+            newest = announced[chain][-1] if chain in announced else None
+            if newest is not None and newest.kind not in _OVER and _is_untaken(live):
+                to = self.audience.of_escalation(alerts.get(chain, ()))
+                planned += [escalate(recipient, newest, self.schedule, now) for recipient in to]
+        return planned, done
+
+    def remind(self, now: datetime) -> int:
+        """Write the escalations that are due; return how many."""
+        planned, done = self.reminders(now)
+        return len(self.store.notifications.remind(planned, done, now)) if done else 0
+
+
+def _is_untaken(live: Sequence[ChangePoint]) -> bool:
+    """Whether no person decided about a change, or is assigned to it."""
+    return bool(live) and not any(point.effective_status is not Status.NEW or point.assignee for point in live)
+
+
+def _by_chain(points: Sequence[ChangePoint]) -> dict[int, list[ChangePoint]]:
+    found: dict[int, list[ChangePoint]] = {}
+    for point in points:
+        found.setdefault(point.announced, []).append(point)
+    return found
+
+
+def _alerts_by_chain(store: Store, members: Mapping[int, Sequence[ChangePoint]]) -> dict[int, tuple[Alert, ...]]:
+    """Return chain → the alerts that found its regressions, each once."""
+    regressions = {chain: {point.regression_id for point in points} for chain, points in members.items()}
+    alerts = store.findings.alerts_of_regressions(set().union(*regressions.values()) - {0})
+    return {
+        chain: tuple({alert.name: alert for key in sorted(keys) for alert in alerts.get(key, ())}.values())
+        for chain, keys in regressions.items()
+    }
+
+
+@dataclass
+class _Listeners:
+    """Who hears of the announcements of one plan."""
+
+    planner: Planner
+    announcements: Sequence[Announcement]
+    _heard: dict[Purpose, dict[int, dict[int, dict[str, tuple[Recipient, DeliveryState]]]]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        store = self.planner.store
+        chains = {each.chain for each in self.announcements}
+        self._members = _by_chain(store.findings.announcements.members(chains))
+        self._alerts = _alerts_by_chain(store, self._members)
+        self._authors = _authors(store, self.announcements, self._members, self.planner.audience)
+        chain_of = {
+            each.id: each.chain for rows in store.findings.announcements.chains(chains).values() for each in rows
+        }
+        self._heard = {}
+        for purpose in (Purpose.CHANGE, Purpose.PROVISIONAL):
+            by_chain = self._heard[purpose] = {}
+            for key, receivers in store.notifications.heard(chains, purpose).items():
+                by_chain.setdefault(chain_of.get(key, key), {})[key] = _states(receivers)
+
+    def all(self) -> list[Heard]:
+        """Return who hears of what, in the order of the announcements; no receiver twice of the same."""
+        found: list[Heard] = []
+        for each in self.announcements:
+            purpose = Purpose.PROVISIONAL if _is_provisional(each) else Purpose.CHANGE
+            known = self._heard[purpose].setdefault(each.chain, {})
+            for recipient in self._recipients(each, known):
+                if recipient.receiver not in known.get(each.id, {}):
+                    known.setdefault(each.id, {})[recipient.receiver] = recipient, DeliveryState.WAITING
+                    found.append(Heard(recipient, purpose, each))
+        return found
+
+    def _recipients(
+        self, announcement: Announcement, known: Mapping[int, Mapping[str, tuple[Recipient, DeliveryState]]]
+    ) -> list[Recipient]:
+        """Return who hears of one announcement: of a change those concerned, of what follows those who heard of it."""
+        first = announcement.kind.opens or announcement.kind.value == "provisional"
+        if first:
+            if announcement.kind is AnnouncementKind.IMPROVED and not self.planner.improvements:
+                return []
+            chain = announcement.chain
+            alerts, authors = self._alerts.get(chain, ()), self._authors.get(chain, ())
+            return self.planner.audience.of_change(alerts, authors, provisional=_is_provisional(announcement))
+        followers = {
+            receiver: recipient
+            for receivers in known.values()
+            for receiver, (recipient, state) in receivers.items()
+            if state is not DeliveryState.FAILED and self.planner.audience.still_there(recipient)
+        }
+        return list(followers.values())
+
+
+def _is_provisional(announcement: Announcement) -> bool:
+    return bool(getattr(announcement, "provisional", False))
+
+
+def _states(receivers: Mapping[str, Delivery]) -> dict[str, tuple[Recipient, DeliveryState]]:
+    return {receiver: (delivery.recipient, delivery.state) for receiver, delivery in receivers.items()}
+
+
+def _authors(
+    store: Store,
+    announcements: Sequence[Announcement],
+    members: Mapping[int, Sequence[ChangePoint]],
+    audience: Audience,
+) -> dict[int, list[AuthorOfSuspect]]:
+    """Return chain → the authors of the likely suspects of its regressions, the most likely first."""
+    repositories = {each.id: each for each in store.commits.repositories()}
+    found: dict[int, list[AuthorOfSuspect]] = {}
+    for announcement in announcements:
+        repository = repositories.get(announcement.repository_id)
+        if repository is None or announcement.chain in found:
+            continue
+        regressions = {point.regression_id for point in members.get(announcement.chain, ())} - {0}
+        likely: dict[int, float] = {}
+        for key in sorted(regressions):
+            suspects = store.findings.suspects.get(key)
+            for each in suspects.suspects if suspects else ():
+                if each.probability >= audience.least_probability:
+                    likely[each.slot] = max(each.probability, likely.get(each.slot, 0.0))
+        commits = {each.slot: each.commit for each in store.commits.get(repository, sorted(likely))}
+        found[announcement.chain] = [
+            AuthorOfSuspect(audience.directory.person_of_author(commits[slot].author, commits[slot].email), probability)
+            for slot, probability in sorted(likely.items(), key=lambda pair: (-pair[1], pair[0]))
+            if slot in commits
+        ]
+    return found

@@ -1,0 +1,111 @@
+"""Who hears of an announcement: lists, rooms, authors of suspects and owners. All functions are pure.
+
+A person is a receiver once, whichever channels and addresses lead there; the first in the order of the alerts and their
+channels counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from knickpoint.model.alert import Alert, AlertKind, AlertSeverity
+from knickpoint.model.notification import Recipient
+from knickpoint.notify.settings import ChannelKind, ChannelSettings
+from knickpoint.people import Directory, Person
+
+__all__ = ["AUTOMATIC", "TRACKERS", "Audience", "AuthorOfSuspect"]
+
+TRACKERS: Final = frozenset({ChannelKind.GITHUB, ChannelKind.GITLAB, ChannelKind.JIRA})
+"""Channels whose messages are tickets: one for each change, and only for settled ones."""
+
+AUTOMATIC: Final = TRACKERS | {ChannelKind.WEBHOOK, ChannelKind.OTHER}
+"""Channels to programs, which get each change at once: neither digests nor quiet hours mean anything to them."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorOfSuspect:
+    """The author of a commit that may have caused the change, and the probability that it did."""
+
+    person: Person
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """The people and channels of an instance.
+
+    ``least_probability`` is that of the suspects whose authors get mails.
+    """
+
+    channels: Mapping[str, ChannelSettings]
+    directory: Directory
+    least_probability: float
+
+    def of_change(
+        self, alerts: Sequence[Alert], suspects: Sequence[AuthorOfSuspect], *, provisional: bool = False
+    ) -> list[Recipient]:
+        """Return who hears of a change that ``alerts`` found; with ``provisional``, only those who ask for that.
+
+        Only alerts that are for work count. Owners of an alert of high severity hear of a settled change.
+        """
+        return _once(self._of_change(alerts, suspects, provisional=provisional))
+
+    def of_escalation(self, alerts: Sequence[Alert]) -> list[Recipient]:
+        """Return the owners of ``alerts``, by mail; by chat where an alert has no mail channel."""
+        return _once(self._of_escalation(alerts))
+
+    def still_there(self, recipient: Recipient) -> bool:
+        """Return whether a recipient of before still gets messages: the channel is configured, the person is not muted."""
+        person = self.directory.person_of_address(recipient.address) if recipient.address else Person()
+        return recipient.channel in self.channels and not person.mute
+
+    def list_address(self, channel: str, address: str) -> Recipient | None:
+        """Return the recipient behind an address that the configuration names, None where no mail can go there."""
+        person = self.directory.person_of_address(address)
+        return _by_mail(channel, person)
+
+    def _of_change(
+        self, alerts: Sequence[Alert], suspects: Sequence[AuthorOfSuspect], *, provisional: bool
+    ) -> Iterator[Recipient | None]:
+        authors = [each.person for each in suspects if each.probability >= self.least_probability]
+        for alert, channel in self._channels(alerts):
+            if provisional and not (channel.provisional and channel.kind not in TRACKERS):
+                continue
+            if channel.kind is not ChannelKind.MAIL:
+                yield Recipient(channel.name)
+                continue
+            yield from (self.list_address(channel.name, address) for address in channel.to)
+            if channel.authors:
+                yield from (_by_mail(channel.name, person) for person in authors)
+            if alert.severity is AlertSeverity.HIGH and not provisional:
+                yield from (_by_mail(channel.name, self.directory.owner(owner)) for owner in alert.owners)
+
+    def _of_escalation(self, alerts: Sequence[Alert]) -> Iterator[Recipient | None]:
+        for alert in alerts:
+            channels = [channel for _, channel in self._channels([alert])]
+            mail = next((channel for channel in channels if channel.kind is ChannelKind.MAIL), None)
+            if mail is not None:
+                yield from (_by_mail(mail.name, self.directory.owner(owner)) for owner in alert.owners)
+            elif alert.owners:
+                yield from (Recipient(each.name) for each in channels if each.kind is ChannelKind.CHAT)
+
+    def _channels(self, alerts: Sequence[Alert]) -> Iterator[tuple[Alert, ChannelSettings]]:
+        """Yield the channels of the alerts for work; names of channels that are gone are passed over."""
+        for alert in alerts:
+            if alert.kind is AlertKind.WORK:
+                yield from ((alert, self.channels[name]) for name in alert.notify if name in self.channels)
+
+
+def _by_mail(channel: str, person: Person) -> Recipient | None:
+    return Recipient(channel, person.mail, person.name) if person.mail and not person.mute else None
+
+
+def _once(recipients: Iterable[Recipient | None]) -> list[Recipient]:
+    """Return the recipients in order, each receiver once."""
+    found: dict[str, Recipient] = {}
+    for recipient in recipients:
+        if recipient is not None:
+            found.setdefault(recipient.receiver, recipient)
+    return list(found.values())

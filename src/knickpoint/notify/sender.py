@@ -1,0 +1,248 @@
+"""Send what is due: claim deliveries, hand each over, and mark it with the answer.
+
+The stages of one delivery: *begin* it, which counts the attempt; write its message from the facts of now; hand it to its
+channel; mark it. A mark that the store did not take is kept and written before anything else is sent. A channel that fails
+several times in a row pauses, so that one server that is down does not use up the attempts of every delivery.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final
+
+from knickpoint.model.announcement import Announcement, AnnouncementKind
+from knickpoint.model.errors import KnickpointError, StoreError
+from knickpoint.model.notification import Delivery, DeliveryState, Message, NotificationKind, Sent
+from knickpoint.notify.backoff import pause_after
+from knickpoint.notify.channel import Channel, DeliveryError
+from knickpoint.notify.recipients import AUTOMATIC
+from knickpoint.notify.schedule import Schedule
+from knickpoint.notify.settings import ChannelSettings
+from knickpoint.store import Store
+
+__all__ = ["LEASE_SECONDS", "Outcome", "Sender", "WriteMessage"]
+
+_LOG: Final = logging.getLogger("knickpoint.notify")
+
+LEASE_SECONDS: Final = 300.0
+"""How long a sender may take for one delivery before another one repeats it; no channel waits that long for an answer."""
+
+_BATCH: Final = 16
+_FAILURES_TO_PAUSE: Final = 3
+_HELD_PAUSE: Final = timedelta(minutes=15)
+_UNFINISHED: Final = frozenset({DeliveryState.WAITING, DeliveryState.SENDING})
+
+WriteMessage = Callable[[Delivery, datetime], Message | None]
+"""Writes the message of a delivery from the facts of now; None where there is nothing left to say."""
+
+
+class Outcome(Enum):
+    """What became of a delivery that a sender claimed."""
+
+    SENT = "sent"
+    AGAIN = "again"
+    FAILED = "failed"
+    DROPPED = "dropped"
+
+
+@dataclass
+class Sender:
+    """Sends the deliveries of an instance, one after the other; any number of senders may share one store.
+
+    Attributes:
+        store: where deliveries are.
+        channels: the channels by name.
+        open_channel: opens a channel.
+        write: writes the messages.
+        schedule: when messages may go out.
+        attempts: how often a delivery is tried before it counts as failed.
+        holder: name of the sender, unique among all that run.
+        clock: the time, in UTC.
+    """
+
+    store: Store
+    channels: Mapping[str, ChannelSettings]
+    open_channel: Callable[[ChannelSettings], Channel]
+    write: WriteMessage
+    schedule: Schedule
+    attempts: int
+    holder: str
+    clock: Callable[[], datetime]
+    _open: dict[str, Channel] = field(default_factory=dict, init=False)
+    _failures: Counter[str] = field(default_factory=Counter, init=False)
+    _pauses: dict[str, datetime] = field(default_factory=dict, init=False)
+    _unmarked: list[tuple[int, Sent, datetime]] = field(default_factory=list, init=False)
+
+    def step(self, stop: threading.Event | None = None) -> list[tuple[Delivery, Outcome, str]]:
+        """Claim some due deliveries, and send them; return what became of each, with the reason where it was not sent.
+
+        ``stop`` ends it after the current delivery; what was not begun is given back.
+
+        Raises:
+            StoreError: the store cannot be read or written.
+        """
+        self._write_marks()
+        now = self.clock()
+        paused = [name for name, until in self._pauses.items() if until > now]
+        claimed = self.store.notifications.claim(now, LEASE_SECONDS, _BATCH, holder=self.holder, without=paused)
+        found: list[tuple[Delivery, Outcome, str]] = []
+        for number, delivery in enumerate(claimed):
+            name = delivery.recipient.channel
+            overdue = self.clock() - now > timedelta(seconds=LEASE_SECONDS / 2)
+            if overdue or (stop is not None and stop.is_set()):
+                self.store.notifications.release([each.id for each in claimed[number:]], self.holder, self.clock())
+                break
+            until = self._pauses.get(name, now)
+            if until > self.clock():
+                self.store.notifications.release([delivery.id], self.holder, until)
+                continue
+            outcome = self._handle(delivery)
+            if outcome is not None:
+                found.append((delivery, *outcome))
+        if not claimed:
+            self.close()
+        return found
+
+    def close(self) -> None:
+        """End the connections of all channels."""
+        for name in list(self._open):
+            self._close(name)
+
+    def _handle(self, delivery: Delivery) -> tuple[Outcome, str] | None:
+        """Send one delivery, or find out why not; None where it waits, or another sender has it."""
+        settings = self.channels.get(delivery.recipient.channel)
+        if settings is None:
+            return self._drop(delivery, f"there is no channel {delivery.recipient.channel!r} any more")
+        until = self._postponed(delivery, settings)
+        if until is not None:
+            self.store.notifications.release([delivery.id], self.holder, until)
+            return None
+        wanted, reason = self._still_true(delivery)
+        if wanted is None:
+            return self._drop(delivery, reason)
+        if not self.store.notifications.begin(delivery.id, self.holder, self.clock(), LEASE_SECONDS):
+            return None
+        return self._attempt(wanted, settings)
+
+    def _attempt(self, delivery: Delivery, settings: ChannelSettings) -> tuple[Outcome, str] | None:
+        """Hand a delivery over, and mark it with the answer."""
+        try:
+            message = self.write(delivery, self.clock())
+            if message is None:
+                return self._drop(delivery, "there is nothing left to say")
+            answer = self._channel(settings).send(message)
+        except StoreError:
+            raise  # not the fault of the delivery: its lease ends
+        except KnickpointError as error:
+            return self._failed(delivery, str(error), error if isinstance(error, DeliveryError) else None)
+        except Exception as error:  # noqa: BLE001  # a package's channel may raise anything; other deliveries go on
+            _LOG.exception("delivery %d failed", delivery.id)
+            return self._failed(delivery, f"it failed unexpectedly, the log has the details: {error!r}", None)
+        self._failures.pop(settings.name, None)
+        self._unmarked.append((delivery.id, answer, self.clock()))
+        self._write_marks()
+        return Outcome.SENT, ""
+
+    # What is not sent now, or not at all
+
+    def _postponed(self, delivery: Delivery, settings: ChannelSettings) -> datetime | None:
+        """Return until when a delivery waits: for the end of quiet hours, for what it corrects, for a hold to end."""
+        now = self.clock()
+        if settings.kind not in AUTOMATIC and (until := self.schedule.after_quiet(now)) > now:
+            return until
+        earlier = [each for each in self.store.notifications.earlier(delivery) if each.state in _UNFINISHED]
+        if earlier and delivery.kind is not NotificationKind.ESCALATION:
+            return max(now + timedelta(seconds=1), *(each.due for each in earlier))
+        return now + _HELD_PAUSE if self._is_held(delivery) else None
+
+    def _is_held(self, delivery: Delivery) -> bool:
+        """Whether all findings of a delivery are held back, because the machine moved and not the code."""
+        chains = {each.chain for each in self.store.findings.announcements.get(delivery.announcements)}
+        members = self.store.findings.announcements.members(chains)
+        return bool(members) and all(point.held for point in members)
+
+    def _still_true(self, delivery: Delivery) -> tuple[Delivery | None, str]:
+        """Return the delivery with the announcements that are still worth sending; None and the reason without any.
+
+        A change that was withdrawn before its receiver heard of it is not mentioned, and neither is a correction of what
+        the receiver never got.
+        """
+        if not delivery.announcements or delivery.kind is NotificationKind.PROBLEM:
+            return delivery, ""
+        ledger = self.store.findings.announcements
+        announced = ledger.get(delivery.announcements)
+        known = self._heard_chains(delivery)
+        chains = ledger.chains({each.chain for each in announced})
+        kept: list[int] = []
+        reason = "its announcements are no longer in the ledger"
+        for chain in dict.fromkeys(each.chain for each in announced):
+            rows = [each for each in announced if each.chain == chain]
+            reason = _why_not(rows, chains[chain][-1], heard=chain in known)
+            kept += [] if reason else [each.id for each in rows]
+        return (replace(delivery, announcements=tuple(sorted(kept))), "") if kept else (None, reason)
+
+    def _heard_chains(self, delivery: Delivery) -> set[int]:
+        """Return the chains of which the receiver got a message before."""
+        earlier = self.store.notifications.earlier(delivery)
+        sent = [key for each in earlier if each.state is DeliveryState.SENT for key in each.announcements]
+        return {each.chain for each in self.store.findings.announcements.get(sent)}
+
+    def _drop(self, delivery: Delivery, reason: str) -> tuple[Outcome, str] | None:
+        dropped = self.store.notifications.drop(delivery.id, self.holder, reason)
+        return (Outcome.DROPPED, reason) if dropped else None
+
+    def _failed(self, delivery: Delivery, reason: str, error: DeliveryError | None) -> tuple[Outcome, str] | None:
+        """Mark a failure: for good, or until the next attempt."""
+        name, now = delivery.recipient.channel, self.clock()
+        attempts = delivery.attempts + 1
+        self._close(name)
+        if (error is not None and error.lasting) or attempts >= self.attempts:
+            marked = self.store.notifications.fail(delivery.id, self.holder, reason)
+            return (Outcome.FAILED, reason) if marked else None
+        wait = error.wait_seconds if error is not None else 0.0
+        due = now + pause_after(delivery.key, attempts, wait)
+        self._failures[name] += 1
+        if wait or self._failures[name] >= _FAILURES_TO_PAUSE:
+            pause = pause_after(name, self._failures[name], wait)
+            self._pauses[name] = now + pause
+        marked = self.store.notifications.retry(delivery.id, self.holder, due, reason)
+        return (Outcome.AGAIN, reason) if marked else None
+
+    # Marks and channels
+
+    def _write_marks(self) -> None:
+        """Mark what was sent; what the store does not take stays for the next time."""
+        while self._unmarked:
+            key, answer, time = self._unmarked[0]
+            self.store.notifications.sent(key, self.holder, answer, time)
+            self._unmarked.pop(0)
+
+    def _channel(self, settings: ChannelSettings) -> Channel:
+        if settings.name not in self._open:
+            self._open[settings.name] = self.open_channel(settings)
+        return self._open[settings.name]
+
+    def _close(self, name: str) -> None:
+        channel = self._open.pop(name, None)
+        if channel is None:
+            return
+        try:
+            channel.close()
+        except Exception:  # noqa: BLE001  # the connection is given up either way
+            _LOG.info("channel %s could not be closed in order", name, exc_info=True)
+
+
+def _why_not(rows: Sequence[Announcement], newest: Announcement, *, heard: bool) -> str:
+    """Return why announcements of one chain are not sent, "" where they are."""
+    if heard:
+        return ""
+    if newest.kind is AnnouncementKind.WITHDRAWN:
+        return "the change was withdrawn before it was sent"
+    opening = any(each.kind.opens or each.kind is AnnouncementKind.RETURNED or each.number == 0 for each in rows)
+    return "" if opening else "what it corrects was not sent"
