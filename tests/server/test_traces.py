@@ -16,8 +16,8 @@ from knickpoint.instance import Instance
 from knickpoint.model.errors import StoreError
 from knickpoint.model.judgement import NewestVerdict
 from knickpoint.model.step import Verdict
+from knickpoint.plots.reduction import thin
 from knickpoint.server import create_app
-from knickpoint.server.answers.values import thin
 
 
 def ask(reader: Client, path: str, **parameters: Any) -> Any:

@@ -31,7 +31,10 @@ _TIME_ALIASES: Final = {
 }  # fmt: skip
 _BYTES: Final = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 _PER_SECOND: Final = re.compile(r"/s(ec(ond)?)?")
+_DIGITS: Final = 4
+_MOST_DIGITS: Final = 15
 _LONGEST_UNIT: Final = 24
+_SMALLEST_PERCENT: Final = 0.01
 _MOST_SHARED_RATIO: Final = 100
 """Levels with a larger ratio are written in different scales."""
 _RATIO_FROM: Final = 3
@@ -86,7 +89,7 @@ def _largest(magnitude: float, steps: Mapping[str, float]) -> str:
     return reached[-1] if reached else next(iter(steps))
 
 
-def number_text(value: float, digits: int = 4) -> str:
+def number_text(value: float, digits: int = _DIGITS) -> str:
     """Return a number with ``digits`` significant digits; integers below a million keep all of theirs."""
     if not math.isfinite(value):
         return "–" if math.isnan(value) else "∞" if value > 0 else "−∞"
@@ -104,24 +107,36 @@ def number_text(value: float, digits: int = 4) -> str:
     return text.replace("-", "−")
 
 
-def value_text(value: float, unit: str, scale: Scale | None = None) -> str:
+def value_text(value: float, unit: str, scale: Scale | None = None, digits: int = _DIGITS) -> str:
     """Return a value with its unit, by default in the scale that reads best."""
     scale = scale or scale_for(value, unit)
     name = scale.unit if len(scale.unit) <= _LONGEST_UNIT else f"{scale.unit[: _LONGEST_UNIT - 1]}…"
-    return f"{number_text(value / scale.divisor)} {name}".rstrip()
+    return f"{number_text(value / scale.divisor, digits)} {name}".rstrip()
 
 
 def levels_text(before: float, after: float, unit: str) -> str:
-    """Return "0.9 µs → 1.2 µs": two levels in one scale, unless they differ too much for it."""
+    """Return "0.9 µs → 1.2 µs": two levels in one scale, unless they differ too much for it.
+
+    Levels that differ by little have as many digits as show it.
+    """
     sizes = (abs(before), abs(after))
     shared = max(sizes) <= _MOST_SHARED_RATIO * min(sizes)
     scale = scale_for(max(sizes), unit) if shared else None
-    return f"{value_text(before, unit, scale)} → {value_text(after, unit, scale)}"
+    for digits in range(_DIGITS, _MOST_DIGITS + 1):
+        texts = [value_text(level, unit, scale, digits) for level in (before, after)]
+        if texts[0] != texts[1] or before == after:
+            break
+    return " → ".join(texts)
 
 
 def percent_text(fraction: float) -> str:
-    """Return a fraction in percent without its sign: without decimals from 10 %, with up to two below 1 %."""
+    """Return a fraction in percent without its sign: without decimals from 10 %, with up to two below 1 %.
+
+    Below 0.01 % it has two significant digits.
+    """
     size = abs(fraction) * 100
+    if 0 < size < _SMALLEST_PERCENT:
+        return f"{number_text(size, 2)} %"
     text = f"{size:,.{0 if size >= 10 else 1 if size >= 1 else 2}f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 

@@ -13,9 +13,9 @@ from knickpoint.calc import FORMULA_SIGN, Traces, evaluate, parse
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import QueryError
 from knickpoint.model.query import parse_query
+from knickpoint.plots.reduction import thin
 from knickpoint.server.answers.formula_units import unit_of
 from knickpoint.server.answers.traces import trace_answer
-from knickpoint.server.answers.values import thin
 from knickpoint.server.errors import UnknownError
 from knickpoint.server.schemas.formulas import FormulaAnswer, FormulaTraceAnswer, ShortcutAnswer, ShortcutRequest
 from knickpoint.server.visible_repositories import VisibleRepositories
