@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socketserver
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
 import pytest
+from tests.certificates import make_certificate
 
-_DAY = timedelta(days=1)
 _HOSTS = ("127.0.0.1", "allowed.example")
 
 
@@ -93,36 +91,7 @@ def web() -> Iterator[WebServer]:
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a certificate for loopback and ``allowed.example`` that signs itself; the file has its key, too."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import NameOID
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "web server of a test")])
-    names: list[x509.GeneralName] = [
-        x509.IPAddress(ipaddress.ip_address(_HOSTS[0])),
-        x509.DNSName(_HOSTS[1]),
-    ]
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(datetime.now(UTC) - _DAY)
-        .not_valid_after(datetime.now(UTC) + _DAY)
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path_factory.mktemp("tls") / "certificate.pem"
-    plain = serialization.NoEncryption()
-    path.write_bytes(
-        made.public_bytes(serialization.Encoding.PEM)
-        + key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
-    )
-    return path
+    return make_certificate(tmp_path_factory.mktemp("tls"), _HOSTS)
 
 
 @pytest.fixture

@@ -141,9 +141,7 @@ def test_an_outlier_does_not_flatten_the_others_and_is_marked_at_the_frame() -> 
         (1e-9, 1e9, "MB", None),
     ],
 )
-def test_levels_of_every_size_differ_at_the_axis(
-    before: float, after: float, unit: str, heading: str | None
-) -> None:
+def test_levels_of_every_size_differ_at_the_axis(before: float, after: float, unit: str, heading: str | None) -> None:
     values = [before] * 30 + [after] * 30
     relative = (after - before) / abs(before) if before else np.inf
     focus = FocusedChange(29, 30, Level(0, 29, before), Level(30, 59, after), relative, Direction.REGRESSION)

@@ -30,9 +30,11 @@ class ChannelSettings:
     Attributes:
         name: unique in the instance.
         kind: `mail`, `chat`, `webhook`, `github`, `gitlab` or `jira`; `other` is a kind that an installed package adds.
-        server: of mail: `smtp://host:port` with STARTTLS where offered, or `smtps://host:port`; a user and a password may
-            stand in it. Of GitHub, GitLab and Jira: address of the API, for instances of your company.
+        server: of mail: `smtp://user:password@host:587`, which needs STARTTLS except on this machine;
+            `smtps://user:password@host:465`, encrypted from the start; or `smtp+plain://host:25`, never encrypted. Of GitHub, GitLab and Jira: address of the API, for instances of your company.
         sender: of mail: the address that mails come from.
+        authorities: of mail: path of a file (PEM), relative to the instance, with the certificates of the authorities to
+            trust. Default: those of the system.
         to: of mail: addresses that get every message, beside the authors.
         authors: of mail: whether the authors of the suspects get messages.
         provisional: whether findings that are not settled are sent as well.
@@ -56,6 +58,7 @@ class ChannelSettings:
     kind: ChannelKind
     server: str = address_with_secret("")
     sender: str = ""
+    authorities: str = ""
     to: tuple[str, ...] = ()
     authors: bool = True
     provisional: bool = False
