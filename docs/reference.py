@@ -40,6 +40,7 @@ _AREAS: Final = {
     "018": "Calm findings and clusters",
     "019": "Notifications and tickets",
     "020": "Alerts, canaries and what decisions teach",
+    "021": "What a run costs",
 }
 
 

@@ -26,6 +26,7 @@ NAMES = ("parse", "print", "read")
 COMMITS = 12
 ALERTS = (
     QUICK,
+    replace(QUICK, name="rises", direction=AlertDirection.UP),  # it shares the detection of QUICK
     Alert("pairs", method="threshold", group_by=("kind",), minimum_traces=2),
     Alert("recent", method="threshold", window=4, direction=AlertDirection.UP),
     Alert("topic", method="threshold", line="topic", query="benchmark=p*"),

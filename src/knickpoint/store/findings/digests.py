@@ -2,17 +2,18 @@
 
 A digest is a number made of all that a detection depends on: the values, the method, its parameters. When the digest of
 a trace is the one that was kept, the detection would give the same result, and the alert skips it. Digests of 1,024
-neighbouring traces are one row.
+neighbouring traces are one row. A further digest of such a row stands for all of its traces, so that a run over everything
+need not read the values of a chunk in which nothing changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from knickpoint.store.database import Database
 from knickpoint.store.tables.findings import judged as table
@@ -51,6 +52,20 @@ class DigestTable:
             insert = self._database.insert(table)
             changing = {"digests": insert.excluded.digests}
             connection.execute(insert.on_conflict_do_update(index_elements=["alert", "chunk"], set_=changing), rows)
+
+    def whole(self, alert: str) -> dict[int, int]:
+        """Return the digests of whole chunks at the last run of ``alert`` over everything, by chunk."""
+        query = select(table.c.chunk, table.c.whole).where(table.c.alert == alert, table.c.whole.is_not(None))
+        with self._database.reading() as connection:
+            return {row.chunk: row.whole for row in connection.execute(query)}
+
+    def set_whole(self, alert: str, digests: Mapping[int, int]) -> None:
+        """Write the digests of whole chunks, in the transaction of the caller; chunks without digests have none."""
+        changing = table.update().where(table.c.alert == alert, table.c.chunk == bindparam("number"))
+        rows = [{"number": chunk, "digest": digest} for chunk, digest in sorted(digests.items())]
+        if rows:
+            with self._database.transaction() as connection:
+                connection.execute(changing.values(whole=bindparam("digest")), rows)
 
     def forget(self, alert: str) -> None:
         """Delete all digests of ``alert``."""

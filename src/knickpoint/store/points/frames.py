@@ -20,6 +20,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Frame
 from knickpoint.store.database import Database
 from knickpoint.store.points.checksums import RowChecks, hot_name, sealed_name, segment_name
+from knickpoint.store.points.chunk_digests import chunk_digests
 from knickpoint.store.points.frame_matrix import FrameMatrix, SealedRow
 from knickpoint.store.points.tile_codec import dense_values, floats, segment_points
 from knickpoint.store.tables.tiles import hot, sealed, segment
@@ -106,6 +107,15 @@ class Frames:
         rows = max(1, memory // max(1, 8 * len(positions)))
         for begin in range(0, len(ids), rows):
             yield self.read(line, ids[begin : begin + rows], first=first, last=last)
+
+    def chunk_digests(self, line: Line, trace_ids: Ids) -> dict[int, int]:
+        """Return, by chunk of ``trace_ids``, a digest of all that the traces of the chunk hold on ``line``.
+
+        Equal digests mean equal values, directions and order of commits, but for a probability of 2⁻³² for each row that
+        changed. A chunk with rows of an older version, which have no checksums, is left out. No value is read.
+        """
+        chunks = np.unique(np.asarray(trace_ids, dtype=np.int64) // CHUNK)
+        return chunk_digests(self._database, line, chunks)
 
     def _range(self, line: Line, first: int, last: int | None) -> range:
         stop = len(line.slots) if last is None else last + 1

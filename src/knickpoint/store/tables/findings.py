@@ -256,9 +256,13 @@ judged = Table(
     Column("alert", exact_text, nullable=False),
     Column("chunk", Number, nullable=False),
     Column("digests", Blob, nullable=False),
+    Column("whole", Number, nullable=True),
     PrimaryKeyConstraint("alert", "chunk"),
 )
-"""What an alert last detected in: a digest for each of the 1024 traces of a chunk, 0 for none."""
+"""What an alert last detected in: a digest for each of the 1024 traces of a chunk, 0 for none.
+
+``whole`` is a digest of the whole chunk at the last run over everything, null where there was none.
+"""
 
 ticket = Table(
     "ticket",

@@ -49,6 +49,11 @@ class Traces:
         self._rules = tuple(rules)
         self._forget_configured()
 
+    @property
+    def directions(self) -> tuple[DirectionRule, ...]:
+        """The rules that say which direction is better."""
+        return self._rules
+
     def _forget_configured(self) -> None:
         self._configured = {}
 

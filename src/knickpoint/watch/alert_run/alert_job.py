@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -19,6 +19,7 @@ from knickpoint.model.query import parse_query
 from knickpoint.store import Store
 from knickpoint.watch.detection.alert_groups import whole_groups
 from knickpoint.watch.detection.digests import changed_traces
+from knickpoint.watch.detection.whole_chunks import WholeChunks, unchanged_traces
 from knickpoint.watch.lines import Lines
 
 __all__ = ["AlertJob", "failure_of", "plan_jobs", "unable_job"]
@@ -35,7 +36,8 @@ class AlertJob:
     ``trace_ids`` are the traces that the alert watches, ``due`` those of them in which it has to detect, and
     ``known_digests`` the digests of these before the run, one each, 0 for none. ``complete`` says that the run is about
     all traces of the alert. ``kept`` counts the sightings in traces that are not due. ``failure`` says why the alert
-    cannot run, "" where it can; then no trace is due. ``seconds`` is the time that planning took.
+    cannot run, "" where it can; then no trace is due. ``whole`` are the digests of whole chunks before any value was read,
+    by chunk. ``seconds`` is the time that planning took.
     """
 
     alert: Alert
@@ -44,6 +46,7 @@ class AlertJob:
     due: NDArray[np.int64] = field(default_factory=_NO_IDS.copy)
     known_digests: NDArray[np.uint64] = field(default_factory=_NO_DIGESTS.copy)
     complete: bool = False
+    whole: Mapping[int, int] = field(default_factory=dict)
     kept: int = 0
     failure: str = ""
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -82,7 +85,10 @@ def plan_jobs(
     Without them the run is complete, and all traces are due that changed since the alert's last run, or with ``afresh``
     all that there are.
     """
-    return [_plan(store, alert, lines, traces, afresh=afresh) for alert in alerts if _watches(store, alert, lines)]
+    chunks = WholeChunks(store, lines)
+    return [
+        _plan(store, alert, lines, traces, chunks, afresh=afresh) for alert in alerts if _watches(store, alert, lines)
+    ]
 
 
 def _watches(store: Store, alert: Alert, lines: Lines) -> bool:
@@ -92,7 +98,9 @@ def _watches(store: Store, alert: Alert, lines: Lines) -> bool:
     return not alert.line or alert.line in store.commits.lines(lines.repository)
 
 
-def _plan(store: Store, alert: Alert, lines: Lines, traces: NDArray[np.int64] | None, *, afresh: bool) -> AlertJob:
+def _plan(
+    store: Store, alert: Alert, lines: Lines, traces: NDArray[np.int64] | None, chunks: WholeChunks, *, afresh: bool
+) -> AlertJob:
     begun = time.perf_counter()
     job = AlertJob(alert, lines.default, complete=traces is None)
     try:
@@ -105,13 +113,15 @@ def _plan(store: Store, alert: Alert, lines: Lines, traces: NDArray[np.int64] | 
 
         # Those of them that changed.
         known = store.findings.digests.get(alert.name, ids)
+        whole = chunks.digests(alert, line, ids) if job.complete else {}
         due = ids
         if job.complete and not afresh:
-            due = changed_traces(store, alert, line, ids=ids, known=known, lines=lines)
+            left = ~unchanged_traces(alert, ids, known, store.findings.digests.whole(alert.name), whole)
+            due = changed_traces(store, alert, line, ids=ids[left], known=known[left], lines=lines)
         chosen = np.isin(ids, due, assume_unique=True)
         unchanged = ids[~chosen].tolist()
         kept = store.findings.sightings.count(alert.name, unchanged) if unchanged else 0
-        job = replace(job, due=due, known_digests=known[chosen], kept=kept)
+        job = replace(job, due=due, known_digests=known[chosen], whole=whole, kept=kept)
     except Exception as error:  # noqa: BLE001  # a defect of one alert must not stop the others
         job = replace(job, failure=failure_of(alert, error))
     return replace(job, seconds=time.perf_counter() - begun)

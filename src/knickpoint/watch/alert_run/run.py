@@ -279,6 +279,8 @@ def _keep_digests(store: Store, results: Sequence[JobResult], overtaken: Collect
         table.set(job.alert.name, ids, np.where(same, judged, np.uint64(0)))
         unwatched = np.array(result.comparison.unwatched, dtype=np.int64)
         table.set(job.alert.name, unwatched, np.zeros(unwatched.size, dtype=np.uint64))
+        if not result.failure:
+            table.set_whole(job.alert.name, job.whole)
 
 
 def _record(
