@@ -33,7 +33,9 @@ from tests.server.two_repositories import (
 
 from knickpoint.access.tokens import create_token
 from knickpoint.instance import Instance, open_instance
+from knickpoint.instance.alert_definition import set_alert
 from knickpoint.model.access import Permission
+from knickpoint.model.alert import Alert
 from knickpoint.server import create_app
 from knickpoint.server.dashboard import STATIC
 from knickpoint.server.routes import routers
@@ -93,6 +95,11 @@ POST   /api/v1/arrivals                       401 403 403 400 403 403 400 403 40
 GET    /api/v1/tokens                         401 403 403 200 403 403 403 403 200 | 401 401 401 401 401
 POST   /api/v1/tokens                         401 403 403 201 403 403 403 403 201 | 401 401 401 401 401
 DELETE /api/v1/tokens/{name}                  401 403 403 200 403 403 403 403 200 | 401 401 401 401 401
+POST   /api/v1/alerts                         401 403 403 201 403 403 403 403 201 | 401 401 401 401 401
+POST   /api/v1/alerts/preview                 401 403 403 200 403 403 403 403 200 | 401 401 401 401 401
+PUT    /api/v1/alerts/{name}                  401 403 403 200 403 403 403 403 200 | 401 401 401 401 401
+DELETE /api/v1/alerts/{name}                  401 403 403 200 403 403 403 403 200 | 401 401 401 401 401
+GET    /api/v1/alerts/files                   401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/audit                          401 403 403 200 403 403 403 403 200 | 401 401 401 401 401
 """
 """One status is that of all callers. 400 is an upload that was let in: the event names no source. 503 and 401 are pages of
@@ -146,6 +153,8 @@ class Served:
         if endpoint == "DELETE /api/v1/tokens/{name}":
             create_token(self.instance.store, options["name"], [Permission.READ], by="test")
         headers = self.credentials[caller]
+        if path == "/api/v1/alerts/{name}":
+            set_alert(self.instance, Alert(options["name"], repository=CLOSED), who="test")
         if endpoint == "POST /sign-out" and caller in PEOPLE:
             headers = sign_in(self.instance, caller)  # which the request ends
         filled = path.format(
@@ -180,6 +189,10 @@ class Served:
                 "params": {"name": "ci", "commit": commit_hash(59), "repository": CLOSED, "dry_run": "true"},
                 "content": json.dumps([{"name": "buried parse", "value": 1.0, "unit": "ns/iter"}]),
             },
+            "POST /api/v1/alerts": {"json": {"name": f"new-{column}", "repository": CLOSED}},
+            "POST /api/v1/alerts/preview": {"json": {"name": f"new-{column}", "repository": CLOSED, "seconds": 0}},
+            "PUT /api/v1/alerts/{name}": {"name": f"spare-{column}", "json": {"repository": CLOSED}},
+            "DELETE /api/v1/alerts/{name}": {"name": f"spare-{column}"},
             "POST /api/v1/arrivals": {"json": {"url": "memory://elsewhere/a.json"}},
         }
         whole = {"GET /api/v1/lines", "GET /api/v1/commits", "GET /api/v1/commits/times", "GET /api/v1/traces"}

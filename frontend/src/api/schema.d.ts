@@ -13,12 +13,80 @@ export interface paths {
         };
         /**
          * Get Alerts
-         * @description List the alerts of the configuration, with their last runs and the reasons why some cannot run.
+         * @description List the alerts, where each is defined, with their last runs and the reasons why some cannot run.
          */
         get: operations["get_alerts"];
         put?: never;
+        /**
+         * Post Alert
+         * @description Make an alert in the store, checked as those of knickpoint.toml are. It takes an admin of all that it watches.
+         */
+        post: operations["post_alert"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Alert Files
+         * @description List the files in which repositories define alerts, with the reason why one cannot be used.
+         */
+        get: operations["get_alert_files"];
+        put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Alert Preview
+         * @description Count the findings that come and go when an alert is set or removed. Real traces are judged; nothing is written.
+         */
+        post: operations["post_alert_preview"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Put Alert
+         * @description Give an alert of the store the settings of the request, and no others. Its findings follow at the next run.
+         */
+        put: operations["put_alert"];
+        post?: never;
+        /**
+         * Delete Alert
+         * @description Remove an alert from the store. Findings that no other alert reports are gone; decisions stay in the log.
+         */
+        delete: operations["delete_alert"];
         options?: never;
         head?: never;
         patch?: never;
@@ -801,7 +869,7 @@ export interface components {
         Action: "decide" | "split" | "merge" | "undo";
         /**
          * AlertAnswer
-         * @description An alert of the configuration, and its last run.
+         * @description An alert, where it is defined, and its last run.
          */
         AlertAnswer: {
             /** Direction */
@@ -844,6 +912,11 @@ export interface components {
             parameters: {
                 [key: string]: number | string | boolean;
             };
+            /**
+             * Place
+             * @description The section, who changed it, or the file and its commit.
+             */
+            place: string;
             /** Query */
             query: string;
             /** Repository */
@@ -860,6 +933,8 @@ export interface components {
             /** Settle Share */
             settle_share: number;
             severity: components["schemas"]["AlertSeverity"];
+            /** @description `configuration`: knickpoint.toml; `store`: made by command or API; `repository`: a file of the watched repository; `default`: as no other is defined. */
+            source: components["schemas"]["AlertSource"];
             /**
              * Traces
              * @description Number of traces in the last run.
@@ -867,6 +942,55 @@ export interface components {
             traces: number | null;
             /** Window */
             window: number;
+        };
+        /**
+         * AlertChangeAnswer
+         * @description An alert that was set or removed.
+         */
+        AlertChangeAnswer: {
+            /**
+             * Change
+             * @description `set` or `removed`.
+             */
+            change: string;
+            /** Name */
+            name: string;
+        };
+        /**
+         * AlertDirection
+         * @description Which movements an alert reports.
+         * @enum {string}
+         */
+        AlertDirection: "both" | "worse" | "better" | "up" | "down";
+        /**
+         * AlertFileAnswer
+         * @description The file of alerts of one repository.
+         */
+        AlertFileAnswer: {
+            /**
+             * Alerts
+             * @description Names of the alerts that stand.
+             */
+            alerts: string[];
+            /**
+             * Commit
+             * @description The commit that wrote the alerts that stand; empty before the first.
+             */
+            commit: string;
+            /**
+             * Failed At
+             * @description The commit that broke it; empty for none.
+             */
+            failed_at: string;
+            /**
+             * Failure
+             * @description Why the newest file cannot be used; empty where it can.
+             */
+            failure: string;
+            /** Path */
+            path: string;
+            /** Repository */
+            repository: string;
         };
         /**
          * AlertKind
@@ -878,11 +1002,228 @@ export interface components {
          */
         AlertKind: "work" | "informational" | "canary";
         /**
+         * AlertKindFilter
+         * @description Findings of alerts of one kind, or of all.
+         * @enum {string}
+         */
+        AlertKindFilter: "work" | "informational" | "canary" | "any";
+        /**
+         * AlertPreviewRequest
+         * @description A change of an alert that is only counted.
+         */
+        AlertPreviewRequest: {
+            /** @default both */
+            direction: components["schemas"]["AlertDirection"];
+            /**
+             * Every Minutes
+             * @default 0
+             */
+            every_minutes: number;
+            /**
+             * Group By
+             * @default []
+             */
+            group_by: string[];
+            /** @default work */
+            kind: components["schemas"]["AlertKind"];
+            /**
+             * Line
+             * @default
+             */
+            line: string;
+            /**
+             * Method
+             * @default default
+             */
+            method: string;
+            /**
+             * Minimum Change
+             * @default 0
+             */
+            minimum_change: number;
+            /**
+             * Minimum Effect
+             * @default 0
+             */
+            minimum_effect: number;
+            /**
+             * Minimum Traces
+             * @default 1
+             */
+            minimum_traces: number;
+            /**
+             * Name
+             * @description A name that no alert has, without '/'.
+             */
+            name: string;
+            /**
+             * Notify
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @default []
+             */
+            owners: string[];
+            /**
+             * Parameters
+             * @default {}
+             */
+            parameters: {
+                [key: string]: boolean | number | string;
+            };
+            /**
+             * Query
+             * @default
+             */
+            query: string;
+            /**
+             * Removed
+             * @description Whether the alert would be removed; its settings do not count.
+             * @default false
+             */
+            removed: boolean;
+            /**
+             * Repository
+             * @default
+             */
+            repository: string;
+            /**
+             * Seconds
+             * @description How long to judge traces.
+             * @default 10
+             */
+            seconds: number;
+            /**
+             * Settle Least
+             * @description Default: that of the program.
+             */
+            settle_least?: number | null;
+            /**
+             * Settle Most
+             * @description Default: that of the program.
+             */
+            settle_most?: number | null;
+            /**
+             * Settle Share
+             * @description Default: that of the program.
+             */
+            settle_share?: number | null;
+            /** @default normal */
+            severity: components["schemas"]["AlertSeverity"];
+            /**
+             * Window
+             * @default 0
+             */
+            window: number;
+        };
+        /**
+         * AlertRequest
+         * @description The settings of an alert, as in `[alerts.NAME]` of knickpoint.toml; those that are missing have their defaults.
+         */
+        AlertRequest: {
+            /** @default both */
+            direction: components["schemas"]["AlertDirection"];
+            /**
+             * Every Minutes
+             * @default 0
+             */
+            every_minutes: number;
+            /**
+             * Group By
+             * @default []
+             */
+            group_by: string[];
+            /** @default work */
+            kind: components["schemas"]["AlertKind"];
+            /**
+             * Line
+             * @default
+             */
+            line: string;
+            /**
+             * Method
+             * @default default
+             */
+            method: string;
+            /**
+             * Minimum Change
+             * @default 0
+             */
+            minimum_change: number;
+            /**
+             * Minimum Effect
+             * @default 0
+             */
+            minimum_effect: number;
+            /**
+             * Minimum Traces
+             * @default 1
+             */
+            minimum_traces: number;
+            /**
+             * Notify
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @default []
+             */
+            owners: string[];
+            /**
+             * Parameters
+             * @default {}
+             */
+            parameters: {
+                [key: string]: boolean | number | string;
+            };
+            /**
+             * Query
+             * @default
+             */
+            query: string;
+            /**
+             * Repository
+             * @default
+             */
+            repository: string;
+            /**
+             * Settle Least
+             * @description Default: that of the program.
+             */
+            settle_least?: number | null;
+            /**
+             * Settle Most
+             * @description Default: that of the program.
+             */
+            settle_most?: number | null;
+            /**
+             * Settle Share
+             * @description Default: that of the program.
+             */
+            settle_share?: number | null;
+            /** @default normal */
+            severity: components["schemas"]["AlertSeverity"];
+            /**
+             * Window
+             * @default 0
+             */
+            window: number;
+        };
+        /**
          * AlertSeverity
          * @description How much a regression of an alert matters: for the order of lists, for messages and for tickets.
          * @enum {string}
          */
         AlertSeverity: "low" | "normal" | "high";
+        /**
+         * AlertSource
+         * @description Where an alert is defined.
+         * @enum {string}
+         */
+        AlertSource: "configuration" | "store" | "repository" | "default";
         /**
          * ArrivalsAnswer
          * @description The outcome of importing the files that a bucket event names.
@@ -928,7 +1269,7 @@ export interface components {
          * @description What an entry of the audit log records.
          * @enum {string}
          */
-        AuditKind: "signed-in" | "sign-in-refused" | "signed-out" | "token-created" | "token-revoked" | "configuration-changed" | "decided" | "boundary-moved" | "missed-marked" | "missed-unmarked" | "alerts-applied" | "entries-deleted" | "restored";
+        AuditKind: "signed-in" | "sign-in-refused" | "signed-out" | "token-created" | "token-revoked" | "configuration-changed" | "decided" | "boundary-moved" | "missed-marked" | "missed-unmarked" | "alerts-applied" | "alert-set" | "alert-removed" | "entries-deleted" | "restored";
         /**
          * Better
          * @description Which direction of a value is better.
@@ -1469,11 +1810,8 @@ export interface components {
              * @default
              */
             alert: string;
-            /**
-             * Alert Kind
-             * @description Only findings of alerts of this kind. Default: `work`, and `any` where the filter names an alert.
-             */
-            alert_kind?: components["schemas"]["AlertKind"] | "any" | null;
+            /** @description Only findings of alerts of this kind. Default: `work`, and `any` where the filter names an alert. */
+            alert_kind?: components["schemas"]["AlertKindFilter"] | null;
             /**
              * Assignee
              * @description Only findings assigned to this person.
@@ -1725,6 +2063,105 @@ export interface components {
             time: string;
         };
         /**
+         * NewAlertRequest
+         * @description An alert to make.
+         */
+        NewAlertRequest: {
+            /** @default both */
+            direction: components["schemas"]["AlertDirection"];
+            /**
+             * Every Minutes
+             * @default 0
+             */
+            every_minutes: number;
+            /**
+             * Group By
+             * @default []
+             */
+            group_by: string[];
+            /** @default work */
+            kind: components["schemas"]["AlertKind"];
+            /**
+             * Line
+             * @default
+             */
+            line: string;
+            /**
+             * Method
+             * @default default
+             */
+            method: string;
+            /**
+             * Minimum Change
+             * @default 0
+             */
+            minimum_change: number;
+            /**
+             * Minimum Effect
+             * @default 0
+             */
+            minimum_effect: number;
+            /**
+             * Minimum Traces
+             * @default 1
+             */
+            minimum_traces: number;
+            /**
+             * Name
+             * @description A name that no alert has, without '/'.
+             */
+            name: string;
+            /**
+             * Notify
+             * @default []
+             */
+            notify: string[];
+            /**
+             * Owners
+             * @default []
+             */
+            owners: string[];
+            /**
+             * Parameters
+             * @default {}
+             */
+            parameters: {
+                [key: string]: boolean | number | string;
+            };
+            /**
+             * Query
+             * @default
+             */
+            query: string;
+            /**
+             * Repository
+             * @default
+             */
+            repository: string;
+            /**
+             * Settle Least
+             * @description Default: that of the program.
+             */
+            settle_least?: number | null;
+            /**
+             * Settle Most
+             * @description Default: that of the program.
+             */
+            settle_most?: number | null;
+            /**
+             * Settle Share
+             * @description Default: that of the program.
+             */
+            settle_share?: number | null;
+            /** @default normal */
+            severity: components["schemas"]["AlertSeverity"];
+            /**
+             * Window
+             * @default 0
+             */
+            window: number;
+        };
+        /**
          * NewTokenAnswer
          * @description A new token with its secret.
          */
@@ -1862,6 +2299,54 @@ export interface components {
              * @description Number of commits in the range; 1 when the commit before was measured too.
              */
             suspects: number;
+        };
+        /**
+         * PreviewAnswer
+         * @description What becomes of the findings of one alert.
+         */
+        PreviewAnswer: {
+            /**
+             * Added
+             * @description Findings that are not there yet.
+             */
+            added: number;
+            /**
+             * Complete
+             * @description Whether all were judged. If not, the numbers are 'at least'.
+             */
+            complete: boolean;
+            /**
+             * Decided
+             * @description Those of them that have a status or a ticket.
+             */
+            decided: number;
+            /**
+             * Gone
+             * @description Live findings that go.
+             */
+            gone: number;
+            /**
+             * History
+             * @description Those of them at or before the history boundary.
+             */
+            history: number;
+            /**
+             * Judged
+             * @description Number of traces that were judged.
+             */
+            judged: number;
+            /** Name */
+            name: string;
+            /**
+             * Staying
+             * @description Findings that the alert no longer finds and that stay, as another alert finds them.
+             */
+            staying: number;
+            /**
+             * Traces
+             * @description Number of traces to judge.
+             */
+            traces: number;
         };
         /**
          * RegionAnswer
@@ -2490,6 +2975,529 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AlertAnswer"][];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    post_alert: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewAlertRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertChangeAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_alert_files: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertFileAnswer"][];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    post_alert_preview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AlertPreviewRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreviewAnswer"][];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    put_alert: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of an alert in the store. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AlertRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertChangeAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    delete_alert: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of an alert in the store. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertChangeAnswer"];
                 };
             };
             /** @description The request cannot be used. */
@@ -3775,7 +4783,7 @@ export interface operations {
                 /** @description Only findings of this alert. */
                 alert?: string;
                 /** @description Only findings of alerts of this kind: `work`, `informational`, `canary` or `any`. Default: `work`, and `any` where `alert` names one. */
-                alert_kind?: components["schemas"]["AlertKind"] | "any" | null;
+                alert_kind?: components["schemas"]["AlertKindFilter"] | null;
                 /** @description Only findings assigned to this person. */
                 assignee?: string;
                 /** @description Only findings that belong to this ticket. */
@@ -4325,7 +5333,7 @@ export interface operations {
                 /** @description Only findings of this alert. */
                 alert?: string;
                 /** @description Only findings of alerts of this kind: `work`, `informational`, `canary` or `any`. Default: `work`, and `any` where `alert` names one. */
-                alert_kind?: components["schemas"]["AlertKind"] | "any" | null;
+                alert_kind?: components["schemas"]["AlertKindFilter"] | null;
                 /** @description Only findings assigned to this person. */
                 assignee?: string;
                 /** @description Only findings that belong to this ticket. */

@@ -15,6 +15,8 @@ export const AUDIT_KINDS: Record<AuditKind, string> = {
   "missed-marked": "Missed change marked",
   "missed-unmarked": "Mark of a missed change removed",
   "alerts-applied": "Alerts applied",
+  "alert-set": "Alert set",
+  "alert-removed": "Alert removed",
   "entries-deleted": "Old entries deleted",
   restored: "Restored from a backup",
 };

@@ -3,6 +3,7 @@
 from knickpoint.history.ancestry import find_commit, newest_contained
 from knickpoint.history.checkout import Checkout, find_work_tree, is_head, read_checkout, remote_address
 from knickpoint.history.commit_numbers import NumberPattern
+from knickpoint.history.committed_file import CommittedFile, find_committed_file
 from knickpoint.history.git import Git
 from knickpoint.history.git_addresses import is_url, web_address
 from knickpoint.history.git_process import run_git
@@ -14,12 +15,14 @@ from knickpoint.history.touched_files import read_touched_files
 __all__ = [
     "Authorship",
     "Checkout",
+    "CommittedFile",
     "Git",
     "NumberPattern",
     "OrderKey",
     "changed_order",
     "extend_line",
     "find_commit",
+    "find_committed_file",
     "find_work_tree",
     "fork_of",
     "is_head",

@@ -38,6 +38,10 @@ class RepositorySettings:
             (`Position: (\d+)`), for results that name commits by number.
         addresses: further URLs or names by which results files name this repository.
         web: page of the repository, for links to `WEB/commit/HASH`. Without it, it is taken from the remote.
+        alerts_file: path of a file in the repository that defines alerts for it, as in `knickpoint-alerts.toml`. Without it,
+            the repository defines none.
+        alerts_channels: names of the channels that its alerts may use.
+        alerts_most: how many alerts its file may define.
     """
 
     location: str = address_with_secret("")
@@ -46,6 +50,9 @@ class RepositorySettings:
     number: str = ""
     addresses: tuple[str, ...] = ()
     web: str = ""
+    alerts_file: str = ""
+    alerts_channels: tuple[str, ...] = ()
+    alerts_most: int = 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from knickpoint.ingest.settings import IngestSettings, RepositorySettings
+from knickpoint.instance.alert_sources import sourced_alerts
 from knickpoint.instance.config import CONFIG_FILE, Config, StoreSettings, read_config
 from knickpoint.instance.configuration_record import record_configuration
 from knickpoint.model.alert import Alert
@@ -79,10 +80,8 @@ class Instance:
 
     @property
     def alerts(self) -> tuple[Alert, ...]:
-        """The alerts of the configuration; without any, one alert that watches everything."""
-        from knickpoint.watch.alert_run.run import default_alert
-
-        return tuple(self.config.alerts.values()) or (default_alert(),)
+        """The alerts that run: of the configuration, made by people, and of files in repositories; else the default one."""
+        return tuple(each.alert for each in sourced_alerts(self.config, self.store) if not each.shadowed)
 
     def close(self) -> None:
         """Close the store."""

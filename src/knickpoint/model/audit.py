@@ -23,6 +23,8 @@ class AuditKind(Enum):
     MISSED_MARKED = "missed-marked"
     MISSED_UNMARKED = "missed-unmarked"
     ALERTS_APPLIED = "alerts-applied"
+    ALERT_SET = "alert-set"
+    ALERT_REMOVED = "alert-removed"
     ENTRIES_DELETED = "entries-deleted"
     RESTORED = "restored"
 

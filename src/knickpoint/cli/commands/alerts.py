@@ -1,9 +1,9 @@
-"""``knick alerts``: compare the alerts of the configuration with the applied ones, and apply them."""
+"""``knick alerts``: list the alerts, change them, compare them with the applied ones, and apply them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -11,10 +11,16 @@ from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
 
 if TYPE_CHECKING:
+    from knickpoint.instance import Instance
+    from knickpoint.instance.alert_sources import SourcedAlert
+    from knickpoint.model.alert import Alert
     from knickpoint.watch.alert_config.applied_alerts import AlertDifference
-    from knickpoint.watch.alert_config.finding_losses import Losses
+    from knickpoint.watch.alert_config.finding_preview import Preview
 
 __all__ = ["command"]
+
+_SECONDS: Final = 30.0
+"""How long a preview judges traces by default."""
 
 _LIST = (
     Column("name"),
@@ -23,96 +29,220 @@ _LIST = (
     Column("direction"),
     Column("minimum_effect", right=True),
     Column("minimum_traces", right=True),
+    Column("kind"),
+    Column("severity"),
+    Column("source"),
     Column("state"),
     Column("failure"),
 )
+_LIST_DETAILS = (*(Column(name) for name in ("place", "minimum_change", "owners", "notify", "every_minutes")),)
 
 
 def _number(count: int) -> str:
     return f"{count:,}" if count else ""
 
 
+_PREVIEW = (
+    Column("added", "findings added", text=_number, right=True),
+    Column("history", "of them history", text=_number, right=True),
+    Column("gone", "findings gone", text=_number, right=True),
+    Column("decided", "of them decided", text=_number, right=True),
+    Column("staying", "kept by others", text=_number, right=True),
+)
+_JUDGED = (Column("judged", right=True), Column("traces", right=True))
 _DIFFERENCE = (
     Column("name"),
     Column("change"),
     Column("settings", text=" · ".join),
-    Column("gone", "findings gone", text=_number, right=True),
-    Column("decided", "of them decided", text=_number, right=True),
-    Column("staying", "kept by others", text=_number, right=True),
+    *_PREVIEW,
     Column("failure"),
+)
+_SECONDS_OPTION = click.option(
+    "--seconds",
+    type=click.FloatRange(0),
+    default=_SECONDS,
+    show_default=True,
+    help="How long to judge traces for the counts; where the time is up before the traces are, they are 'at least'.",
 )
 
 
 @click.group("alerts")
 def command() -> None:
-    """Compare the alerts of the configuration with the applied ones, and apply them."""
+    """List and change the alerts, and apply those of the configuration."""
 
 
 @command.command("list")
 @instance_option
 @format_option
 def list_(instance: str | None, output: OutputFormat) -> None:
-    """List the alerts of the configuration, whether they are applied, and why some cannot run."""
+    """List all alerts: where each is defined, whether it is applied, and why some cannot run.
+
+    A shadowed alert does not run, because the configuration has one of its name. Files of repositories that cannot be used
+    are named below the list; the alerts of their last good version stay.
+    """
+    from knickpoint.instance.alert_sources import sourced_alerts
     from knickpoint.watch.alert_config.applied_alerts import compare_alerts
 
     with open_chosen_instance(instance) as opened:
-        known = {each.name: each for each in compare_alerts(opened.store, opened.alerts)}
-        states = {name: each.change.value for name, each in known.items()}
-        rows: list[Row] = [
-            {
-                "name": alert.name,
-                "query": alert.query,
-                "method": alert.method,
-                "direction": alert.direction.value,
-                "minimum_effect": alert.minimum_effect,
-                "minimum_traces": alert.minimum_traces,
-                "state": "applied" if states[alert.name] == "unchanged" else states[alert.name],
-                "failure": known[alert.name].failure,
-            }
-            for alert in opened.alerts
-        ]
-    show(_LIST, rows, output)
+        known = {each.name: each.change.value for each in compare_alerts(opened.store, opened.alerts)}
+        repositories = [repository.name for repository in opened.store.commits.repositories()]
+        rows = [_row(opened, each, known, repositories) for each in sourced_alerts(opened.config, opened.store)]
+        failed = [each for each in opened.store.findings.alert_definitions.files().values() if each.failure]
+    show(_LIST if output is OutputFormat.TEXT else _LIST + _LIST_DETAILS, rows, output)
+    for file in failed:
+        click.echo(f"{file.path} of {file.repository} at {file.failed_at[:10]}: {file.failure}", err=True)
+
+
+def _row(opened: Instance, each: SourcedAlert, changes: Mapping[str, str], repositories: Sequence[str]) -> Row:
+    from knickpoint.instance.alert_definition import alert_problem
+
+    alert = each.alert
+    change = changes.get(alert.name, "")
+    return {
+        "name": alert.name,
+        "query": alert.query,
+        "method": alert.method,
+        "direction": alert.direction.value,
+        "minimum_effect": alert.minimum_effect,
+        "minimum_change": alert.minimum_change,
+        "minimum_traces": alert.minimum_traces,
+        "kind": alert.kind.value,
+        "severity": alert.severity.value,
+        "owners": list(alert.owners),
+        "notify": list(alert.notify),
+        "every_minutes": alert.every_minutes,
+        "source": each.source.value,
+        "place": each.place,
+        "state": "shadowed" if each.shadowed else "applied" if change == "unchanged" else change,
+        "failure": alert_problem(opened, alert, repositories),
+    }
+
+
+@command.command("set")
+@click.argument("name")
+@click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option("--dry-run", is_flag=True, help="Count the findings that come and go, and change nothing.")
+@_SECONDS_OPTION
+@instance_option
+@format_option
+def set_(
+    *, name: str, settings: Sequence[str], dry_run: bool, seconds: float, instance: str | None, output: OutputFormat
+) -> None:
+    """Make an alert in the store, or change those of its settings that are given.
+
+    Values are written as in knickpoint.toml; texts need no quotes, and lists may be written with commas:
+    knick alerts set render query=benchmark=render* minimum_effect=0.02 owners=ann,bob. KEY= takes a setting back to its default.
+    The table counts the findings that come and go with it; those of a changed alert do so at the next run. Alerts of the
+    configuration and of files in repositories are changed there.
+    """
+    from knickpoint.access.local_user import local_caller
+    from knickpoint.instance.alert_definition import changed_settings, check_settable, read_alert, set_alert
+
+    with open_chosen_instance(instance) as opened:
+        check_settable(opened, name)
+        stored = opened.store.findings.alert_definitions.stored().get(name)
+        table = changed_settings(stored.alert if stored else None, settings)
+        alert = read_alert(opened, name, table, where=f"alert {name!r}")
+        _preview_and_show(opened, [alert], (), output, seconds=seconds)
+        if not dry_run:
+            set_alert(opened, alert, who=local_caller().name)
+
+
+@command.command("remove")
+@click.argument("name")
+@click.option("--dry-run", is_flag=True, help="Count the findings that go, and change nothing.")
+@_SECONDS_OPTION
+@instance_option
+@format_option
+def remove(*, name: str, dry_run: bool, seconds: float, instance: str | None, output: OutputFormat) -> None:
+    """Remove an alert from the store. Findings that no other alert reports are gone; decisions about them stay in the log."""
+    from knickpoint.access.local_user import local_caller
+    from knickpoint.instance.alert_definition import check_settable, remove_alert
+
+    with open_chosen_instance(instance) as opened:
+        check_settable(opened, name, existing=True)
+        _preview_and_show(opened, [], (name,), output, seconds=seconds)
+        if not dry_run:
+            remove_alert(opened, name, who=local_caller().name)
+
+
+def _preview_and_show(
+    opened: Instance, changed: Sequence[Alert], removed: Collection[str], output: OutputFormat, *, seconds: float
+) -> None:
+    from knickpoint.instance.alert_definition import preview_change
+
+    previews = preview_change(opened, changed, removed, seconds=seconds)
+    rows: list[Row] = [
+        {"name": name, "change": "removed" if name in removed else "set", **_counts(preview)}
+        for name, preview in previews.items()
+    ]
+    _show_preview((Column("name"), Column("change"), *_PREVIEW), rows, previews.values(), output)
+
+
+def _counts(preview: Preview) -> Row:
+    return {
+        "added": preview.added,
+        "history": preview.history,
+        "gone": preview.gone,
+        "decided": preview.decided,
+        "staying": preview.staying,
+        "judged": preview.judged,
+        "traces": preview.traces,
+    }
+
+
+def _show_preview(
+    columns: Sequence[Column], rows: Sequence[Row], previews: Collection[Preview], output: OutputFormat
+) -> None:
+    show(columns if output is OutputFormat.TEXT else (*columns, *_JUDGED), rows, output)
+    if not all(preview.complete for preview in previews):
+        judged, traces = sum(each.judged for each in previews), sum(each.traces for each in previews)
+        click.echo(f"At least: {judged:,} of {traces:,} traces were judged; --seconds allows more time.", err=True)
 
 
 @command.command("apply")
 @click.option("--dry-run", is_flag=True, help="Show the difference, and change nothing.")
+@click.option(
+    "--prune", is_flag=True, help="Remove the alerts that were made by command or API, so that the files have all."
+)
+@_SECONDS_OPTION
 @instance_option
 @format_option
-def apply(*, dry_run: bool, instance: str | None, output: OutputFormat) -> None:
-    """Apply the alerts of the configuration; findings that only a removed alert reports are gone.
+def apply(*, dry_run: bool, prune: bool, seconds: float, instance: str | None, output: OutputFormat) -> None:
+    """Apply the alerts: findings that only a removed alert reports are gone.
 
-    For each changed or removed alert, the table counts its findings that go, those of them with a status or a ticket,
-    and those that stay because another alert reports them as well. The findings of a changed alert go at the next
-    run. Findings that an alert would add are not counted.
+    For each changed, added or removed alert, the table counts the findings that come and go, those of the going ones with a
+    status or a ticket, and those that stay because another alert reports them as well. The findings of an added or
+    changed alert come and go at the next run.
     """
     from knickpoint.access.local_user import local_caller
-    from knickpoint.watch.alert_config.applied_alerts import AlertChange, apply_alerts, compare_alerts
-    from knickpoint.watch.alert_config.finding_losses import losses_of
+    from knickpoint.instance.alert_definition import prune_alerts
+    from knickpoint.instance.alert_sources import sourced_alerts
+    from knickpoint.watch.alert_config.applied_alerts import apply_alerts, compare_alerts
+    from knickpoint.watch.alert_config.finding_preview import preview_alerts
 
     with open_chosen_instance(instance) as opened:
-        differences = compare_alerts(opened.store, opened.alerts)
-        changed = [each.name for each in differences if each.change is not AlertChange.UNCHANGED]
-        losses = losses_of(opened.store, opened.alerts, changed)
+        sourced = sourced_alerts(opened.config, opened.store, made={} if prune else None)
+        alerts = [each.alert for each in sourced if not each.shadowed]
+        differences = compare_alerts(opened.store, alerts)
+        changed = [each.name for each in differences if each.judges_otherwise]
+        previews = preview_alerts(opened.store, alerts, changed, seconds=seconds)
         if not dry_run:
-            apply_alerts(opened.store, opened.alerts, who=local_caller().name)
-    show(_DIFFERENCE, _rows(differences, losses), output)
+            with opened.store.transaction():
+                if prune:
+                    prune_alerts(opened, who=local_caller().name)
+                apply_alerts(opened.store, alerts, who=local_caller().name)
+    _show_preview(_DIFFERENCE, list(_rows(differences, previews)), previews.values(), output)
 
 
-def _rows(differences: Sequence[AlertDifference], losses: Mapping[str, Losses]) -> list[Row]:
-    from knickpoint.watch.alert_config.finding_losses import Losses
+def _rows(differences: Sequence[AlertDifference], previews: Mapping[str, Preview]) -> Iterator[Row]:
+    from knickpoint.watch.alert_config.finding_preview import Preview
 
-    rows: list[Row] = []
     for difference in differences:
-        lost = losses.get(difference.name) or Losses()
-        rows.append(
-            {
-                "name": difference.name,
-                "change": difference.change.value,
-                "settings": [f"{change.name}: {change.before} → {change.after}" for change in difference.settings],
-                "gone": lost.gone,
-                "decided": lost.decided,
-                "staying": lost.staying,
-                "failure": difference.failure,
-            }
-        )
-    return rows
+        yield {
+            "name": difference.name,
+            "change": difference.change.value,
+            "settings": [f"{change.name}: {change.before} → {change.after}" for change in difference.settings],
+            **_counts(previews.get(difference.name) or Preview()),
+            "failure": difference.failure,
+        }

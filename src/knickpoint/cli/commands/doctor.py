@@ -167,6 +167,31 @@ def _alerts(instance: Instance) -> Iterator[Row]:
             yield _row(about, f"watches {counted(health.traces, 'trace')}; {found}")
 
 
+def _alert_sources(instance: Instance) -> Iterator[Row]:
+    """Report whom alerts cannot reach, and files of repositories that cannot be used."""
+    from knickpoint.instance.alert_sources import sourced_alerts
+    from knickpoint.model.errors import ConfigError
+    from knickpoint.watch.alert_validation import check_references
+
+    for each in sourced_alerts(instance.config, instance.store):
+        try:
+            check_references(each.alert, people=instance.config.people, channels=instance.config.channels)
+        except ConfigError as error:
+            yield _row(f"alert {each.alert.name}", error.message, error.remedy)
+        if each.shadowed:
+            yield _row(
+                f"alert {each.alert.name}", f"the one of {each.place} does not run: another has its name", "Rename one."
+            )
+    for file in instance.store.findings.alert_definitions.files().values():
+        about = f"alerts of {file.repository}"
+        if file.failure:
+            where = f" since {file.failed_at[:10]}" if file.failed_at else ""
+            remedy = f"Correct {file.path} there; until then its last good alerts stay."
+            yield _row(about, f"{file.path} cannot be used{where}: {file.failure}", remedy)
+        else:
+            yield _row(about, f"{counted(len(file.alerts), 'alert')} in {file.path} at {file.commit[:10]}")
+
+
 def _access(instance: Instance) -> Iterator[Row]:
     from knickpoint.access.exposure import advise
     from knickpoint.access.tokens import list_tokens
@@ -235,6 +260,7 @@ def command(instance: str | None, output: OutputFormat, *, deep: bool) -> None:
             *_workers(opened),
             *_notices(opened),
             *_alerts(opened),
+            *_alert_sources(opened),
             *_access(opened),
             *(_integrity(opened) if deep else ()),
         ]

@@ -76,7 +76,27 @@ def _check_outgoing(config: Config, path: Path) -> None:
 
 
 def _check_alerts(config: Config, path: Path) -> None:
-    """Refuse alerts that name people or channels without a section. Whether they can run is found when they do."""
+    """Refuse alerts that name people or channels without a section. Whether they can run is found when they do.
+
+    What a repository allows its own alerts is checked as well.
+    """
+    for name, settings in config.repositories.items():
+        where = f"{path}, [repositories.{name}]"
+        parts = settings.alerts_file.split("/")
+        if settings.alerts_file and ({"", ".", ".."} & {*parts} or "\x00" in settings.alerts_file):
+            raise ConfigError(
+                f"alerts_file is {settings.alerts_file!r}",
+                where=where,
+                remedy="Give a path from the root of the repository, as in knickpoint-alerts.toml.",
+            )
+        if settings.alerts_most < 0:
+            raise ConfigError(f"alerts_most is {settings.alerts_most}", where=where, remedy="Give 0 or more.")
+        if unknown := sorted(set(settings.alerts_channels) - set(config.channels)):
+            raise ConfigError(
+                f"alerts_channels names {unknown[0]!r}, and there is no section [channels.{unknown[0]}]",
+                where=where,
+                remedy="Correct the name, or add the section.",
+            )
     if not config.alerts:
         return
     from knickpoint.watch.alert_validation import check_references

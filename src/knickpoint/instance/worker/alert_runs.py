@@ -7,12 +7,15 @@ the same traces changes nothing, so an event that is processed twice does no har
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.worker.task_runner import Announce
+from knickpoint.model.alert import Alert
 from knickpoint.model.errors import StoreError
 
 if TYPE_CHECKING:
@@ -43,6 +46,8 @@ class AlertRuns:
     announce: Announce
     clock: Callable[[], float]
     _failures: dict[str, str] = field(default_factory=dict, init=False)
+    _ran: dict[str, Alert] = field(default_factory=dict, init=False)
+    _due: dict[str, float] = field(default_factory=dict, init=False)
 
     def over_changes(self) -> bool:
         """Run the alerts over the traces of the next events; return whether there were any.
@@ -71,7 +76,8 @@ class AlertRuns:
         # Run the alerts once over the traces of all events.
         lease = _Lease(self.instance, self.clock, events, lease_seconds)
         try:
-            self._run(np.unique(np.concatenate(ids)), lease.extend)
+            resting = [each.name for each in self.instance.alerts if each.every_minutes]
+            self._run(np.unique(np.concatenate(ids)), lease.extend, resting=resting)
         except StoreError:  # not the fault of the events
             for event in events:
                 outbox.release(event)
@@ -84,16 +90,56 @@ class AlertRuns:
             outbox.done(event)
         return True
 
-    def over_everything(self) -> bool:
-        """Run the alerts over all traces; return whether anything changed."""
-        return self._run(None, None)
+    def by_schedule(self, *, everything: bool) -> bool:
+        """Run over all traces the alerts that are due; return whether anything changed.
 
-    def _run(self, traces: NDArray[np.int64] | None, progress: Callable[[int, int], None] | None) -> bool:
+        With ``everything`` those are due that run on events. An alert with a schedule of its own is due when that has
+        passed since its last run, by whichever worker. An alert that is new or judges by other settings than at the last
+        run is due at once.
+        """
+        alerts = self.instance.alerts
+        due = {each.name for each in alerts if self._is_due(each, everything=everything)}
+        removed = self._ran.keys() - {each.name for each in alerts}
+        if not due and not removed:
+            return False
+        try:
+            busy = self._run(None, None, resting=[each.name for each in alerts if each.name not in due])
+        except BaseException:
+            self._due.clear()  # the runner tries again after a pause
+            raise
+        self._ran = {each.name: each for each in alerts}
+        return busy
+
+    def _is_due(self, alert: Alert, *, everything: bool) -> bool:
+        from knickpoint.model.alert_settings import judging_settings
+
+        before = self._ran.get(alert.name)
+        if before is not None and judging_settings(before) != judging_settings(alert):
+            return True
+        if not alert.every_minutes:
+            return everything or (before is None and bool(self._ran))
+        pause = alert.every_minutes * 60.0
+        if self.clock() < self._due.get(alert.name, -math.inf):
+            return False
+        runs = self.instance.store.findings.alerts.runs(alert.name, last=1)
+        age = (datetime.now(UTC) - runs[0].started).total_seconds() if runs else math.inf
+        rest = pause - max(0.0, age)
+        self._due[alert.name] = self.clock() + (rest if rest > 0 else pause)
+        return rest <= 0
+
+    def _run(
+        self,
+        traces: NDArray[np.int64] | None,
+        progress: Callable[[int, int], None] | None,
+        *,
+        resting: Sequence[str],
+    ) -> bool:
         from knickpoint.watch.alert_run.run import run_alerts
 
         summary = run_alerts(
             self.instance.store,
             self.instance.alerts,
+            resting=resting,
             traces=traces,
             progress=progress,
             as_work=self.instance.config.history.as_work,
@@ -102,7 +148,8 @@ class AlertRuns:
         for name, reason in summary.failures.items():
             if self._failures.get(name) != reason:
                 self.announce(f"alert {name!r} could not run: {reason}")
-        self._failures = dict(summary.failures)
+        kept = {name: reason for name, reason in self._failures.items() if name in resting}
+        self._failures = {**kept, **summary.failures}
         if summary.nothing_new:
             return False
         found = len(summary.new_regressions)

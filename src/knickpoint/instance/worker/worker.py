@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from knickpoint.instance.alert_files import read_alert_files
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.notices import find_notices
 from knickpoint.instance.retention import forget_audit_entries, forget_events, forget_values
@@ -126,6 +127,7 @@ class Worker:
         tasks: Sequence[tuple[str, Task]] = (
             ("sources", self._poll_sources),
             ("history", self._follow_history),
+            ("alert files", self._read_alert_files),
             ("alerts over what changed", self._alerts.over_changes),
             ("alerts over everything", self._run_scheduled_alerts),
             ("suspects", self._rank_suspects),
@@ -167,6 +169,13 @@ class Worker:
             return False
         return self._announce_import(retry_waiting(self.instance))
 
+    def _read_alert_files(self) -> bool:
+        if not self._tasks.is_due("alert files", self.instance.config.worker.history_seconds):
+            return False
+        for reading in read_alert_files(self.instance):
+            self.announce(reading.text)
+        return False
+
     def _announce_import(self, summary: ImportSummary) -> bool:
         for outcome in summary.files:
             for line in outcome.lines():
@@ -177,7 +186,7 @@ class Worker:
 
     def _run_scheduled_alerts(self) -> bool:
         due = self._tasks.is_due("everything", self.instance.config.worker.every_seconds)
-        return due and self._alerts.over_everything()
+        return self._alerts.by_schedule(everything=due)
 
     def _read_tickets(self) -> bool:
         settings = self.instance.config.tickets

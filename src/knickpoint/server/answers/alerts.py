@@ -10,5 +10,5 @@ __all__ = ["visible_alerts"]
 
 
 def visible_alerts(instance: Instance, visible: VisibleRepositories) -> list[Alert]:
-    """Return the alerts of the configuration, but those of repositories that the caller may not read."""
+    """Return the alerts that run, but those of repositories that the caller may not read."""
     return [alert for alert in instance.alerts if not alert.repository or visible.shows(alert.repository)]

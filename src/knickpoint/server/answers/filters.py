@@ -9,7 +9,7 @@ from typing import Final
 from knickpoint.model.alert import AlertKind
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Condition
-from knickpoint.server.schemas.filters import ListFilter
+from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
 from knickpoint.store.findings.selection import Selection
 
 __all__ = ["Tab", "matching_members", "members_on_list", "tab_of"]
@@ -63,8 +63,8 @@ def matching_members(wanted: ListFilter) -> Selection:
 
 def _alert_kinds(wanted: ListFilter) -> frozenset[AlertKind] | None:
     """Return the kinds of alerts whose findings are listed, None for all."""
-    chosen = wanted.alert_kind or ("any" if wanted.alert else AlertKind.WORK)
-    return None if chosen == "any" else frozenset({AlertKind(chosen)})
+    chosen = wanted.alert_kind or (AlertKindFilter.ANY if wanted.alert else AlertKindFilter.WORK)
+    return None if chosen is AlertKindFilter.ANY else frozenset({AlertKind(chosen.value)})
 
 
 def members_on_list(wanted: ListFilter) -> Selection:

@@ -7,13 +7,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
 from knickpoint.instance import Instance, find_notices
+from knickpoint.instance.alert_definition import alert_problem
+from knickpoint.instance.alert_sources import sourced_alerts
 from knickpoint.model.access import Permission
 from knickpoint.server.answers.alerts import visible_alerts
 from knickpoint.server.schemas.health import AlertAnswer, HealthAnswer, NoticeAnswer, WorkerAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store.events.workers import WorkerState
 from knickpoint.watch.alert_config.alert_health import newest_runs
-from knickpoint.watch.alert_validation import reason_against
 
 __all__ = ["State", "list_alerts", "list_notices", "list_workers", "read_health"]
 
@@ -32,12 +33,13 @@ def list_notices(instance: Instance, visible: VisibleRepositories, limit: int) -
 
 
 def list_alerts(instance: Instance, visible: VisibleRepositories) -> list[AlertAnswer]:
-    """List the alerts of the configuration by name, each with its last run and the reason why it cannot run.
+    """List the alerts that run by name, each with its last run and the reason why it cannot run.
 
     A run over repositories that the caller may not read gives neither its reason nor its size.
     """
     repositories = [repository.name for repository in visible.all()]
     answers = []
+    sources = {each.alert.name: each for each in sourced_alerts(instance.config, instance.store) if not each.shadowed}
     for alert in sorted(visible_alerts(instance, visible), key=lambda alert: alert.name):
         runs = instance.store.findings.alerts.newest(alert.name)
         run = runs[0] if runs else None
@@ -49,7 +51,9 @@ def list_alerts(instance: Instance, visible: VisibleRepositories) -> list[AlertA
             AlertAnswer.of(
                 alert,
                 direction=alert.direction.value,
-                failure=reason_against(alert, repositories) or failure,
+                source=sources[alert.name].source,
+                place=sources[alert.name].place,
+                failure=alert_problem(instance, alert, repositories) or failure,
                 last_run=run.started if run else None,
                 seconds=whole.seconds if whole else None,
                 traces=whole.traces if whole else None,

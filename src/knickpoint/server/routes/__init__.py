@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from knickpoint.server.routes import access, commits, formulas, health, me, regressions, traces, uploads
+from knickpoint.server.routes import access, alerts, commits, formulas, health, me, regressions, traces, uploads
 
 __all__ = ["routers"]
 
@@ -14,6 +14,7 @@ def routers() -> tuple[APIRouter, ...]:
     return (
         me.router,
         health.router,
+        alerts.router,
         access.router,
         commits.router,
         regressions.router,

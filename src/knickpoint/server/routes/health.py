@@ -33,7 +33,7 @@ def read_health(caller: RequestCaller, instance: RequestInstance) -> HealthAnswe
 
 @router.get("/alerts")
 def get_alerts(visible: Visible, instance: RequestInstance) -> list[AlertAnswer]:
-    """List the alerts of the configuration, with their last runs and the reasons why some cannot run."""
+    """List the alerts, where each is defined, with their last runs and the reasons why some cannot run."""
     return health.list_alerts(instance, visible)
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from enum import Enum
 
 from pydantic import Field
 
-from knickpoint.model.alert import AlertKind
 from knickpoint.model.regression import Direction, Status
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.server.schemas.base import Answer, Text
 
 __all__ = ["AlertKindFilter", "ListFilter"]
 
-AlertKindFilter = AlertKind | Literal["any"]
-"""Findings of alerts of one kind, or of all."""
+
+class AlertKindFilter(Enum):
+    """Findings of alerts of one kind, or of all."""
+
+    WORK = "work"
+    INFORMATIONAL = "informational"
+    CANARY = "canary"
+    ANY = "any"
 
 
 class ListFilter(Answer):

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from knickpoint.instance import NoticeKind
+from knickpoint.instance.alert_sources import AlertSource
 from knickpoint.model.alert import AlertKind, AlertSeverity
 from knickpoint.server.schemas.base import Answer
 
@@ -52,7 +53,7 @@ class HealthAnswer(Answer):
 
 
 class AlertAnswer(Answer):
-    """An alert of the configuration, and its last run."""
+    """An alert, where it is defined, and its last run."""
 
     name: str
     query: str
@@ -74,6 +75,11 @@ class AlertAnswer(Answer):
     owners: list[str]
     notify: list[str]
     every_minutes: float = Field(description="Pause between two runs over all its traces; 0: whenever results arrive.")
+    source: AlertSource = Field(
+        description="`configuration`: knickpoint.toml; `store`: made by command or API; `repository`: a file of the watched "
+        "repository; `default`: as no other is defined."
+    )
+    place: str = Field(description="The section, who changed it, or the file and its commit.")
     failure: str = Field(description="Why it cannot run, or could not the last time; empty where it can.")
     last_run: datetime | None = Field(description="null before the first run.")
     seconds: float | None = Field(description="Duration of the last run.")

@@ -22,6 +22,7 @@ from knickpoint.model.frame import Trace
 from knickpoint.model.regression import ChangePoint, Condition, KnownPoint, PointUpdate, Regression, Status
 from knickpoint.store.commits.commits import Commits
 from knickpoint.store.database import Database
+from knickpoint.store.findings.alert_definitions import AlertDefinitions
 from knickpoint.store.findings.alerts import AlertTable
 from knickpoint.store.findings.alerts_in_force import AlertsInForce
 from knickpoint.store.findings.announcements import AnnouncementLedger
@@ -64,6 +65,7 @@ class Findings:
 
     Attributes:
         alerts: the applied alerts, and their runs.
+        alert_definitions: alerts that are defined outside of the configuration.
         alerts_in_force: the alerts that run, with all their settings.
         digests: what alerts detected in when they last ran, by trace.
         sightings: what alerts saw.
@@ -81,6 +83,7 @@ class Findings:
         self._database = database
         self._commits = Commits(database)
         self.alerts = AlertTable(database)
+        self.alert_definitions = AlertDefinitions(database)
         self.alerts_in_force = AlertsInForce(database)
         self.digests = DigestTable(database)
         self.sightings = SightingTable(database)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from knickpoint.store.tables import (
     access,
+    alerts,
     announcements,
     commits,
     findings,
@@ -23,6 +24,7 @@ from knickpoint.store.tables.base import metadata
 
 __all__ = [
     "access",
+    "alerts",
     "announcements",
     "commits",
     "findings",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.alert_settings import alert_settings
+from knickpoint.model.alert_settings import alert_settings, judging_settings
 from knickpoint.model.audit import AuditKind
 from knickpoint.model.errors import ConfigError
 from knickpoint.store import Store
@@ -18,7 +18,7 @@ from knickpoint.watch.alert_validation import check_alert, reason_against
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.regressions.membership import regroup
 
-__all__ = ["AlertChange", "AlertDifference", "SettingChange", "apply_alerts", "compare_alerts"]
+__all__ = ["AlertChange", "AlertDifference", "SettingChange", "apply_alerts", "compare_alerts", "retire_alert"]
 
 
 Settings = Mapping[str, object]
@@ -54,6 +54,13 @@ class AlertDifference:
     change: AlertChange
     settings: tuple[SettingChange, ...]
     failure: str = ""
+
+    @property
+    def judges_otherwise(self) -> bool:
+        """Whether it may find something else than before."""
+        if self.change in {AlertChange.ADDED, AlertChange.REMOVED}:
+            return True
+        return any(each.name in judging_settings(Alert("")) for each in self.settings)
 
 
 def compare_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertDifference]:
@@ -121,7 +128,7 @@ def apply_alerts(store: Store, alerts: Sequence[Alert], *, who: str) -> list[Ale
         names = {alert.name for alert in alerts}
         for name in store.findings.sightings.alerts():
             if name not in names:
-                _retire(store, name)
+                retire_alert(store, name)
         about = _described(differences)
         if about:
             store.audit.append(AuditKind.ALERTS_APPLIED, who, about)
@@ -135,7 +142,7 @@ def _described(differences: Sequence[AlertDifference]) -> str:
     return "; ".join(f"{change.value}: {', '.join(some)}" for change, some in names.items() if some)
 
 
-def _retire(store: Store, name: str) -> None:
+def retire_alert(store: Store, name: str) -> None:
     """Take back what the alert ``name`` found, and forget its digests: should it come back, it detects everywhere."""
     store.findings.digests.forget(name)
     for repository in store.commits.repositories():

@@ -66,6 +66,7 @@ def run_alerts(
     alerts: Sequence[Alert],
     *,
     names: Collection[str] = (),
+    resting: Collection[str] = (),
     progress: Progress | None = None,
     traces: Sequence[int] | NDArray[np.int64] | None = None,
     runner: Runner | None = None,
@@ -79,7 +80,7 @@ def run_alerts(
     restrict the run. Without ``traces`` a run is about every trace of each alert, and detects where anything changed
     since the alert's last run, or everywhere with ``afresh``; with ``traces`` (the ids of an event) it detects only in
     those and, for an alert that counts traces, in the groups they belong to. Running twice over the same
-    data finds nothing new. One :class:`~knickpoint.store.events.payloads.FindingsChanged` event a repository announces
+    data finds nothing new. Alerts that are ``resting`` do not run now, because of their schedule; what they found stays. One :class:`~knickpoint.store.events.payloads.FindingsChanged` event a repository announces
     what changed, in the transaction of the change.
 
     The first run over a repository sets its history boundary at the newest commits with results; with
@@ -93,7 +94,7 @@ def run_alerts(
         InputError: two alerts of one name, or no alert of a name.
         StoreError: the store cannot be read or written.
     """
-    chosen = chosen_alerts(alerts, names)
+    chosen = [alert for alert in chosen_alerts(alerts, names) if alert.name not in resting]
     store.findings.alerts_in_force.replace(alerts)
     whole = traces is None and not names
     request = RunRequest(
@@ -208,7 +209,7 @@ def _detect(store: Store, plan: RepositoryPlan, runner: Runner, advance: Advance
         ]
     results.sort(key=lambda result: result.job.alert.name)
     retired = () if plan.in_force is None else _retired(store, plan.in_force)
-    for name in retired:
+    for name in (*retired, *plan.elsewhere):
         pending += compare_retired(store, name, plan.lines).changed
     return _Found(tuple(results), tuple(pending), written, retired)
 

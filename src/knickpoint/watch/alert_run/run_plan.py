@@ -40,13 +40,15 @@ class RepositoryPlan:
     """What a run does in one repository.
 
     ``first_boundary`` are the slots at which it sets the history boundary, None where there is one already, or nothing
-    was measured. ``in_force`` is that of the request.
+    was measured. ``in_force`` is that of the request. ``elsewhere`` are names of alerts that are for another repository now,
+    and found something here.
     """
 
     lines: Lines
     jobs: tuple[AlertJob, ...]
     first_boundary: frozenset[int] | None
     in_force: frozenset[str] | None
+    elsewhere: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -89,9 +91,16 @@ def plan_run(
             ),
             boundary,
             request.in_force,
+            _elsewhere(store, able, lines.repository) if request.in_force is not None else (),
         )
         for lines, boundary in zip(known, boundaries, strict=True)
     ]
+
+
+def _elsewhere(store: Store, alerts: Sequence[Alert], repository: Repository) -> tuple[str, ...]:
+    """Return those of ``alerts`` that are for another repository and found something in this one."""
+    names = (alert.name for alert in alerts if alert.repository not in {"", repository.name})
+    return tuple(name for name in names if store.findings.sightings.traces(name, repository))
 
 
 def _first_boundary(store: Store, repository: Repository, *, as_work: bool) -> frozenset[int] | None:

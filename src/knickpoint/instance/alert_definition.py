@@ -1,0 +1,239 @@
+"""Read one alert, wherever it comes from, by the same rules as those of ``knickpoint.toml``; set and remove alerts."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
+
+from knickpoint.instance.alert_sources import AlertSource, sourced_alerts
+from knickpoint.instance.config.toml_tables import read_section
+from knickpoint.instance.instance import Instance
+from knickpoint.model.alert import Alert
+from knickpoint.model.alert_settings import alert_settings, judging_settings
+from knickpoint.model.audit import AuditKind
+from knickpoint.model.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from knickpoint.watch.alert_config.finding_preview import Preview
+
+__all__ = [
+    "alert_problem",
+    "changed_settings",
+    "check_settable",
+    "preview_change",
+    "prune_alerts",
+    "read_alert",
+    "remove_alert",
+    "set_alert",
+]
+
+_MOST_STORED: Final = 1_000
+_LONGEST_NAME: Final = 200
+_VARIABLE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+_PRINTABLE: Final = re.compile(r"[^\x00-\x1f\x7f\s](?:[^\x00-\x1f\x7f]*[^\x00-\x1f\x7f\s])?")
+
+
+def read_alert(instance: Instance, name: str, table: Mapping[str, Any], *, where: str) -> Alert:
+    """Return the alert ``name`` with the settings of ``table``, checked as those of ``knickpoint.toml`` are.
+
+    Texts cannot have variables of the environment: whoever writes an alert would learn the secrets of the server.
+
+    Raises:
+        ConfigError: a key is unknown, a value cannot be used, or an owner or a channel does not exist.
+    """
+    from knickpoint.watch.alert_validation import check_alert, check_references
+
+    if len(name) > _LONGEST_NAME or not _PRINTABLE.fullmatch(name):
+        remedy = f"Use up to {_LONGEST_NAME} characters, without spaces around them."
+        raise ConfigError(f"{name!r} cannot be the name of an alert", where=where, remedy=remedy)
+    _refuse_variables(table, where)
+    alert = read_section(Alert, {**table, "name": name}, file=where)
+    check_alert(alert)
+    check_references(alert, people=instance.config.people, channels=instance.config.channels, where=where)
+    return alert
+
+
+def _refuse_variables(value: object, where: str) -> None:
+    if isinstance(value, str) and (found := _VARIABLE.search(value)):
+        raise ConfigError(
+            f"{found[0]} stands for a variable of the environment",
+            where=where,
+            remedy="Use such variables in knickpoint.toml only.",
+        )
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            _refuse_variables(inner, where)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for inner in value:
+            _refuse_variables(inner, where)
+
+
+def changed_settings(alert: Alert | None, assignments: Sequence[str]) -> dict[str, Any]:
+    """Return the settings of ``alert``, or none, with those of ``assignments`` as a table of TOML.
+
+    An assignment is ``key=value``, or ``parameters.KEY=value``. The value is written as in TOML; a text needs no quotes, and
+    a list of texts may be written with commas. ``key=`` takes a setting back to its default.
+
+    Raises:
+        InputError: an assignment has no ``=``.
+    """
+    table: dict[str, Any] = {}
+    if alert is not None:
+        defaults = alert_settings(Alert(alert.name))
+        table = {key: value for key, value in alert_settings(alert).items() if value != defaults[key]}
+    hints = get_type_hints(Alert)
+    for assignment in assignments:
+        key, sign, text = assignment.partition("=")
+        if not sign:
+            raise InputError(
+                f"{assignment!r} is no setting", where="SETTING", remedy="Write KEY=VALUE, as in minimum_effect=0.02."
+            )
+        section, dot, inner = key.partition(".")
+        if dot and section == "parameters":
+            table["parameters"] = {**table.get("parameters", {}), inner: _value(text, text=False)}
+        elif not text:
+            table.pop(key, None)
+        elif hints.get(key) == tuple[str, ...]:
+            table[key] = _texts(text)
+        else:
+            table[key] = _value(text, text=hints.get(key) is str)
+    return table
+
+
+def _value(written: str, *, text: bool) -> Any:
+    """Return a value as TOML has it; what is no TOML is a text, and so is everything with ``text`` that has no quotes."""
+    if text and not written.startswith(('"', "'")):
+        return written
+    try:
+        return tomllib.loads(f"value = {written}")["value"]
+    except tomllib.TOMLDecodeError:
+        return written
+
+
+def _texts(written: str) -> Any:
+    if written.lstrip().startswith("["):
+        return _value(written, text=False)
+    return [part.strip() for part in written.split(",") if part.strip()]
+
+
+def set_alert(instance: Instance, alert: Alert, *, who: str) -> None:
+    """Keep ``alert`` in the store, new or in the place of the one of its name; it runs with the next results.
+
+    Raises:
+        ConfigError: the configuration or a repository defines an alert of this name, or there are too many.
+    """
+    definitions = instance.store.findings.alert_definitions
+    with instance.store.transaction():
+        check_settable(instance, alert.name)
+        stored = definitions.stored()
+        if alert.name not in stored and len(stored) >= _MOST_STORED:
+            raise ConfigError(
+                f"the store has {len(stored):,} alerts", where=f"alert {alert.name!r}", remedy="Remove some first."
+            )
+        known = stored.get(alert.name)
+        if known is not None and known.alert == alert:
+            return
+        definitions.put(alert, who=who)
+        instance.store.findings.alerts_in_force.replace(instance.alerts)
+        about = f"{alert.name}: {_differences(known.alert if known else None, alert)}"
+        instance.store.audit.append(AuditKind.ALERT_SET, who, about)
+
+
+def remove_alert(instance: Instance, name: str, *, who: str) -> None:
+    """Remove the alert ``name`` from the store, and take back what it alone found; decisions stay in the log.
+
+    Raises:
+        ConfigError: it is defined elsewhere.
+        InputError: there is none.
+    """
+    from knickpoint.watch.alert_config.applied_alerts import retire_alert
+
+    with instance.store.transaction():
+        if not instance.store.findings.alert_definitions.remove(name):
+            check_settable(instance, name, existing=True)
+        if name not in {alert.name for alert in instance.alerts}:
+            retire_alert(instance.store, name)
+        instance.store.findings.alerts_in_force.replace(instance.alerts)
+        instance.store.audit.append(AuditKind.ALERT_REMOVED, who, name)
+
+
+def prune_alerts(instance: Instance, *, who: str) -> None:
+    """Remove all alerts from the store; who applies the others takes back what the removed ones found."""
+    definitions = instance.store.findings.alert_definitions
+    with instance.store.transaction():
+        for name in definitions.stored():
+            definitions.remove(name)
+            instance.store.audit.append(AuditKind.ALERT_REMOVED, who, name)
+
+
+def preview_change(
+    instance: Instance, changed: Sequence[Alert], removed: Collection[str], *, seconds: float
+) -> dict[str, Preview]:
+    """Return which findings come and go when ``changed`` alerts are set in the store and ``removed`` ones are not there.
+
+    Where only settings change that do not change what an alert finds, its traces are not judged.
+    """
+    from knickpoint.watch.alert_config.finding_preview import Preview, preview_alerts
+
+    before = {alert.name: alert for alert in instance.alerts}
+    made = instance.store.findings.alert_definitions.stored()
+    after = {name: each.alert for name, each in made.items() if name not in removed}
+    after |= {alert.name: alert for alert in changed}
+    alerts = {each.alert.name: each.alert for each in sourced_alerts(instance.config, instance.store, made=after)}
+    names = {
+        name
+        for name in {*before, *alerts}
+        if (name in before) != (name in alerts) or judging_settings(before[name]) != judging_settings(alerts[name])
+    }
+    wanted = [*(alert.name for alert in changed), *sorted(removed)]
+    found = preview_alerts(instance.store, list(alerts.values()), names, seconds=seconds)
+    return {name: found.get(name, Preview()) for name in [*wanted, *sorted(names - set(wanted))]}
+
+
+def check_settable(instance: Instance, name: str, *, existing: bool = False) -> None:
+    """Refuse to change an alert that is not kept in the store; with ``existing`` also one that is not there.
+
+    Raises:
+        ConfigError: it is defined elsewhere, or its name is for alerts of repositories.
+        InputError: there is none.
+    """
+    stored = instance.store.findings.alert_definitions.stored()
+    if existing and name in stored:
+        return
+    for each in sourced_alerts(instance.config, instance.store):
+        if each.alert.name == name and each.source in {AlertSource.CONFIGURATION, AlertSource.REPOSITORY}:
+            raise ConfigError(
+                f"the alert {name!r} is defined in {each.place}", where=f"alert {name!r}", remedy="Change it there."
+            )
+    if existing:
+        known = ", ".join(stored) or "none"
+        raise InputError(f"there is no alert {name!r} in the store", remedy=f"The alerts there are: {known}.")
+    if "/" in name:
+        raise ConfigError(
+            f"{name!r} has a '/'", where=f"alert {name!r}", remedy="Names with '/' are for alerts of repositories."
+        )
+
+
+def _differences(before: Alert | None, after: Alert) -> str:
+    old = alert_settings(before or Alert(after.name))
+    changed = {key: value for key, value in alert_settings(after).items() if old[key] != value}
+    return ", ".join(f"{key} = {value!r}" for key, value in changed.items()) or "defaults"
+
+
+def alert_problem(instance: Instance, alert: Alert, repositories: Sequence[str]) -> str:
+    """Return what is wrong with an alert that is in force, "" for nothing: why it cannot run, or whom it cannot reach.
+
+    ``repositories`` are the names of those with results.
+    """
+    from knickpoint.watch.alert_validation import check_references, reason_against
+
+    reason = reason_against(alert, repositories)
+    if reason:
+        return reason
+    try:
+        check_references(alert, people=instance.config.people, channels=instance.config.channels)
+    except ConfigError as error:
+        return f"{error.message}. {error.remedy}"
+    return ""

@@ -1,0 +1,120 @@
+"""Keep the alerts that are defined outside of the configuration."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from sqlalchemy import delete, select
+
+from knickpoint.model.alert import Alert
+from knickpoint.model.alert_settings import alert_from, alert_settings
+from knickpoint.store.database import Database
+from knickpoint.store.tables.alerts import alert_file, stored_alert
+from knickpoint.store.timestamps import moment
+
+__all__ = ["AlertDefinitions", "AlertFile", "StoredAlert"]
+
+
+_NEVER: Final = datetime.fromtimestamp(0, tz=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAlert:
+    """An alert that a person made by command or API, and who changed it last."""
+
+    alert: Alert
+    who: str = ""
+    changed: datetime = _NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class AlertFile:
+    """What was read of the file of alerts of one repository.
+
+    ``tip`` is the commit that was read last, with the settings ``rule``. ``alerts`` are those that stand, by name; ``commit``
+    is the one that wrote them. ``failure`` is why the file at ``failed_at`` cannot be used, "" where it can.
+    """
+
+    repository: str
+    path: str
+    rule: str = ""
+    tip: str = ""
+    commit: str = ""
+    alerts: Mapping[str, Alert] = field(default_factory=dict)
+    failure: str = ""
+    failed_at: str = ""
+
+
+class AlertDefinitions:
+    """Read and write alerts that are defined outside of the configuration."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def stored(self) -> dict[str, StoredAlert]:
+        """Return the alerts that people made by command or API, by name."""
+        with self._database.reading() as connection:
+            rows = connection.execute(select(stored_alert).order_by(stored_alert.c.name)).all()
+        return {
+            row.name: StoredAlert(alert_from(row.name, json.loads(row.definition)), row.who, moment(row.changed))
+            for row in rows
+        }
+
+    def put(self, alert: Alert, *, who: str) -> None:
+        """Write an alert, or replace the one of its name."""
+        definition = json.dumps(alert_settings(alert), sort_keys=True, ensure_ascii=False)
+        values = {"name": alert.name, "definition": definition, "who": who, "changed": time.time()}
+        with self._database.transaction() as connection:
+            connection.execute(delete(stored_alert).where(stored_alert.c.name == alert.name))
+            connection.execute(stored_alert.insert(), [values])
+
+    def remove(self, name: str) -> bool:
+        """Remove an alert; return whether there was one."""
+        with self._database.transaction() as connection:
+            return bool(connection.execute(delete(stored_alert).where(stored_alert.c.name == name)).rowcount)
+
+    def files(self) -> dict[str, AlertFile]:
+        """Return what was read of the files of alerts, by repository."""
+        with self._database.reading() as connection:
+            rows = connection.execute(select(alert_file).order_by(alert_file.c.repository)).mappings().all()
+        return {row["repository"]: _file_of(row) for row in rows}
+
+    def put_file(self, read: AlertFile) -> None:
+        """Write what was read of the file of a repository."""
+        definitions = {name: alert_settings(alert) for name, alert in read.alerts.items()}
+        values = {
+            "repository": read.repository,
+            "path": read.path,
+            "rule": read.rule,
+            "tip": read.tip,
+            "commit": read.commit,
+            "definitions": json.dumps(definitions, sort_keys=True, ensure_ascii=False),
+            "failure": read.failure,
+            "failed_at": read.failed_at,
+        }
+        with self._database.transaction() as connection:
+            connection.execute(delete(alert_file).where(alert_file.c.repository == read.repository))
+            connection.execute(alert_file.insert(), [values])
+
+    def remove_file(self, repository: str) -> None:
+        """Forget the file of a repository, with its alerts."""
+        with self._database.transaction() as connection:
+            connection.execute(delete(alert_file).where(alert_file.c.repository == repository))
+
+
+def _file_of(row: Mapping[Any, Any]) -> AlertFile:
+    return AlertFile(
+        repository=row["repository"],
+        path=row["path"],
+        rule=row["rule"],
+        tip=row["tip"],
+        commit=row["commit"],
+        alerts={name: alert_from(name, settings) for name, settings in json.loads(row["definitions"]).items()},
+        failure=row["failure"],
+        failed_at=row["failed_at"],
+    )

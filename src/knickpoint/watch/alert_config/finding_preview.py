@@ -1,0 +1,207 @@
+"""Count the findings that come and go when alerts are added, changed or removed, before anything is written.
+
+The changed alerts judge the real traces, and the rule of identity compares the result with the findings that are there: the
+same code that a run executes, without its writes. The record is ``docs/decisions/0202-what-a-changed-alert-costs.md``.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.model.alert import Alert
+from knickpoint.model.query import Query
+from knickpoint.model.regression import Transition
+from knickpoint.store import Store
+from knickpoint.watch.alert_run.alert_job import AlertJob, plan_jobs
+from knickpoint.watch.alert_run.comparison import (
+    AlertComparison,
+    TraceComparison,
+    compare_alert,
+    compare_retired,
+    compare_unwatched,
+)
+from knickpoint.watch.alert_run.persistence import by_trace, point_updates
+from knickpoint.watch.alert_validation import reason_against
+from knickpoint.watch.detection.alert_groups import depends_on_group
+from knickpoint.watch.lines import Lines
+from knickpoint.work import Serial
+
+__all__ = ["Preview", "preview_alerts"]
+
+_CHUNK: Final = 1_000
+"""Traces that are judged before the time is looked at again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What becomes of the findings of one alert.
+
+    ``added`` counts findings that are not there yet, and ``history`` those of them at or before the history boundary.
+    ``gone`` counts live findings that go, and ``decided`` those of them that have a status or a ticket. ``staying`` counts
+    those that the alert no longer finds and that stay because another alert finds them. ``judged`` counts the traces
+    that were looked at, of ``traces``; if they differ, the time was up, and all other numbers are "at least".
+    """
+
+    added: int = 0
+    history: int = 0
+    gone: int = 0
+    decided: int = 0
+    staying: int = 0
+    judged: int = 0
+    traces: int = 0
+
+    def __add__(self, other: Preview) -> Preview:
+        """Return the sum of both."""
+        return Preview(
+            self.added + other.added,
+            self.history + other.history,
+            self.gone + other.gone,
+            self.decided + other.decided,
+            self.staying + other.staying,
+            self.judged + other.judged,
+            self.traces + other.traces,
+        )
+
+    @property
+    def complete(self) -> bool:
+        """Whether all traces were looked at."""
+        return self.judged == self.traces
+
+
+def preview_alerts(
+    store: Store,
+    alerts: Sequence[Alert],
+    names: Collection[str],
+    *,
+    seconds: float = math.inf,
+    clock: Callable[[], float] = time.monotonic,
+) -> dict[str, Preview]:
+    """Return, for each of ``names``, which findings come and go when ``alerts`` are the ones in force and have run.
+
+    A name that is not among ``alerts`` is that of a removed alert, which finds nothing any more. One that cannot run keeps its
+    findings. Nothing is written. A finding of several alerts counts for each of them. Traces in which the alerts found
+    something come first, and after ``seconds`` no further ones are begun; an alert that judges groups is one piece of work.
+    """
+    found = dict.fromkeys(names, Preview())
+    wanted = {alert.name: alert for alert in alerts}
+    repositories = [repository.name for repository in store.commits.repositories()]
+    able = [name for name in sorted(found) if name not in wanted or not reason_against(wanted[name], repositories)]
+    end = clock() + seconds
+    for repository in store.commits.repositories():
+        work = _Work(store, Lines(store, repository), able, wanted)
+        for chunk in work.chunks():
+            if clock() >= end:
+                break
+            for name, effect in work.effects(chunk):
+                found[name] += effect
+        for name, traces in work.traces.items():
+            found[name] += Preview(traces=traces)
+    return found
+
+
+class _Work:
+    """What the alerts ``names`` have to judge in one repository.
+
+    ``traces`` counts, by alert, the traces that it watches, and those in which it found something and which it does not
+    watch any more.
+    """
+
+    def __init__(self, store: Store, lines: Lines, names: Sequence[str], wanted: Mapping[str, Alert]) -> None:
+        self._store = store
+        self._lines = lines
+        self._names = names
+        self._jobs: list[AlertJob] = []
+        self._whole: dict[int, list[TraceComparison]] = {}
+        self._concerned: dict[str, NDArray[np.int64]] = {}
+        for name in names:
+            alert = wanted.get(name)
+            if alert is None or alert.repository not in {"", lines.repository.name}:
+                self._keep(name, [], compare_retired(store, name, lines).changed)
+                continue
+            jobs = plan_jobs(store, [alert], lines, traces=store.traces.select(lines.repository, Query()))
+            unwatched = [compare_unwatched(store, job, lines) for job in jobs if not job.failure]
+            self._keep(name, jobs, [change for each in unwatched for change in each.changed])
+        self.traces = {name: int(ids.size) for name, ids in self._concerned.items()}
+
+    def _keep(self, name: str, jobs: Sequence[AlertJob], left: Sequence[TraceComparison]) -> None:
+        """Keep what one alert has to do, and what it finds no more because it watches other traces."""
+        watched = [job.trace_ids for job in jobs if not job.failure]
+        if jobs and not watched:  # it cannot run: its findings stay
+            self._concerned[name] = np.empty(0, dtype=np.int64)
+            return
+        self._concerned[name] = np.unique(np.concatenate([*watched, [each.trace.id for each in left]])).astype(np.int64)
+        self._remember(left)
+        for job in jobs:
+            if depends_on_group(job.alert):
+                self._remember(AlertComparison.joined(list(self._compare(job, job.trace_ids))).changed)
+            else:
+                self._jobs.append(job)
+
+    def _remember(self, comparisons: Iterable[TraceComparison]) -> None:
+        for comparison in comparisons:
+            self._whole.setdefault(comparison.trace.id, []).append(comparison)
+
+    def _compare(self, job: AlertJob, ids: NDArray[np.int64]) -> Iterator[AlertComparison]:
+        known = np.zeros(ids.size, dtype=np.uint64)
+        over = replace(job, trace_ids=ids, due=ids, known_digests=known, complete=False)
+        return compare_alert(self._store, over, self._lines, Serial())
+
+    def chunks(self) -> Iterator[NDArray[np.int64]]:
+        """Yield all traces in pieces, those with findings of the alerts first."""
+        if not self._concerned:
+            return
+        every = np.unique(np.concatenate(list(self._concerned.values())))
+        sightings = self._store.findings.sightings
+        known = {trace for name in self._names for trace in sightings.traces(name, self._lines.repository)}
+        first = np.isin(every, np.array(sorted(known), dtype=np.int64))
+        ordered = np.concatenate([every[first], every[~first]])
+        for begin in range(0, len(ordered), _CHUNK):
+            yield np.sort(ordered[begin : begin + _CHUNK])
+
+    def effects(self, chunk: NDArray[np.int64]) -> Iterator[tuple[str, Preview]]:
+        """Judge the traces of ``chunk``; yield what happens, with the name of the alert to which it happens."""
+        comparisons = [each for trace in chunk.tolist() for each in self._whole.get(trace, ())]
+        for job in self._jobs:
+            ids = np.intersect1d(job.trace_ids, chunk)
+            if ids.size:
+                comparisons += AlertComparison.joined(list(self._compare(job, ids))).changed
+        yield from self._compared(comparisons)
+        for name, concerned in self._concerned.items():
+            yield name, Preview(judged=int(np.isin(chunk, concerned).sum()))
+
+    def _compared(self, comparisons: Sequence[TraceComparison]) -> Iterator[tuple[str, Preview]]:
+        compared = by_trace(comparisons)
+        known = self._store.findings.known(compared.keys())
+        stored = self._store.findings.sightings.of_traces(compared.keys())
+        points = self._store.findings.of_traces(compared.keys())
+        names = set(self._names)
+        for trace, several in compared.items():
+            updates = point_updates(several, known.get(trace, []), stored.get(trace, []), self._lines)
+            after = {update.id: {each.alert for each in update.sightings} for update in updates if update.id}
+            for update in updates:
+                if update.transition in {Transition.NEW, Transition.BACK}:
+                    old = self._is_history(
+                        update.sightings[0].suspect_range.line, update.sightings[0].suspect_range.slot
+                    )
+                    for name in {each.alert for each in update.sightings} & names:
+                        yield name, Preview(added=1, history=int(old))
+            for point in points.get(trace, []):
+                remaining = after.get(point.id, set())
+                gone = not remaining
+                for name in (set(point.alerts) & names) - remaining:
+                    yield name, Preview(gone=int(gone), decided=int(gone and point.processed), staying=int(not gone))
+
+    def _is_history(self, line: str, slot: int) -> bool:
+        """Return whether a change at ``slot`` would be history."""
+        boundary = self._store.boundaries.get(self._lines.repository)
+        if boundary is None or not boundary.slots:
+            return False
+        current = self._lines.line(line)
+        return current.positions.get(slot, -1) <= boundary.position(current)
