@@ -5,7 +5,8 @@ same replay with every new regression announced at first sight. The parts are
 
 - ``generated``: noise with known changes, made here; it needs nothing else;
 - ``published``: the histories of ``data/histories`` in the directory that ``KNICKPOINT_REFERENCE`` names;
-- ``series``: single series of ``data/dev-series`` there, sampled at random with a fixed seed.
+- ``series``: single series of ``data/dev-series`` there, sampled at random with a fixed seed;
+- ``dense`` and ``sparse``: the time of runs over large instances (``watch_load.py``).
 
 ``python benchmarks/watch.py PART…`` runs some parts only, and leaves the file alone.
 """
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 
 from accuracy_series import place_of_series, read_real
 from table import Reach, Row, finish
+from watch_load import dense_rows, sparse_rows
 from watch_replay import Replay, history_of_series, published_history, replay
 
 _SEED: Final = 20261122
@@ -169,7 +171,13 @@ def _series_rows() -> list[Row]:
     return _rows(f"{_SERIES} development series", replays)
 
 
-_PARTS: Final = {"generated": _generated_rows, "published": _published_rows, "series": _series_rows}
+_PARTS: Final = {
+    "generated": _generated_rows,
+    "published": _published_rows,
+    "series": _series_rows,
+    "dense": dense_rows,
+    "sparse": sparse_rows,
+}
 
 
 def main(only: Sequence[str]) -> None:
