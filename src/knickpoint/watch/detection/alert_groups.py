@@ -36,7 +36,7 @@ def whole_groups(store: Store, alert: Alert, ids: NDArray[np.int64], touched: ND
     Both are sorted, without repetition. The time grows with ``touched``, not with ``ids``, where no group counts.
     """
     places = np.searchsorted(ids, touched)
-    chosen = touched[places < ids.size]
+    chosen: NDArray[np.int64] = touched[places < ids.size]
     chosen = chosen[ids[places[: chosen.size]] == chosen]
     if not depends_on_group(alert) or not chosen.size:
         return chosen
