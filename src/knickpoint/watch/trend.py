@@ -1,0 +1,150 @@
+"""Read what a plot of a trace shows: its values near a change, the levels there, other changes, and tickets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.model.commit import Commit, Line
+from knickpoint.model.errors import InputError, QueryError
+from knickpoint.model.frame import Trace
+from knickpoint.model.params import decode_key
+from knickpoint.model.quantity_text import trace_name
+from knickpoint.model.query import Query, parse_query
+from knickpoint.model.regression import ChangePoint, Condition
+from knickpoint.plots import ChangeMark, FocusedChange, Level, TicketMark, Trend
+from knickpoint.store import Store
+from knickpoint.watch.lines import Lines
+
+__all__ = ["NEAR", "commit_day", "focus_at", "read_trend", "short_name"]
+
+NEAR: Final = 150
+"""Measured commits on each side of a change that a plot in a message shows."""
+_SHORT: Final = 10
+_HASH_DIGITS: Final = 40
+_MOST_TICKETS: Final = 20_000
+
+
+def short_name(name: str) -> str:
+    """Return the name of a commit for people: the first digits of a hash, or the whole number."""
+    return name[:_SHORT] if len(name) >= _HASH_DIGITS else name
+
+
+def commit_day(commit: Commit) -> str:
+    """Return the day of a commit, "" where it is unknown."""
+    return commit.time.date().isoformat() if commit.has_time else ""
+
+
+def focus_at(points: Sequence[ChangePoint], line: Line, slot: int | None) -> ChangePoint | None:
+    """Return the change that a plot is about: the one nearest to the commit ``slot``, else the newest one.
+
+    ``points`` are the change points of the trace; those that are gone or not on ``line`` do not count.
+    """
+    live = [
+        each for each in points if each.condition is not Condition.GONE and each.suspect_range.slot in line.positions
+    ]
+    at = line.positions.get(slot, len(line.slots)) if slot is not None else len(line.slots)
+    return min(live, key=lambda each: (abs(line.positions[each.suspect_range.slot] - at), each.id), default=None)
+
+
+def read_trend(
+    store: Store,
+    lines: Lines,
+    trace: Trace,
+    line: Line,
+    *,
+    focus: ChangePoint | None = None,
+    near: int | None = None,
+    marks: bool = True,
+) -> Trend:
+    """Return what a plot of ``trace`` on ``line`` shows, with the change ``focus`` and its levels.
+
+    ``near`` leaves out what is more measured commits away from the focus. ``marks`` adds other changes and tickets.
+    """
+    values = np.asarray(store.frames.values(line, [trace.id])[0], dtype=np.float64)
+    positions = np.flatnonzero(~np.isnan(values))
+    change = _focused(focus, line, positions) if focus else None
+    if change and near is not None and len(positions):
+        at = int(np.searchsorted(positions, change.position))
+        positions = positions[max(0, at - near) : at + near]
+    params = decode_key(trace.key)
+    name, rest = trace_name(params)
+    return Trend(
+        name=name,
+        params=rest,
+        unit=trace.unit,
+        first=int(positions[0]) if len(positions) else 0,
+        last=int(positions[-1]) if len(positions) else 0,
+        positions=positions,
+        values=values[positions],
+        commit_name=_CommitNames(store, line).name,
+        focus=change,
+        marks=_marks(store, trace, line, focus) if marks else (),
+        tickets=_tickets(store, lines, line, params) if marks else (),
+    )
+
+
+def _focused(point: ChangePoint, line: Line, positions: NDArray[np.int64]) -> FocusedChange | None:
+    """Return the change with its levels as far as they reach; None where its commit is not on ``line``."""
+    position = line.positions.get(point.suspect_range.slot)
+    if position is None:
+        return None
+    previous = min(line.positions.get(point.suspect_range.previous, position - 1), position - 1)
+    numbers = point.numbers
+    last = int(positions[-1]) if len(positions) else position
+    begin = line.positions.get(numbers.before.first, previous)
+    end = line.positions.get(numbers.after.last, last)
+    return FocusedChange(
+        previous=previous,
+        position=position,
+        before=Level(min(begin, previous), previous, numbers.before_level),
+        after=Level(position, max(end, position), numbers.after_level),
+        relative_size=numbers.relative_size,
+        direction=point.direction,
+    )
+
+
+def _marks(store: Store, trace: Trace, line: Line, focus: ChangePoint | None) -> tuple[ChangeMark, ...]:
+    return tuple(
+        ChangeMark(line.positions[each.suspect_range.slot], rise=each.numbers.size > 0, direction=each.direction)
+        for each in store.findings.change_points(trace.id)
+        if each.suspect_range.slot in line.positions and (focus is None or each.id != focus.id)
+    )
+
+
+def _tickets(store: Store, lines: Lines, line: Line, params: dict[str, str]) -> tuple[TicketMark, ...]:
+    found = [
+        TicketMark(line.positions[each.slot], each.name)
+        for each in store.findings.tickets.all(lines.repository)[:_MOST_TICKETS]
+        if each.slot in line.positions and _query(each.query).matches(params)
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=4096)
+def _query(text: str) -> Query:
+    """Return a query; one that cannot be read matches no trace."""
+    try:
+        return parse_query(text)
+    except (QueryError, InputError):
+        return parse_query("knickpoint=no-trace")
+
+
+@dataclass(frozen=True, slots=True)
+class _CommitNames:
+    """Look up the few commits that an axis names."""
+
+    store: Store
+    line: Line
+
+    def name(self, position: int) -> tuple[str, str]:
+        """Return short name and day of the commit at ``position``, each "" where it is unknown."""
+        if not 0 <= position < len(self.line.slots):
+            return "", ""
+        found = self.store.commits.get(self.line.repository, [self.line.slots[position]])
+        return (short_name(found[0].commit.hash), commit_day(found[0].commit)) if found else ("", "")

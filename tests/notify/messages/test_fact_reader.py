@@ -1,0 +1,203 @@
+"""The facts of a message: read from the store when it is sent, bounded, and harmless whatever names there are."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from tests.hostile_names import HOSTILE
+from tests.watch.conftest import QUICK, World, levels, make_world
+
+from knickpoint.model.announcement import Announcement, AnnouncementKind
+from knickpoint.model.notification import Delivery, NotificationKind, Recipient
+from knickpoint.model.regression import Status
+from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects
+from knickpoint.notify.messages import NotificationFacts, load_templates, message_for
+from knickpoint.notify.messages.fact_reader import FactReader, FactSettings
+from knickpoint.notify.settings import ChannelKind, ChannelSettings
+from knickpoint.watch.alert_run.run import run_alerts
+from knickpoint.watch.triage.decisions import Targets, decide
+
+_ADDRESS = "https://perf.example.org"
+_ALERT = replace(QUICK, settle_share=0, settle_least=3, settle_most=3)
+
+
+class Links:
+    """Signs nothing."""
+
+    def noise(self, regression: int, recipient: Recipient) -> str:
+        return f"{_ADDRESS}/noise/{regression}/{recipient.address}"
+
+    def take(self, regression: int, recipient: Recipient) -> str:
+        return f"{_ADDRESS}/take/{regression}/{recipient.address}"
+
+    def mute(self, recipient: Recipient) -> str:
+        return f"{_ADDRESS}/mute/{recipient.address}"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = make_world(tmp_path / "store.db")
+    yield made
+    made.store.close()
+
+
+@pytest.fixture(scope="module")
+def regressed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Return an instance with one regression of two traces, for tests that only read."""
+    made = make_world(tmp_path_factory.mktemp("regressed") / "store.db")
+    _feed(made, parse=((20, 10.0), (6, 12.0)), render=((20, 5.0), (6, 7.5)))
+    yield made
+    made.store.close()
+
+
+def _announced(world: World) -> list[Announcement]:
+    return world.store.findings.announcements.after(0)
+
+
+def _feed(world: World, **parts: tuple[tuple[int, float], ...]) -> list[Announcement]:
+    """Measure all, with the first 20 values before any run, and return what is announced."""
+    values = {name: levels(*each) for name, each in parts.items()}
+    world.measure({name: series[:20] for name, series in values.items()})
+    run_alerts(world.store, [_ALERT], as_work=True)
+    world.measure({name: series[20:] for name, series in values.items()}, first=20)
+    run_alerts(world.store, [_ALERT], as_work=True)
+    return world.store.findings.announcements.after(0)
+
+
+def _delivery(announced: list[Announcement], kind: NotificationKind = NotificationKind.CHANGE) -> Delivery:
+    recipient = Recipient("mail", "ada@example.org", "ada")
+    ids = tuple(each.id for each in announced)
+    time = announced[0].time
+    return Delivery(1, "key", kind, recipient, announced[0].repository_id, ids, "change-1", time, time)
+
+
+def _read(world: World, announced: list[Announcement], *, hours: float = 0.0) -> NotificationFacts:
+    reader = FactReader(world.store, FactSettings("Performance", _ADDRESS, (_ALERT,), Links()))
+    return reader.read(_delivery(announced), announced[0].time + timedelta(hours=hours))
+
+
+def test_the_facts_say_what_changed_by_how_much_and_where(regressed: World) -> None:
+    facts = _read(regressed, _announced(regressed))
+    (change,) = facts.changes
+    assert (change.kind, change.verdict, change.traces, change.worse) == ("regressed", "worse", 2, 2)
+    assert (change.lead.name, change.lead.change) == ("render", "50 % slower")
+    assert [each.name for each in change.others] == ["parse"]
+    assert change.suspect_range.commits == 1
+    assert change.headline == (
+        f"render (kind=r) and 1 further trace are up to 50 % slower since {change.suspect_range.last.short}"
+    )
+    assert change.suspect_range.last.subject == "Change 20"
+    assert change.size_to_noise is not None
+    assert change.alerts == ("quick",)
+    assert change.reproduce.startswith("knick explain ',benchmark=render,kind=r,' --at ")
+
+
+def test_links_are_those_of_the_recipient(regressed: World) -> None:
+    facts = _read(regressed, _announced(regressed))
+    (change,) = facts.changes
+    assert change.links.noise == f"{_ADDRESS}/noise/{change.regression}/ada@example.org"
+    assert change.links.take
+    assert change.links.regression == f"{_ADDRESS}/trace/{change.lead.id}?commit=20"
+    assert facts.mute == f"{_ADDRESS}/mute/ada@example.org"
+    assert facts.recipient == "ada"
+
+
+def test_a_recovery_names_the_commit_that_brought_the_level_back(world: World) -> None:
+    announced = _feed(world, parse=((20, 10.0), (10, 12.0)))
+    world.measure({"parse": levels((30, 10.0), (10, 10.0))[30:]}, first=30)
+    run_alerts(world.store, [_ALERT], as_work=True)
+    recovered = world.store.findings.announcements.after(announced[-1].id)
+    assert [each.kind for each in recovered] == [AnnouncementKind.RECOVERED]
+    (change,) = _read(world, recovered).changes
+    assert change.kind == "recovered"
+    assert change.cause_commit is not None
+    assert change.cause_commit.subject == "Change 30"
+    assert change.announcements == ("regressed", "recovered")
+    assert (change.links.noise, change.links.take) == ("", "")
+
+
+def test_the_newest_announcement_of_a_chain_counts(world: World) -> None:
+    announced = _feed(world, parse=((20, 10.0), (10, 12.0)))
+    world.measure({"parse": levels((40, 10.0))[30:]}, first=30)
+    run_alerts(world.store, [_ALERT], as_work=True)
+    facts = _read(world, world.store.findings.announcements.after(0))
+    assert len(announced) == 1
+    assert [each.kind for each in facts.changes] == ["recovered"]
+
+
+def test_a_decision_shows_who_handles_the_change(world: World) -> None:
+    announced = _feed(world, parse=((20, 10.0), (6, 12.0)))
+    points = tuple(each.id for each in world.points("parse"))
+    decide(world.store, Targets(points=points), who="ada", status=Status.TICKET, ticket="PARSE-7", assignee="ada")
+    (change,) = _read(world, announced).changes
+    assert (change.status, change.assignee, change.ticket) == ("ticket", "ada", "PARSE-7")
+    assert change.links.take == ""
+
+
+def test_suspects_are_named_with_their_probability_and_reasons(world: World) -> None:
+    announced = _feed(world, parse=((20, 10.0), (6, 12.0)))
+    place = announced[0].suspect_range
+    reasons = tuple(f"reason {number}" for number in range(50))
+    suspects = (Suspect(20, 0.8, reasons), *(Suspect(slot, 0.001, ()) for slot in range(19)))
+    found = Suspects(place, 0.1, SuspectFacts.GIT, suspects, "a note")
+    (stale,) = world.store.findings.suspects.stale(world.repository)
+    world.store.findings.suspects.put({stale: found})
+    (change,) = _read(world, announced).changes
+    assert [(each.percent, each.commit.subject) for each in change.suspects] == [("80 %", "Change 20")]
+    assert len(change.suspects[0].reasons) == 4
+    assert change.suspects_omitted == 19
+    assert (change.no_suspect_percent, change.suspects_note) == ("10 %", "a note")
+
+
+def test_what_is_gone_from_the_store_has_no_facts(regressed: World) -> None:
+    announced = _announced(regressed)
+    gone = _delivery([replace(announced[0], id=999)])
+    assert FactReader(regressed.store, FactSettings("Performance")).read(gone, announced[0].time).changes == ()
+
+
+def test_an_escalation_says_for_how_long_no_person_took_the_change(regressed: World) -> None:
+    announced = _announced(regressed)
+    assert _read(regressed, announced, hours=50).hours == 50
+
+
+def test_the_picture_is_drawn_once_for_all_recipients(regressed: World) -> None:
+    announced = _announced(regressed)
+    reader = FactReader(regressed.store, FactSettings("Performance", _ADDRESS))
+    pictures = [reader.read(_delivery(announced), announced[0].time).pictures for _ in range(2)]
+    (first,), (second,) = ([draw() for draw in each.values()] for each in pictures)
+    assert first is second
+    assert Image.open(io.BytesIO(first)).size == (1200, 520)
+
+
+def test_many_traces_are_counted_and_the_first_ones_named_where_they_differ(world: World) -> None:
+    prefix = "suite/of/all/benchmarks/that/have/one/very/long/path/in/common/so/that/no/line/has/room/for/it/"
+    parts = {f"{prefix}case_{number:02}": ((20, 10.0), (6, 12.0 + number / 100)) for number in range(60)}
+    (change,) = _read(world, _feed(world, **parts)).changes
+    assert change.traces == 60
+    assert len(change.others) == 9
+    assert change.others_omitted == 50
+    names = [change.lead.name, *(each.name for each in change.others)]
+    assert len(set(names)) == len(names)
+    assert all(len(name) <= 90 and "case_" in name for name in names)
+
+
+def test_hostile_names_make_harmless_messages(world: World) -> None:
+    names = [f"x{name.strip()[:300]}y" for name in HOSTILE.values() if name.isprintable()]
+    announced = _feed(world, **{name: ((20, 10.0), (6, 12.0 + 0.1 * at)) for at, name in enumerate(names)})
+    facts = _read(world, announced)
+    (change,) = facts.changes
+    for trace in (change.lead, *change.others):
+        hostile = replace(facts, changes=(replace(change, lead=trace, headline=f"{trace.name} is slower"),))
+        for kind in (ChannelKind.MAIL, ChannelKind.GITHUB):
+            templates = load_templates(ChannelSettings("m", kind), Path())
+            message = message_for(_delivery(announced), hostile, templates)
+            assert message.subject.isprintable()
+            assert all(line.isprintable() for line in message.text.replace("\u200b", "").split("\n"))
+            assert "<img src=x" not in message.html
+            assert "<script" not in message.html
