@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "regressions": ("regressions", "List regressions and improvements."),
     "suspects": ("suspects", "List the commits that may have caused a regression, the most likely first."),
     "missed": ("missed", "Mark changes that no alert found."),
+    "quality": ("quality", "Measure the alerts by what people decided about their findings."),
     "triage": ("triage", "Decide about findings."),
     "history": ("history", "Show the history boundary, and move it."),
     "tickets": ("tickets", "Import tickets of an issue tracker."),

@@ -31,6 +31,7 @@ from knickpoint.store.findings.groups import GroupTable, refresh_regressions_of
 from knickpoint.store.findings.missed_changes import MissedChangeTable
 from knickpoint.store.findings.newest_verdicts import NewestVerdicts
 from knickpoint.store.findings.point_updates import write_point_updates
+from knickpoint.store.findings.records import FindingRecords
 from knickpoint.store.findings.regression_list import (
     Page,
     PointState,
@@ -76,6 +77,7 @@ class Findings:
         announcements: the ledger of what was announced.
         newest: verdicts on the newest values of traces.
         missed: changes that people marked as missed.
+        records: findings with their first decisions, for measuring the alerts.
         suspects: the commits that may have caused each regression.
     """
 
@@ -94,6 +96,7 @@ class Findings:
         self.announcements = AnnouncementLedger(database)
         self.newest = NewestVerdicts(database)
         self.missed = MissedChangeTable(database)
+        self.records = FindingRecords(database)
         self.suspects = SuspectTable(database)
 
     # Regressions

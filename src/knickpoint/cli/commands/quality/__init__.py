@@ -1,0 +1,7 @@
+"""``knick quality``: measure the alerts by what people decided."""
+
+from __future__ import annotations
+
+from knickpoint.cli.commands.quality.command import command
+
+__all__ = ["command"]

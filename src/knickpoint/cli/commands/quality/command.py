@@ -1,0 +1,190 @@
+"""The group ``knick quality``, and its tables of alerts, doubtful labels and noisy traces."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from knickpoint.cli.commands.quality.period import period_options, read_period
+from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.output import Cell, Column, OutputFormat, Row, format_option, percent, show
+
+if TYPE_CHECKING:
+    from knickpoint.watch.quality.alert_table import AlertRow
+    from knickpoint.watch.quality.noisy_traces import NoisyTrace
+    from knickpoint.watch.quality.rates import Rate
+    from knickpoint.watch.quality.report import QualityReport
+
+__all__ = ["command"]
+
+
+@click.group("quality")
+def command() -> None:
+    """Measure the alerts by what people decided about their findings."""
+
+
+def _measured(instance: str | None, since: str, until: str) -> QualityReport:
+    from knickpoint.watch.quality.report import measure_quality
+
+    with open_chosen_instance(instance) as opened:
+        store = opened.store
+        return measure_quality(store, opened.alerts, store.commits.repositories(), read_period(since, until))
+
+
+# The table of alerts
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None or math.isnan(value) else f"{value:.0%}"
+
+
+def _hours(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{value / 24:.1f} d" if value >= 48 else f"{value:.1f} h"
+
+
+_TABLE: Final = (
+    Column("alert"),
+    Column("method"),
+    *(Column(name, right=True) for name in ("findings", "acknowledged", "ticketed", "hidden", "undecided", "missed")),
+    *(Column(name, right=True) for name in ("gone", "regressions", "tickets")),
+    Column("precision", text=_share, right=True),
+    Column("precision_interval", "95 %", right=True),
+    Column("recall", text=_share, right=True),
+    Column("recall_interval", "95 %", right=True),
+    Column("hours_to_finding", "to finding", _hours, right=True),
+    Column("hours_to_finding_p90", "p90", _hours, right=True),
+    Column("hours_to_decision", "to decision", _hours, right=True),
+    Column("hours_to_decision_p90", "p90", _hours, right=True),
+)
+
+
+@command.command("alerts")
+@period_options
+@instance_option
+@format_option
+def alerts(*, since: str, until: str, instance: str | None, output: OutputFormat) -> None:
+    """Show what became of the findings of each alert and method, and what it missed.
+
+    Precision is the share of the decided findings that people acknowledged or linked to a ticket. Recall is the share of
+    the real changes that the alert found, of those found and those marked as missed. Both have the 95 % interval of
+    Wilson. Times are medians and 90th percentiles, from the commit to the finding, and from there to the first decision.
+    """
+    report = _measured(instance, since, until)
+    rows = [_alert_row(row) for row in report.rows]
+    if len(rows) != 1 or output is not OutputFormat.TEXT:
+        rows.append({**_alert_row(report.total), "alert": "" if output is not OutputFormat.TEXT else "all"})
+    show(_TABLE, rows, output)
+
+
+def _alert_row(row: AlertRow) -> dict[str, Cell]:
+    return {
+        **{name: getattr(row, name) for name in ("alert", "method", "findings", "acknowledged", "ticketed", "hidden")},
+        **{name: getattr(row, name) for name in ("undecided", "missed", "gone", "regressions", "tickets")},
+        "precision": row.precision.share,
+        "precision_interval": _interval(row.precision),
+        "recall": row.recall.share,
+        "recall_interval": _interval(row.recall),
+        "hours_to_finding": row.to_finding.median,
+        "hours_to_finding_p90": row.to_finding.p90,
+        "hours_to_decision": row.to_decision.median,
+        "hours_to_decision_p90": row.to_decision.p90,
+    }
+
+
+def _interval(rate: Rate) -> str:
+    if not rate.whole:
+        return "–"
+    low, high = rate.interval
+    return f"{low:.0%}–{high:.0%}"
+
+
+# The audit of labels
+
+_DOUBTS: Final = (
+    Column("doubt"),
+    Column("meaning"),
+    Column("count", right=True),
+)
+_DOUBTFUL: Final = (
+    Column("doubt"),
+    Column("id"),
+    Column("regression"),
+    Column("trace"),
+    Column("status"),
+    Column("ticket"),
+    Column("condition"),
+    Column("relative_size", "change", percent, right=True),
+)
+
+
+@command.command("audit")
+@click.argument("doubt", default="")
+@period_options
+@instance_option
+@format_option
+def audit(*, doubt: str, since: str, until: str, instance: str | None, output: OutputFormat) -> None:
+    """List decisions that contradict each other or the data.
+
+    Without DOUBT, count the findings of each list; with it, such as hidden-with-ticket, list them. A decision is
+    corrected by deciding again, with knick triage.
+    """
+    from knickpoint.model.errors import InputError
+    from knickpoint.watch.quality.label_audit import LabelDoubt
+
+    lists = _measured(instance, since, until).audit
+    if not doubt:
+        rows: list[Row] = [
+            {"doubt": each.doubt.value, "meaning": each.doubt.meaning, "count": len(each.records)} for each in lists
+        ]
+        show(_DOUBTS, rows, output)
+        return
+    known = [each.value for each in LabelDoubt]
+    if doubt not in known:
+        raise InputError(f"there is no list {doubt!r}", where="knick quality audit", remedy=f"Use {', '.join(known)}.")
+    chosen = next(each for each in lists if each.doubt.value == doubt)
+    found: list[Row] = [
+        {
+            "doubt": doubt,
+            "id": f"P{record.id}",
+            "regression": f"R{record.regression_id}",
+            "trace": record.trace_key,
+            "status": record.status.value,
+            "ticket": record.ticket,
+            "condition": record.condition.value,
+            "relative_size": record.relative_size,
+        }
+        for record in chosen.records
+    ]
+    show(_DOUBTFUL, found, output, empty="No label is in doubt for this reason.")
+
+
+# The noisiest traces
+
+_NOISY: Final = (
+    Column("trace"),
+    *(Column(name, right=True) for name in ("findings", "hidden", "real", "gone")),
+    Column("share", "of all hidden", _share, right=True),
+    Column("cumulated", "up to here", _share, right=True),
+)
+
+
+@command.command("traces")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="The most traces to list.")
+@period_options
+@instance_option
+@format_option
+def traces(*, limit: int, since: str, until: str, instance: str | None, output: OutputFormat) -> None:
+    """List the noisiest traces: those whose findings people hid, or later data took back, most often."""
+    noisy = _measured(instance, since, until).noisiest[:limit]
+    show(_NOISY, [_noisy_row(trace) for trace in noisy], output, empty="No finding was hidden or went away.")
+
+
+def _noisy_row(trace: NoisyTrace) -> Row:
+    return {
+        "trace": trace.trace_key,
+        **{name: getattr(trace, name) for name in ("findings", "hidden", "real", "gone", "share", "cumulated")},
+    }

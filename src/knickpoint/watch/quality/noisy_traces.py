@@ -1,0 +1,83 @@
+"""The noisiest traces: those whose findings people hid, or later data took back, most often."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from knickpoint.model.quality import FindingRecord, Label
+from knickpoint.model.regression import Condition
+
+__all__ = ["NoisyTrace", "noisiest_traces", "traces_for_share"]
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyTrace:
+    """What became of the findings of one trace.
+
+    ``hidden`` and ``real`` count labels. ``gone`` counts the undecided ones that later data took back. ``share`` is its part
+    of all hidden findings, ``cumulated`` that of this trace and the noisier ones before it.
+    """
+
+    repository_id: int
+    trace_id: int
+    trace_key: str
+    findings: int
+    hidden: int
+    real: int
+    gone: int
+    share: float
+    cumulated: float
+
+
+def noisiest_traces(records: Iterable[FindingRecord], repositories: dict[int, int]) -> list[NoisyTrace]:
+    """Return the traces with hidden or vanished findings, the noisiest first: by hidden, by gone, then by key.
+
+    ``repositories`` is finding → id of its repository.
+    """
+    by_trace: dict[int, list[FindingRecord]] = defaultdict(list)
+    for record in records:
+        by_trace[record.trace_id].append(record)
+    total = sum(record.label is Label.NOISE for several in by_trace.values() for record in several)
+    counted = [(key, several, _hidden(several), _gone(several)) for key, several in by_trace.items()]
+    noisy = [each for each in counted if each[2] or each[3]]
+    noisy.sort(key=lambda each: (-each[2], -each[3], each[1][0].trace_key, each[0]))
+    found: list[NoisyTrace] = []
+    before = 0
+    for key, several, hidden, gone in noisy:
+        before += hidden
+        found.append(
+            NoisyTrace(
+                repository_id=repositories[several[0].id],
+                trace_id=key,
+                trace_key=several[0].trace_key,
+                findings=len(several),
+                hidden=hidden,
+                real=sum(record.label is Label.REAL for record in several),
+                gone=gone,
+                share=hidden / total if total else 0.0,
+                cumulated=before / total if total else 0.0,
+            )
+        )
+    return found
+
+
+def traces_for_share(traces: Sequence[NoisyTrace], share: float) -> list[NoisyTrace]:
+    """Return the fewest of ``traces``, the noisiest first, that made at least ``share`` of what was hidden."""
+    found: list[NoisyTrace] = []
+    for trace in traces:
+        if not trace.hidden:
+            break
+        found.append(trace)
+        if trace.cumulated >= share:
+            break
+    return found
+
+
+def _hidden(records: Iterable[FindingRecord]) -> int:
+    return sum(record.label is Label.NOISE for record in records)
+
+
+def _gone(records: Iterable[FindingRecord]) -> int:
+    return sum(record.label is Label.UNDECIDED and record.condition is Condition.GONE for record in records)

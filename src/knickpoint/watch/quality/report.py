@@ -1,0 +1,82 @@
+"""Read findings, decisions and missed changes, and measure the alerts by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from knickpoint.model.alert import Alert
+from knickpoint.model.commit import Repository
+from knickpoint.model.params import decode_key
+from knickpoint.model.quality import FindingRecord
+from knickpoint.model.query import Query, parse_query
+from knickpoint.store import Store
+from knickpoint.watch.missed_changes import list_missed
+from knickpoint.watch.quality.alert_table import AlertRow, MissedMark, alert_rows, row_of
+from knickpoint.watch.quality.label_audit import AuditedList, audit_labels
+from knickpoint.watch.quality.noisy_traces import NoisyTrace, noisiest_traces
+
+__all__ = ["Period", "QualityReport", "measure_quality", "read_records"]
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Findings count when they were found, and marks when they were made, from ``since`` on and before ``until``."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QualityReport:
+    """The measures of all alerts in a period.
+
+    ``total`` counts each finding once, however many alerts found it; its missed changes are those that no alert finds.
+    """
+
+    period: Period
+    rows: tuple[AlertRow, ...]
+    total: AlertRow
+    audit: tuple[AuditedList, ...]
+    noisiest: tuple[NoisyTrace, ...]
+
+
+def read_records(
+    store: Store, repositories: Iterable[Repository], period: Period = Period()
+) -> dict[int, list[FindingRecord]]:
+    """Return the findings of ``repositories`` in ``period``, by id of the repository."""
+    return {each.id: store.findings.records.all(each, since=period.since, until=period.until) for each in repositories}
+
+
+def measure_quality(
+    store: Store, alerts: Sequence[Alert], repositories: Sequence[Repository], period: Period = Period()
+) -> QualityReport:
+    """Measure ``alerts`` in ``repositories`` by what people decided about the findings of ``period``."""
+    with store.database.reading():
+        by_repository = read_records(store, repositories, period)
+        marks = [mark for each in repositories for mark in _marks(store, alerts, each, period)]
+    records = [record for several in by_repository.values() for record in several]
+    owners = {record.id: key for key, several in by_repository.items() for record in several}
+    open_marks = sum(not mark.found_by for mark in marks)
+    return QualityReport(
+        period=period,
+        rows=tuple(alert_rows(records, marks, [(alert.name, alert.method) for alert in alerts])),
+        total=row_of("", "", records, open_marks),
+        audit=tuple(audit_labels(records)),
+        noisiest=tuple(noisiest_traces(records, owners)),
+    )
+
+
+def _marks(store: Store, alerts: Sequence[Alert], repository: Repository, period: Period) -> list[MissedMark]:
+    """Return the missed changes of a repository, each with the alerts that watch its trace and that find it by now."""
+    changes = store.findings.missed.all(repository, since=period.since, until=period.until)
+    queries: Mapping[str, Query] = {
+        alert.name: parse_query(alert.query) for alert in alerts if alert.repository in {"", repository.name}
+    }
+    found = []
+    for listed in list_missed(store, repository, changes):
+        params = decode_key(listed.change.trace_key)
+        watching = frozenset(name for name, query in queries.items() if query.matches(params))
+        found.append(MissedMark(watching, frozenset(listed.point.alerts if listed.point else ())))
+    return found
