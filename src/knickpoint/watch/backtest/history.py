@@ -1,0 +1,43 @@
+"""What a backtest replays: commits of one line in order, and the values of some traces at them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.model.commit import Commit, Line
+from knickpoint.model.frame import Trace
+from knickpoint.store import Store
+
+__all__ = ["ReplayHistory", "read_history"]
+
+
+@dataclass(frozen=True)
+class ReplayHistory:
+    """Values of ``traces`` at ``commits``, shape (traces, commits), nan for missing.
+
+    The replay begins behind the position ``start``: what is there up to it is known before, and is history; -1 begins with
+    nothing.
+    """
+
+    repository: str
+    commits: Sequence[Commit]
+    traces: Sequence[Trace]
+    values: NDArray[np.float64]
+    start: int = -1
+
+
+def read_history(store: Store, line: Line, trace_ids: Sequence[int], start: int) -> ReplayHistory:
+    """Read what is to be replayed of ``trace_ids`` on ``line``."""
+    slotted = {each.slot: each.commit for each in store.commits.get(line.repository, list(line.slots))}
+    values = np.asarray(store.frames.values(line, trace_ids), dtype=np.float64)
+    return ReplayHistory(
+        repository=line.repository.name,
+        commits=[slotted[slot] for slot in line.slots],
+        traces=store.traces.get(trace_ids),
+        values=values,
+        start=start,
+    )
