@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "suspects": ("suspects", "List the commits that may have caused a regression, the most likely first."),
     "missed": ("missed", "Mark changes that no alert found."),
     "quality": ("quality", "Measure the alerts by what people decided about their findings."),
+    "backtest": ("backtest", "Replay an alert over the past, and compare it with what people decided."),
     "triage": ("triage", "Decide about findings."),
     "history": ("history", "Show the history boundary, and move it."),
     "tickets": ("tickets", "Import tickets of an issue tracker."),

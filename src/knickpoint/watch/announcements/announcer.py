@@ -202,7 +202,8 @@ class _Announcer:
         condition = (
             Condition.GONE if kind is AnnouncementKind.WITHDRAWN else Condition.RECOVERED if over else Condition.PRESENT
         )
-        points = live or list(members)
+        # Where all members changed sides, what was announced is gone, and they are what is left of it.
+        points = live or list(members) or self.members[chain]
         votes = Counter(point.regression_id for point in points)
         regression = min(votes, key=lambda key: (-votes[key], key))
         self._write(chain, kind, regression, points, condition)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from knickpoint.model.alert import Alert
+from knickpoint.model.alert import Alert, AlertKind
 from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.model.commit import Repository
 from knickpoint.model.params import decode_key
@@ -78,8 +78,8 @@ class _Replayer:
         self._store = store
         self._history = history
         self._repository: Repository = store.commits.add_repository(history.repository)
-        # The replay knows one repository and one line, whatever the alert names.
-        self._alert = replace(alert, repository="", line="", every_minutes=0.0)
+        # The replay knows one repository and one line, and announces what it finds, whatever the alert says.
+        self._alert = replace(alert, repository="", line="", every_minutes=0.0, kind=AlertKind.WORK)
         slots = store.commits.add(self._repository, history.commits)
         self._slots = [slots[commit.hash] for commit in history.commits]
         self._positions = {slot: position for position, slot in enumerate(self._slots)}

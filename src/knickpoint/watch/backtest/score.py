@@ -93,7 +93,7 @@ class Score:
         return float(np.percentile(self.delays, percentile)) if self.delays else float("nan")
 
     @property
-    def sent(self) -> int:
+    def messages(self) -> int:
         """How many messages one recipient of everything would have got, each announcement at once."""
         return sum(self.announcements.values())
 

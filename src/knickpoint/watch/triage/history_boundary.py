@@ -24,7 +24,16 @@ from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, BoundaryMoved
 from knickpoint.store.findings.boundaries import Sides
 
-__all__ = ["BoundaryMove", "HistoryExtent", "drop_boundary", "is_date", "read_extent", "set_boundary", "take"]
+__all__ = [
+    "BoundaryMove",
+    "HistoryExtent",
+    "drop_boundary",
+    "is_date",
+    "position_before",
+    "read_extent",
+    "set_boundary",
+    "take",
+]
 
 _NO_HISTORY: Final = "nothing is history"
 _IMPORT: Final = "import"
@@ -153,6 +162,18 @@ def _mark(store: Store, repository: Repository, text: str, *, days: int) -> Mark
         return end if line.merge_base <= position else -1
 
     return mark
+
+
+def position_before(store: Store, repository: Repository, since: str) -> int:
+    """Return the last position of the default line that is older than ``since``, -1 for none.
+
+    ``since`` is a commit, which is that position itself, or a date.
+
+    Raises:
+        InputError: ``since`` is neither a date nor a commit of the default line.
+    """
+    line = store.commits.line(repository)
+    return _mark(store, repository, since, days=0)(line, len(line.slots) - 1)
 
 
 def _before(store: Store, repository: Repository, moment: datetime) -> Mark:

@@ -1,0 +1,246 @@
+"""``knick backtest``: replay an alert over the past, and compare it with what people decided."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs
+from knickpoint.cli.output import Cell, Column, OutputFormat, Row, format_option, percent, show
+from knickpoint.cli.progress import Progress
+from knickpoint.model.errors import InputError
+
+if TYPE_CHECKING:
+    from knickpoint.instance import Instance
+    from knickpoint.model.alert import Alert
+    from knickpoint.model.commit import Repository
+    from knickpoint.store import Store
+    from knickpoint.watch.backtest.backtest import Backtest
+    from knickpoint.watch.backtest.score import ScoredFinding
+    from knickpoint.watch.quality.rates import Rate
+
+__all__ = ["command"]
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None or math.isnan(value) else f"{value:.0%}"
+
+
+def _values(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:g}"
+
+
+_SUMMARY: Final = (
+    Column("alert"),
+    Column("repository"),
+    Column("method"),
+    *(Column(name, right=True) for name in ("traces", "replayed", "commits")),
+    *(Column(name, right=True) for name in ("found", "lost", "noise", "avoided", "undecided", "new")),
+    Column("precision", text=_share, right=True),
+    Column("precision_interval", "95 %", right=True),
+    Column("recall", text=_share, right=True),
+    Column("recall_interval", "95 %", right=True),
+    Column("delay", "delay, values", _values, right=True),
+    Column("delay_p90", "p90", _values, right=True),
+    Column("regressions", "announced", right=True),
+    Column("announcements", "messages", right=True),
+)
+
+_LIST: Final = (
+    Column("alert"),
+    Column("outcome"),
+    Column("label"),
+    Column("commit", text=lambda name: name[:10]),
+    Column("trace"),
+    Column("relative_size", "change", percent, right=True),
+    Column("delay", text=lambda delay: "" if delay is None else str(delay), right=True),
+    Column("reason"),
+)
+
+_OUTCOMES: Final = ("found", "lost", "noise", "avoided", "undecided", "new")
+
+
+@click.command("backtest")
+@click.option("--alert", "name", default="", metavar="NAME", help="Replay this alert. Default: all of them.")
+@click.option("--method", "-m", default="", metavar="METHOD", help="Replay with this detection method instead.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Replay with another setting of the alert, or parameter of its method; repeatable.",
+)
+@click.option("--compare", is_flag=True, help="Also replay the alert as it is, for comparison.")
+@click.option(
+    "--since",
+    default="",
+    metavar="COMMIT|DATE",
+    help="Replay what is newer. Default: what lies behind the history boundary.",
+)
+@click.option("--repository", default="", metavar="NAME", help="Only this repository. Default: all of them.")
+@click.option(
+    "--list",
+    "listed",
+    type=click.Choice([*_OUTCOMES, "all"]),
+    default=None,
+    help="List these findings, not the counts.",
+)
+@click.option(
+    "--most-traces", type=click.IntRange(1), default=5000, show_default=True, help="Replay at most N traces with steps."
+)
+@instance_option
+@format_option
+def command(
+    *,
+    name: str,
+    method: str,
+    settings: tuple[str, ...],
+    compare: bool,
+    since: str,
+    repository: str,
+    listed: str | None,
+    most_traces: int,
+    instance: str | None,
+    output: OutputFormat,
+) -> None:
+    """Replay an alert over the past, and compare it with what people decided.
+
+    The commits are replayed in order, each with the results that were known then, and each finding counts when it would
+    have been announced. found and lost are changes that people acknowledged, linked to a ticket or marked as missed;
+    noise and avoided are findings that they hid; undecided are findings without a decision, and new is what no alert has
+    found so far. Nothing is written.
+    """
+    from knickpoint.watch.backtest.backtest import BacktestBounds, backtest
+
+    with ExitStack() as stack:
+        opened = stack.enter_context(open_chosen_instance(instance))
+        store = opened.store
+        pairs = [
+            (alert, each)
+            for alert in _alerts(opened, name, method, read_pairs(settings, "--set"), compare=compare)
+            for each in _repositories(store, repository, alert)
+        ]
+        results = [
+            backtest(
+                store,
+                each,
+                alert,
+                since=_start(store, each, since),
+                bounds=BacktestBounds(traces=most_traces),
+                report=lambda what: stack.enter_context(Progress(what)),
+            )
+            for alert, each in pairs
+        ]
+        if listed:
+            show(_LIST, list(_finding_rows(store, results, listed)), output, empty=f"No finding is {listed}.")
+            return
+        show(_SUMMARY, [_summary_row(result) for result in results], output)
+        if output is OutputFormat.TEXT:
+            _show_limits(results)
+            lost = list(_finding_rows(store, results, "lost"))
+            if lost:
+                click.echo("\nLost:")
+                show(_LIST, lost, output)
+
+
+def _alerts(opened: Instance, name: str, method: str, settings: Mapping[str, str], *, compare: bool) -> Iterator[Alert]:
+    """Yield the alerts to replay: the named one or all, changed as asked for, before that as they are."""
+    from dataclasses import replace
+
+    from knickpoint.watch.backtest.variants import changed_alert
+
+    chosen = [alert for alert in opened.alerts if name in {"", alert.name}]
+    if not chosen:
+        known = ", ".join(alert.name for alert in opened.alerts)
+        raise InputError(f"there is no alert {name!r}", where="--alert", remedy=f"The alerts are: {known}.")
+    for alert in chosen:
+        changed = changed_alert(alert, settings, method)
+        if compare and changed != alert:
+            yield alert
+            yield replace(changed, name=f"{alert.name} (changed)")
+        else:
+            yield changed
+
+
+def _repositories(store: Store, name: str, alert: Alert) -> list[Repository]:
+    """Return the repositories to replay: of those that the alert watches, the named one or all with results."""
+    if name:
+        store.commits.repository(name)
+    return [
+        each
+        for each in store.commits.repositories()
+        if name in {"", each.name} and alert.repository in {"", each.name} and store.commits.line(each).slots
+    ]
+
+
+def _start(store: Store, repository: Repository, since: str) -> int | None:
+    """Return the last position that is known before the replay; None for the history boundary."""
+    if not since:
+        return None
+    from knickpoint.watch.triage.history_boundary import position_before
+
+    return position_before(store, repository, since)
+
+
+def _summary_row(result: Backtest) -> Row:
+    from knickpoint.watch.backtest.score import Outcome
+
+    score = result.score
+    row: dict[str, Cell] = {
+        "alert": result.alert.name,
+        "repository": result.repository,
+        "method": result.alert.method,
+        "traces": result.watched,
+        "replayed": result.replayed,
+        "commits": result.commits,
+        **{name: score.count(Outcome(name)) for name in _OUTCOMES},
+        "precision": score.precision.share,
+        "precision_interval": _interval(score.precision),
+        "recall": score.recall.share,
+        "recall_interval": _interval(score.recall),
+        "delay": score.delay(50),
+        "delay_p90": score.delay(90),
+        "regressions": sum(score.chains.values()),
+        "announcements": score.messages,
+    }
+    return row
+
+
+def _interval(rate: Rate) -> str:
+    if not rate.whole:
+        return "–"
+    low, high = rate.interval
+    return f"{low:.0%}–{high:.0%}"
+
+
+def _show_limits(results: Sequence[Backtest]) -> None:
+    for result in results:
+        for limit in result.limits:
+            click.echo(f"{result.alert.name}, {result.repository}: {limit}")
+
+
+def _finding_rows(store: Store, results: Sequence[Backtest], outcome: str) -> Iterator[Row]:
+    from knickpoint.watch.backtest.lost_reasons import lost_reasons
+
+    for result in results:
+        reasons = lost_reasons(store, result) if outcome in {"lost", "all"} else {}
+        for each in result.score.findings:
+            if outcome in {"all", each.outcome.value}:
+                yield _finding_row(result, each, reasons.get(each, ""))
+
+
+def _finding_row(result: Backtest, each: ScoredFinding, reason: str) -> Row:
+    return {
+        "alert": result.alert.name,
+        "outcome": each.outcome.value,
+        "label": each.name,
+        "commit": result.history.commits[each.position].hash,
+        "trace": each.trace_key,
+        "relative_size": each.relative_size,
+        "delay": each.delay,
+        "reason": reason,
+    }

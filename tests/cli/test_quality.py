@@ -1,0 +1,57 @@
+"""``knick quality`` and ``knick backtest``: the alerts, measured by what people decided."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from .conftest import Knick
+
+
+@pytest.mark.usefixtures("judged")
+def test_decisions_are_counted_by_alert_with_intervals(knick: Knick) -> None:
+    knick("triage", "1", "2", "--as", "hidden")
+    knick("triage", "4", "5", "--as", "acknowledged")
+    rows = json.loads(knick("quality", "alerts", "--format", "json").output)
+    assert [row["alert"] for row in rows] == ["default", ""]
+    assert rows[0]["acknowledged"] + rows[0]["hidden"] + rows[0]["undecided"] == rows[0]["findings"]
+    assert "%–" in knick("quality", "alerts").output
+
+
+@pytest.mark.usefixtures("judged")
+def test_doubtful_labels_are_counted_and_listed(knick: Knick) -> None:
+    knick("triage", "4", "--as", "acknowledged")
+    assert "acknowledged-without-ticket" in knick("quality", "audit").output
+    rows = json.loads(knick("quality", "audit", "acknowledged-without-ticket", "--format", "json").output)
+    assert {row["regression"] for row in rows} == {"R4"}
+    refused = knick("quality", "audit", "everything")
+    assert refused.code == 2
+    assert "there is no list 'everything'" in refused.errors
+
+
+@pytest.mark.usefixtures("judged")
+def test_the_noisiest_traces_are_listed(knick: Knick) -> None:
+    assert "No finding was hidden" in knick("quality", "traces").output
+    knick("triage", "1", "--as", "hidden")
+    (row,) = json.loads(knick("quality", "traces", "--format", "json").output)
+    assert (row["hidden"], row["share"]) == (1, 1.0)
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_backtest_compares_a_change_with_the_alert_as_it_is(knick: Knick) -> None:
+    knick("triage", "1", "--as", "hidden")
+    knick("triage", "4", "5", "--as", "acknowledged")
+    ran = knick("backtest", "--set", "minimum_effect=0.5", "--compare", "--format", "json")
+    assert ran.code == 0, ran.errors
+    before, after = json.loads(ran.output)
+    assert (before["alert"], after["alert"]) == ("default", "default (changed)")
+    assert (before["found"], before["noise"], before["lost"]) == (2, 1, 0)
+    assert (after["found"], after["lost"], after["noise"]) == (1, 1, 1)
+
+
+@pytest.mark.usefixtures("judged")
+def test_an_unknown_alert_is_refused(knick: Knick) -> None:
+    refused = knick("backtest", "--alert", "other")
+    assert refused.code == 2
+    assert "there is no alert 'other'" in refused.errors
