@@ -128,9 +128,13 @@ class Replay:
 
     @property
     def delays(self) -> list[int]:
-        """How many values after the change each was announced that is there at the end."""
-        live = {member.announced for regression in self.final for member in regression.members}
-        return [change.later for change in self.opened if change.chain in live]
+        """How many values after the change each regression of the end was announced, without those that never were."""
+        opened = {change.chain: change.later for change in self.opened}
+        chains = [
+            [opened[member.announced] for member in regression.members if member.announced in opened]
+            for regression in self.final
+        ]
+        return [min(found) for found in chains if found]
 
     @property
     def first_delays(self) -> list[int]:

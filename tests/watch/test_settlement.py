@@ -64,15 +64,15 @@ def test_a_change_is_settled_when_enough_values_show_it() -> None:
 
 
 def test_a_change_that_a_view_lacks_is_provisional() -> None:
-    values = np.array([levels((20, 10.0), (12, 12.0))])
+    values = np.array([levels((20, 10.0), (30, 12.0))])
     steps = _quick_steps(values)
 
     def forgetful(views: np.ndarray[tuple[int, ...], np.dtype[np.floating]]) -> list[list[Step]]:
         measured = np.isfinite(views).sum(axis=1)
-        return [[] if count == 30 else found for count, found in zip(measured, _quick_steps(views), strict=True)]
+        return [[] if count == 48 else found for count, found in zip(measured, _quick_steps(views), strict=True)]
 
     ((settlement,),) = settle_steps(values, steps, forgetful, DEFAULT_RULE)
-    assert (settlement.found_with, settlement.needed) == (2, 5)
+    assert (settlement.found_with, settlement.needed) == (2, 11)
 
 
 def test_missing_values_count_for_nothing() -> None:
@@ -160,3 +160,25 @@ def test_a_regression_is_provisional_while_all_its_findings_are(world: World) ->
     world.run(_SLOW)
     (regression,) = world.store.findings.regressions(world.repository)
     assert regression.certainty is Certainty.SETTLED
+
+
+def test_a_change_that_the_newest_values_prove_is_settled_at_once() -> None:
+    random = np.random.default_rng(1)
+    values = np.array([[*(100 + random.standard_normal(30)), 150.0, 151.0, 149.0]])
+    (steps,) = find_steps_many(values, threads=1)
+
+    def never(views: np.ndarray[tuple[int, ...], np.dtype[np.floating]]) -> list[list[Step]]:
+        assert not len(views)
+        return []
+
+    assert settle_steps(values, [steps], never, DEFAULT_RULE) == [[SETTLED]]
+
+
+def test_what_was_missed_for_long_is_not_settled_by_its_newest_values() -> None:
+    values = np.array([levels((20, 10.0), (DEFAULT_RULE.most + 1, 12.0))])
+
+    def blind(views: np.ndarray[tuple[int, ...], np.dtype[np.floating]]) -> list[list[Step]]:
+        return [[] for _ in views]
+
+    ((settlement,),) = settle_steps(values, _quick_steps(values), blind, DEFAULT_RULE)
+    assert settlement.certainty is Certainty.PROVISIONAL

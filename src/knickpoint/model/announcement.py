@@ -21,11 +21,13 @@ __all__ = ["DEFAULT_ANNOUNCEMENT_RULE", "Announcement", "AnnouncementKind", "Ann
 class AnnouncementKind(Enum):
     """What an announcement says.
 
-    REGRESSED (worse, or of unknown direction) and IMPROVED open a chain. MOVED widens the suspect range. RECOVERED says
+    PROVISIONAL says that a change was found which is not settled yet. REGRESSED (worse, or of unknown direction) and
+    IMPROVED announce a settled change; a chain begins with one of them, or has it after its PROVISIONAL row. MOVED widens the suspect range. RECOVERED says
     that the level before a regression is back, FIXED the same of one that a person had decided about. WITHDRAWN says that
     later data no longer show the change, RETURNED that they show it after all.
     """
 
+    PROVISIONAL = "provisional"
     REGRESSED = "regressed"
     IMPROVED = "improved"
     MOVED = "moved"
@@ -36,7 +38,7 @@ class AnnouncementKind(Enum):
 
     @property
     def opens(self) -> bool:
-        """Whether it is the first of a chain."""
+        """Whether it announces a settled change for the first time."""
         return self in {AnnouncementKind.REGRESSED, AnnouncementKind.IMPROVED}
 
 
@@ -67,7 +69,8 @@ class Announcement:
     The change lies in ``suspect_range`` or at most ``interval`` values of the trace away from it. Where later data move
     it further, a MOVED row has the range over the announced place and the new one: so a change that moves to and fro is
     corrected once. ``condition`` is RECOVERED where an earlier level was back already. ``cause_id`` is the regression whose change brought
-    it back, 0 for none.
+    it back, 0 for none. ``provisional`` marks what only those may hear who ask for findings that are not settled: the
+    PROVISIONAL row, and the WITHDRAWN row of what never settled.
     """
 
     id: int
@@ -91,3 +94,4 @@ class Announcement:
     relative_size: float
     interval: int = 0
     cause_id: int = 0
+    provisional: bool = False

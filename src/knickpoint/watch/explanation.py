@@ -22,12 +22,12 @@ from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_query
 from knickpoint.model.regression import ChangePoint, Sighting
-from knickpoint.model.step import Candidate, Detection, Step
+from knickpoint.model.step import Candidate, Check, Detection, Step
 from knickpoint.store import Store
 from knickpoint.watch.alert_validation import reason_against
 from knickpoint.watch.detection.alert_window import blank_before_window, known_columns, window_columns
 from knickpoint.watch.detection.filters import refusal
-from knickpoint.watch.detection.settlement import settle_steps
+from knickpoint.watch.detection.settlement import evidence_of, settle_steps
 from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.identity.point_matching import REACH
 from knickpoint.watch.lines import Lines
@@ -48,13 +48,15 @@ class ExplainedStep:
     """A step that the method accepted, and what became of it.
 
     ``reason`` says why the alert did not report it, "" where it did. ``point`` is its change point, None without one
-    (refused, or the alert has not run since the data changed).
+    (refused, or the alert has not run since the data changed). ``evidence`` weighs the values since the step against those
+    before it, which settles it while few values follow.
     """
 
     sighting: Sighting
     commit: SlottedCommit
     reason: str
     point: ChangePoint | None
+    evidence: tuple[Check, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,14 +212,16 @@ class _Subject:
             )
             if step.index in chosen
         ]
+        steps = [step for step in detection.steps if step.index in chosen]
         commits = self.commits([sighting.suspect_range.slot for sighting in sightings])
         return tuple(
             ExplainedStep(
                 sighting,
                 commits[sighting.suspect_range.slot],
                 *self._reason_and_point(alert, sighting, older=sighting.suspect_range.slot in older),
+                evidence_of(values, step).checks(),
             )
-            for sighting in sightings
+            for step, sighting in zip(steps, sightings, strict=True)
         )
 
     def _reason_and_point(self, alert: Alert, sighting: Sighting, *, older: bool) -> tuple[str, ChangePoint | None]:

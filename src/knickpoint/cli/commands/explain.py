@@ -44,7 +44,10 @@ def _alert_lines(explained: AlertExplanation, *, at: bool) -> Iterator[str]:
         return
     yield from (f"  {line}" for line in detection_lines(explained.detection))
     yield f"  steps: {len(explained.steps)}" + (" near the commit" if at else "")
-    yield from (_step(step) for step in explained.steps)
+    for step in explained.steps:
+        yield _step(step)
+        if at:
+            yield from (f"      {line}" for line in check_lines(step.evidence))
     yield f"  candidates: {len(explained.candidates)}" + (" near the commit" if at else "")
     for each in explained.candidates:
         yield f"    at {_commit(each.commit)}: {outcome_of(each.candidate)}"

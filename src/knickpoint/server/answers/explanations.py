@@ -82,6 +82,8 @@ def _without_most_rejected(candidates: Sequence[ExplainedCandidate]) -> list[Exp
 def _candidate_answer(explained: ExplainedCandidate, line: Line, step: ExplainedStep | None) -> CandidateAnswer:
     """Build one candidate; a step that the alert does not report counts as rejected by the alert."""
     candidate = explained.candidate
+    if step and candidate.accepted:
+        candidate = replace(candidate, checks=(*candidate.checks, *step.evidence))
     refused = step.reason if step and candidate.accepted else ""
     position = line.positions.get(explained.commit.slot, candidate.index)
     return CandidateAnswer.of(

@@ -33,9 +33,13 @@ class AnnouncementLedger:
 
     # For senders
 
-    def after(self, key: int, *, repository: Repository | None = None, limit: int = 1000) -> list[Announcement]:
-        """Return the announcements with an id above ``key``, the oldest first."""
+    def after(
+        self, key: int, *, repository: Repository | None = None, limit: int = 1000, provisional: bool = False
+    ) -> list[Announcement]:
+        """Return the announcements with an id above ``key``, the oldest first; ``provisional`` ones where asked for."""
         query = select(announcement).where(announcement.c.id > key)
+        if not provisional:
+            query = query.where(announcement.c.provisional == 0)
         if repository is not None:
             query = query.where(announcement.c.repository_id == repository.id)
         with self._database.reading() as connection:
@@ -46,12 +50,15 @@ class AnnouncementLedger:
         """Return announcements by id, ascending; ids that do not exist are left out."""
         return self._select(announcement.c.id, ids)
 
-    def of_regression(self, key: int) -> list[Announcement]:
-        """Return what was announced about the regression ``key``, the oldest first: whole chains."""
+    def of_regression(self, key: int, *, provisional: bool = False) -> list[Announcement]:
+        """Return what was announced about the regression ``key``, the oldest first: whole chains.
+
+        ``provisional`` rows are among them where asked for.
+        """
         with self._database.reading() as connection:
             query = select(announcement.c.chain).distinct().where(announcement.c.regression_id == key)
             chains = list(connection.execute(query).scalars())
-        return self._select(announcement.c.chain, chains)
+        return [each for each in self._select(announcement.c.chain, chains) if provisional or not each.provisional]
 
     # For the announcer
 
@@ -88,6 +95,20 @@ class AnnouncementLedger:
             & (regression.c.history == 0)
         )
 
+    def unsettled(self, repository: Repository) -> list[ChangePoint]:
+        """Return the provisional live change points of ``repository`` that are not announced, by id."""
+        point = change_point.c
+        return self._points(
+            (point.repository_id == repository.id)
+            & (point.announced == 0)
+            & (point.certainty == Certainty.PROVISIONAL.value)
+            & (point.condition != Condition.GONE.value)
+        )
+
+    def by_id(self, ids: Collection[int]) -> list[ChangePoint]:
+        """Return change points, those included that are gone, by id."""
+        return self._points(self._database.among(change_point.c.id, "ids"), ids)
+
     def unended(self, repository: Repository, *, gone: bool) -> list[int]:
         """Return the chains that are not withdrawn, with ``gone`` only those with a member that is gone."""
         point = change_point.c
@@ -103,6 +124,42 @@ class AnnouncementLedger:
                 *([point.condition == Condition.GONE.value] if gone else []),
                 announcement.c.number == last,
                 announcement.c.kind != AnnouncementKind.WITHDRAWN.value,
+            )
+        )
+        with self._database.reading() as connection:
+            return sorted(connection.execute(query).scalars())
+
+    def near(self, repository: Repository, slots: Collection[int]) -> list[int]:
+        """Return the chains of ``repository`` with a settled change at one of ``slots``, as it was announced last."""
+        latest = announcement.alias("latest")
+        last = select(func.max(latest.c.number)).where(latest.c.chain == announcement.c.chain).scalar_subquery()
+        query = select(announcement.c.chain).where(
+            self._database.among(announcement.c.slot, "ids"),
+            announcement.c.repository_id == repository.id,
+            announcement.c.number == last,
+            announcement.c.provisional == 0,
+        )
+        with self._database.reading() as connection:
+            return sorted(connection.execute(query, {"ids": self._database.listed(sorted(slots))}).scalars())
+
+    def provisional(self, leads: Iterable[int]) -> dict[int, int]:
+        """Return the chain that was announced provisionally about each of the change points ``leads``, if there is one."""
+        rows = self._select(announcement.c.lead, set(leads))
+        return {row.lead: row.chain for row in rows if row.kind is AnnouncementKind.PROVISIONAL}
+
+    def provisional_gone(self, repository: Repository) -> list[int]:
+        """Return the chains that have a provisional announcement only, and whose change is gone without having settled."""
+        later = announcement.alias("later")
+        point = change_point.c
+        query = (
+            select(announcement.c.chain)
+            .join(change_point, change_point.c.id == announcement.c.lead)
+            .where(
+                announcement.c.repository_id == repository.id,
+                announcement.c.kind == AnnouncementKind.PROVISIONAL.value,
+                ~select(later.c.id).where(later.c.chain == announcement.c.chain, later.c.number > 0).exists(),
+                point.condition == Condition.GONE.value,
+                point.announced == 0,
             )
         )
         with self._database.reading() as connection:
@@ -176,6 +233,7 @@ def _announcement_of(row: Mapping[Any, Any]) -> Announcement:
         relative_size=number_or_nan(row["relative_size"]),
         interval=row["interval"],
         cause_id=row["cause_id"],
+        provisional=bool(row["provisional"]),
     )
 
 
@@ -204,4 +262,5 @@ def _values(each: Announcement) -> dict[str, Any]:
         "relative_size": finite_or_none(each.relative_size),
         "interval": each.interval,
         "cause_id": each.cause_id,
+        "provisional": int(each.provisional),
     }

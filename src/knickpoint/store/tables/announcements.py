@@ -35,6 +35,7 @@ announcement = Table(
     Column("relative_size", Real, nullable=True),
     Column("interval", Code, nullable=False),
     Column("cause_id", Number, nullable=False),
+    Column("provisional", Code, nullable=False, server_default="0"),
     UniqueConstraint("chain", "number"),
     Index("ix_announcement_regression_id", "regression_id"),
     Index("ix_announcement_repository_id", "repository_id", "id"),

@@ -2,6 +2,7 @@
 
 This is the last stage of a run, in its transaction: a run that is killed announces nothing, and the next one announces it
 then. New chains begin before the others go on, so what brings a regression back is known when its recovery is announced.
+What is not settled is announced last, for those who ask.
 """
 
 from __future__ import annotations
@@ -11,15 +12,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-import numpy as np
-
 from knickpoint.model.announcement import Announcement, AnnouncementKind, AnnouncementRule
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import ChangePoint, Condition, Status, SuspectRange
+from knickpoint.model.regression import ChangePoint, Condition, Direction, Status, SuspectRange
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, Announced
 from knickpoint.store.findings.announcements import BASELINE
 from knickpoint.watch.announcements.decisions import (
+    OVER,
     ChainState,
     Joining,
     Side,
@@ -27,6 +27,8 @@ from knickpoint.watch.announcements.decisions import (
     follow_up,
     side_of,
 )
+from knickpoint.watch.announcements.places import Places
+from knickpoint.watch.announcements.provisional import PATIENCE, first_sights, may_be_sighted
 from knickpoint.watch.lines import Lines
 
 __all__ = ["announce"]
@@ -52,17 +54,23 @@ def announce(
     with store.transaction():
         ledger.keep_history_silent(repository)
         announcer = _Announcer(store, repository, time)
-        waiting = [point for point in ledger.waiting(repository) if _is_due(point, announcer.lines, rule, time)]
+        waiting = [point for point in ledger.waiting(repository) if _is_due(point, announcer.places.lines, rule, time)]
         announcer.read(touched, waiting, ledger.unended(repository, gone=not complete))
         announcer.open_chains(waiting)
         announcer.follow_chains()
+        announcer.announce_provisional(ledger.unsettled(repository) if complete else store.findings.points(touched))
+        announcer.withdraw_provisional(ledger.provisional_gone(repository))
         ledger.append(announcer.written)
         ledger.mark(announcer.joined)
-        heard = [each for each in announcer.written if rule.improvements or each.kind is not AnnouncementKind.IMPROVED]
+        heard = [each for each in announcer.written if _is_heard(each, rule)]
         if heard:
             ids = [each.id for each in heard]
             store.outbox.publish(Announced(repository.name, ids[:MOST_LISTED], len(ids) > MOST_LISTED))
     return announcer.written
+
+
+def _is_heard(row: Announcement, rule: AnnouncementRule) -> bool:
+    return not row.provisional and (rule.improvements or row.kind is not AnnouncementKind.IMPROVED)
 
 
 def _is_due(point: ChangePoint, lines: Lines, rule: AnnouncementRule, now: datetime) -> bool:
@@ -79,8 +87,15 @@ def _is_due(point: ChangePoint, lines: Lines, rule: AnnouncementRule, now: datet
     return now >= point.found + timedelta(minutes=rule.late_minutes)
 
 
-def _side_of_chain(opening: AnnouncementKind) -> Side:
-    return Side.BETTER if opening is AnnouncementKind.IMPROVED else Side.WORSE
+def _opening_of(rows: Sequence[Announcement]) -> AnnouncementKind:
+    """Return how a chain began: with what it announced as settled, or else provisionally."""
+    return next((row.kind for row in rows if row.kind.opens), rows[0].kind)
+
+
+def _side_of_chain(rows: Sequence[Announcement]) -> Side:
+    if _opening_of(rows) is AnnouncementKind.PROVISIONAL:
+        return Side.BETTER if rows[0].direction is Direction.IMPROVEMENT else Side.WORSE
+    return Side.BETTER if _opening_of(rows) is AnnouncementKind.IMPROVED else Side.WORSE
 
 
 @dataclass
@@ -89,13 +104,13 @@ class _Announcer:
 
     ``chains`` has the announcements of each chain, ``sides`` its side, ``members`` its change points; ``traces`` has all
     change points of each trace, and ``regressions`` the regression of each of them. ``joined`` is what is to be marked:
-    change point to chain.
+    change point to chain. ``sighted`` has the chains that are provisional so far, by the change point that they are about.
     """
 
     store: Store
     repository: Repository
     time: datetime
-    lines: Lines = field(init=False)
+    places: Places = field(init=False)
     chains: dict[int, list[Announcement]] = field(default_factory=dict)
     members: dict[int, list[ChangePoint]] = field(default_factory=lambda: defaultdict(list))
     traces: dict[int, list[ChangePoint]] = field(default_factory=lambda: defaultdict(list))
@@ -103,11 +118,12 @@ class _Announcer:
     written: list[Announcement] = field(default_factory=list)
     joined: dict[int, int] = field(default_factory=dict)
     regressions: dict[int, int] = field(default_factory=dict)
+    sighted: dict[int, int] = field(default_factory=dict)
     _following: int = field(init=False)
     _ranges: Mapping[int, SuspectRange] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.lines = Lines(self.store, self.repository)
+        self.places = Places(self.store, Lines(self.store, self.repository))
         self._following = self.store.findings.announcements.next_id()
         self._ranges = {}
 
@@ -120,8 +136,12 @@ class _Announcer:
         beside = ledger.of_regressions({point.regression_id for point in waiting})
         keys = {point.announced for point in (*near, *beside) if point.announced > 0}
         keys.update(further_chains)
+        keys.update(ledger.near(self.repository, self.places.slots_near(waiting)))
+        begun = ledger.provisional(point.id for point in (*beside, *waiting))
+        self.sighted = {lead: chain for lead, chain in begun.items() if chain not in keys}
+        keys.update(begun.values())
         self.chains = ledger.chains(keys)
-        self.sides = {chain: _side_of_chain(rows[0].kind) for chain, rows in self.chains.items()}
+        self.sides = {chain: _side_of_chain(rows) for chain, rows in self.chains.items()}
         members = ledger.members(keys)
         for point in members:
             self.members[point.announced].append(point)
@@ -139,7 +159,7 @@ class _Announcer:
         by_regression: dict[int, list[ChangePoint]] = defaultdict(list)
         for point in self.store.findings.announcements.of_regressions({each.regression_id for each in waiting}):
             by_regression[point.regression_id].append(point)
-        for key in sorted(by_regression, key=lambda key: (self._position(by_regression[key][0]), key)):
+        for key in sorted(by_regression, key=lambda key: (self.places.position(by_regression[key][0]), key)):
             opened = 0
             for decision in decide_opening(
                 by_regression[key], ready=ready, sides=self.sides, brought_back=self._brought_back
@@ -147,9 +167,9 @@ class _Announcer:
                 if not isinstance(decision, Joining):
                     self.joined |= {point.id: BASELINE for point in decision.points}
                     continue
-                chain = decision.chain or opened
+                chain = decision.chain or opened or self._announced_here(decision)
                 if not chain:
-                    chain = opened = self._open(decision.side.opening, key, decision.points)
+                    chain = opened = self._open(decision.side.opening, key, decision.points, by_regression[key])
                 self._join(chain, decision.points)
 
     def _join(self, chain: int, points: Iterable[ChangePoint]) -> None:
@@ -157,12 +177,68 @@ class _Announcer:
             self.joined[point.id] = chain
             self.members[chain].append(point)
 
-    def _open(self, kind: AnnouncementKind, regression: int, points: Sequence[ChangePoint]) -> int:
+    def _announced_here(self, joining: Joining) -> int:
+        """Return the chain of the same side whose announcement names the place of ``joining`` already, 0 for none.
+
+        It has no live member in the same traces: two changes of a trace are two.
+        """
+        traces = {point.trace_id for point in joining.points}
+        for chain in sorted(self.chains):
+            last = self.chains[chain][-1]
+            live = [point for point in self.members[chain] if point.condition is not Condition.GONE]
+            if (
+                live
+                and self.sides[chain] is joining.side
+                and last.kind not in OVER
+                and last.condition is not Condition.RECOVERED
+                and traces.isdisjoint(point.trace_id for point in live)
+                and any(self.places.same_place(point, last) for point in joining.points)
+            ):
+                return chain
+        return 0
+
+    def _open(
+        self,
+        kind: AnnouncementKind,
+        regression: int,
+        points: Sequence[ChangePoint],
+        members: Sequence[ChangePoint],
+    ) -> int:
+        """Announce that ``points`` settled, in the chain that is about one of the ``members`` provisionally, if any."""
+        begun = min((self.sighted[point.id] for point in members if point.id in self.sighted), default=0)
+        if begun:
+            self.sighted = {lead: chain for lead, chain in self.sighted.items() if chain != begun}
         over = self._over(points)
         settled_over = all(point.id in over for point in points)
         condition = Condition.RECOVERED if settled_over and kind is AnnouncementKind.REGRESSED else Condition.PRESENT
-        written = self._write(0, kind, regression, points, condition)
+        written = self._write(begun, kind, regression, points, condition)
         return written.chain
+
+    # What is not settled
+
+    def announce_provisional(self, points: Iterable[ChangePoint]) -> None:
+        """Announce the regressions of ``points`` that are seen for the first time and not settled."""
+        fresh = {point.id: point for point in points if may_be_sighted(point) and point.id not in self.joined}
+        ledger = self.store.findings.announcements
+        members = ledger.of_regressions({point.regression_id for point in fresh.values() if point.regression_id})
+        known = ledger.provisional(point.id for point in members)
+        for key, sights in first_sights(members, fresh.keys(), known.keys()).items():
+            self._write(0, AnnouncementKind.PROVISIONAL, key, sights, Condition.PRESENT, provisional=True)
+
+    def withdraw_provisional(self, chains: Collection[int]) -> None:
+        """Withdraw what was announced provisionally, and never settled, once it is gone for long enough."""
+        rows = self.store.findings.announcements.chains(chains)
+        leads = {row.lead: chain for chain, (row, *_) in rows.items()}
+        gone = self.store.findings.announcements.by_id(leads)
+        absent = self.places.absent(gone)
+        self.chains |= {chain: found for chain, found in rows.items() if chain not in self.chains}
+        for point in gone:
+            if absent.get(point.id, 0) >= PATIENCE:
+                chain = leads[point.id]
+                row = self.chains[chain][-1]
+                if row.kind is AnnouncementKind.PROVISIONAL:
+                    kind = AnnouncementKind.WITHDRAWN
+                    self._write(chain, kind, row.regression_id, [point], Condition.GONE, provisional=True)
 
     def _brought_back(self, point: ChangePoint) -> int:
         """Return the worse chain whose change in the same trace ``point`` brings back, 0 for none."""
@@ -176,15 +252,17 @@ class _Announcer:
 
     def follow_chains(self) -> None:
         """Announce what follows in each chain, once."""
-        absent = self._absent([point for members in self.members.values() for point in members])
+        absent = self.places.absent([point for members in self.members.values() for point in members])
         opened = {each.chain for each in self.written}
         for chain in sorted(self.chains.keys() - opened):
+            if self.chains[chain][-1].provisional:
+                continue
             side = self.sides[chain]
             members = [point for point in self.members[chain] if side_of(point) is side]
             last = self.chains[chain][-1]
             live = [point for point in members if point.condition is not Condition.GONE]
             state = ChainState(
-                opening=self.chains[chain][0].kind,
+                opening=_opening_of(self.chains[chain]),
                 last=last,
                 members=tuple(members),
                 absent=absent,
@@ -221,81 +299,46 @@ class _Announcer:
     def _recovery_vanished(self, point: ChangePoint, absent: Mapping[int, int]) -> bool:
         """Return whether a change that may have brought the level back vanished so lately that it may return."""
         gone = [other for other in self._later(point) if other.condition is Condition.GONE]
-        fresh = self._absent([other for other in gone if other.id not in absent])
+        fresh = self.places.absent([other for other in gone if other.id not in absent])
         return any(
             (absent.get(other.id, 0) or fresh.get(other.id, 0)) < max(3, other.settlement.needed) for other in gone
         )
 
     def _later(self, point: ChangePoint) -> list[ChangePoint]:
         """Return the changes of the same trace behind ``point`` that go the other way, in the order of the line."""
-        place = self._position(point)
+        place = self.places.position(point)
         later = [
             other
             for other in self.traces[point.trace_id]
-            if other.numbers.size * point.numbers.size < 0 and self._position(other) > place
+            if other.numbers.size * point.numbers.size < 0 and self.places.position(other) > place
         ]
-        return sorted(later, key=self._position)
+        return sorted(later, key=self.places.position)
 
     # What both need
 
-    def _position(self, point: ChangePoint) -> int:
-        return self.lines.line(point.suspect_range.line).positions.get(point.suspect_range.slot, -1)
-
     def _moved(self, live: Sequence[ChangePoint], last: Announcement) -> bool:
         """Return whether all live members lie further from the announced suspect range than the announcement allows."""
-        outside = [point for point in live if not self._overlaps(point.suspect_range, last.suspect_range)]
-        return bool(live) and len(outside) == len(live) and all(self._beyond(point, last) for point in live)
-
-    def _beyond(self, point: ChangePoint, last: Announcement) -> bool:
-        """Return whether more values lie between ``point`` and the announced range than either interval of location."""
-        line = self.lines.line(point.suspect_range.line)
-        begin, end = self._bounds(last.suspect_range)
-        position = line.positions.get(point.suspect_range.slot, end)
-        first, behind = sorted((position, begin + 1 if position <= begin else end))
-        values = self.store.frames.values(line, [point.trace_id])[0]
-        between = int((~np.isnan(values[first + 1 : behind + 1])).sum())
-        return between > max(point.interval, last.interval)
-
-    def _bounds(self, suspect_range: SuspectRange) -> tuple[int, int]:
-        """Return the positions of a suspect range on its line."""
-        positions = self.lines.line(suspect_range.line).positions
-        end = positions.get(suspect_range.slot, -1)
-        return min(positions.get(suspect_range.previous, end - 1), end - 1), end
-
-    def _overlaps(self, first: SuspectRange, second: SuspectRange) -> bool:
-        """Return whether two suspect ranges share a commit."""
-        (begin, end), (other_begin, other_end) = self._bounds(first), self._bounds(second)
-        return max(begin, other_begin) < min(end, other_end)
+        return bool(live) and all(self.places.outside(point, last) for point in live)
 
     def _range_of(self, chain: int, regression: int, lead: ChangePoint, *, moved: bool) -> SuspectRange:
         """Return the range that an announcement names: the announced one, widened over the new place where it moved."""
         current = self._ranges.get(regression, lead.suspect_range)
-        if chain not in self.chains:
+        last = self._announced_last(chain)
+        if last is None:
             return current
-        announced = self.chains[chain][-1].suspect_range
+        announced = last.suspect_range
         if not moved or announced.line != current.line:
             return announced
-        (begin, end), (new_begin, new_end) = self._bounds(announced), self._bounds(current)
+        (begin, end), (new_begin, new_end) = self.places.bounds(announced), self.places.bounds(current)
         return SuspectRange(
             announced.line,
             announced.previous if begin <= new_begin else current.previous,
             announced.slot if end >= new_end else current.slot,
         )
 
-    def _absent(self, points: Iterable[ChangePoint]) -> dict[int, int]:
-        """Return how many values in a row lack each of the points that are gone."""
-        gone = [point for point in points if point.condition is Condition.GONE]
-        found: dict[int, int] = {}
-        for name in sorted({point.suspect_range.line for point in gone}):
-            line = self.lines.line(name)
-            of_line = [point for point in gone if point.suspect_range.line == name]
-            ids = np.array(sorted({point.trace_id for point in of_line}), dtype=np.int64)
-            row_of = {key: row for row, key in enumerate(ids.tolist())}
-            held = ~np.isnan(self.store.frames.values(line, ids))
-            for point in of_line:
-                since = line.positions.get(point.absent_since, -1)
-                found[point.id] = 1 + int(held[row_of[point.trace_id], since + 1 :].sum())
-        return found
+    def _announced_last(self, chain: int) -> Announcement | None:
+        """Return what was announced last in a chain as settled, None where nothing was."""
+        return next((row for row in reversed(self.chains.get(chain, [])) if not row.provisional), None)
 
     def _write(
         self,
@@ -304,9 +347,11 @@ class _Announcer:
         regression: int,
         points: Sequence[ChangePoint],
         condition: Condition,
+        *,
+        provisional: bool = False,
     ) -> Announcement:
         lead = min(points, key=lambda point: point.rank)
-        last = self.chains[chain][-1] if chain in self.chains else None
+        last = self._announced_last(chain)
         live = [point for point in points if point.condition is not Condition.GONE]
         key = self._following
         self._following += 1
@@ -336,8 +381,9 @@ class _Announcer:
             relative_size=lead.numbers.relative_size,
             interval=max(lead.interval, last.interval if last else 0),
             cause_id=cause,
+            provisional=provisional,
         )
         self.written.append(written)
         self.chains.setdefault(written.chain, []).append(written)
-        self.sides.setdefault(written.chain, _side_of_chain(kind))
+        self.sides.setdefault(written.chain, _side_of_chain([written]))
         return written

@@ -13,10 +13,11 @@ from typing import Final
 
 from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.regression import ChangePoint, Condition, Direction, Status
-from knickpoint.model.settlement import DEFAULT_RULE
+from knickpoint.model.settlement import DEFAULT_RULE, Certainty
 from knickpoint.store.findings.announcements import BASELINE
 
 __all__ = [
+    "OVER",
     "ChainState",
     "Joining",
     "Side",
@@ -26,7 +27,7 @@ __all__ = [
     "side_of",
 ]
 
-_OVER: Final = frozenset({AnnouncementKind.RECOVERED, AnnouncementKind.FIXED})
+OVER: Final = frozenset({AnnouncementKind.RECOVERED, AnnouncementKind.FIXED})
 
 
 class Side(Enum):
@@ -144,11 +145,13 @@ def follow_up(state: ChainState) -> AnnouncementKind | None:
     values as settle any change: a finding that flickers is announced once.
     """
     last, live = state.last, state.live
-    known_over = last.kind in _OVER or last.condition is Condition.RECOVERED
+    known_over = last.kind in OVER or last.condition is Condition.RECOVERED
     if not live:
         withdrawn = last.kind is AnnouncementKind.WITHDRAWN or known_over or not _surely_gone(state)
         return None if withdrawn else AnnouncementKind.WITHDRAWN
-    settled = [point for point in live if point.settlement.settled and point.effective_status is not Status.HIDDEN]
+    settled = [
+        point for point in live if point.certainty is Certainty.SETTLED and point.effective_status is not Status.HIDDEN
+    ]
     if not settled:
         return None
     if last.kind is AnnouncementKind.WITHDRAWN:

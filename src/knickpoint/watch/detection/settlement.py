@@ -1,6 +1,7 @@
-"""Find out which steps are settled: detect again without the newest values, and see whether the steps are there.
+"""Find out which steps are settled: by the evidence of the newest values, or because detection finds them again and again.
 
-The rule is :class:`knickpoint.model.settlement.SettleRule`. Each *view* of a series is the series as it was some values
+A step near the end that the newest values prove is settled at once (:mod:`knickpoint.detect.newest_evidence`). The others
+are detected again without the newest values. The rule is :class:`knickpoint.model.settlement.SettleRule`. Each *view* of a series is the series as it was some values
 ago. A step is found in a view when a step of the view is the same one by the rule of identity
 (:mod:`knickpoint.watch.identity.point_matching`). Only series with steps are viewed again, so a history without changes
 costs nothing.
@@ -8,18 +9,19 @@ costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.detect.newest_evidence import NewestEvidence, weigh_newest
 from knickpoint.model.settlement import SETTLED, Certainty, Settlement, SettleRule
 from knickpoint.model.step import Step
 from knickpoint.watch.detection.sightings import location_interval
 from knickpoint.watch.identity.point_matching import Spot, match_points
 
-__all__ = ["DetectMany", "settle_by_count", "settle_steps"]
+__all__ = ["DetectMany", "evidence_of", "settle_by_count", "settle_steps"]
 
 DetectMany = Callable[[NDArray[np.floating[Any]]], Sequence[Sequence[Step]]]
 """Returns the steps of each row of a matrix of series."""
@@ -41,13 +43,24 @@ def settle_steps(
 ) -> list[list[Settlement]]:
     """Return for each row of ``values`` (series x commits, nan for missing) which of its ``found`` steps are settled.
 
-    ``detect`` is the detection that found them. It runs once more, over the views of all rows that have steps: at most
-    six a row with the default rule.
+    ``detect`` is the detection that found them. It runs once more, over the views of all rows with steps that the newest
+    values do not prove: at most six a row with the default rule.
     """
     # The views that each row needs: without how many of its newest values.
     measured = [np.flatnonzero(~np.isnan(row)) for row in values]
+    certain = [
+        frozenset(place for place, step in enumerate(steps) if _is_certain(values[row], measured[row], step, rule))
+        for row, steps in enumerate(found)
+    ]
     needed = [
-        sorted({drop for step in steps for drop in rule.views(_later(measured[row], step))})
+        sorted(
+            {
+                drop
+                for place, step in enumerate(steps)
+                if place not in certain[row]
+                for drop in rule.views(_later(measured[row], step))
+            }
+        )
         for row, steps in enumerate(found)
     ]
     places = [(row, drop) for row, drops in enumerate(needed) for drop in drops]
@@ -56,9 +69,23 @@ def settle_steps(
     views = np.array([_without_newest(values[row], measured[row], drop) for row, drop in places])
     seen = dict(zip(places, detect(views) if places else (), strict=True))
     return [
-        _settle_row(measured[row], steps, {drop: seen[row, drop] for drop in needed[row]}, rule)
+        _settle_row(measured[row], steps, {drop: seen[row, drop] for drop in needed[row]}, rule, certain[row])
         for row, steps in enumerate(found)
     ]
+
+
+def evidence_of(values: NDArray[np.floating[Any]], step: Step) -> NewestEvidence:
+    """Weigh the values of the level after ``step`` against those of the level before it."""
+    series = np.asarray(values, dtype=np.float64)
+    before = series[step.before.first : step.before.last + 1]
+    after = series[step.after.first : step.after.last + 1]
+    return weigh_newest(before[~np.isnan(before)], after[~np.isnan(after)], up=step.size > 0)
+
+
+def _is_certain(values: NDArray[np.floating[Any]], measured: NDArray[np.int64], step: Step, rule: SettleRule) -> bool:
+    """Return whether ``step`` is so near to the end, and its newest values so far out, that it needs no further look."""
+    later = _later(measured, step)
+    return rule.least <= later <= rule.most and step.after.count >= rule.least and evidence_of(values, step).certain
 
 
 def _later(measured: NDArray[np.int64], step: Step) -> int:
@@ -75,7 +102,11 @@ def _without_newest(
 
 
 def _settle_row(
-    measured: NDArray[np.int64], steps: Sequence[Step], views: Mapping[int, Sequence[Step]], rule: SettleRule
+    measured: NDArray[np.int64],
+    steps: Sequence[Step],
+    views: Mapping[int, Sequence[Step]],
+    rule: SettleRule,
+    certain: Collection[int],
 ) -> list[Settlement]:
     # Look for each step in each view.
     spots = [_spot(measured, step) for step in steps]
@@ -87,6 +118,9 @@ def _settle_row(
     # Count the newest values in a row with which it was found.
     settlements = []
     for place, step in enumerate(steps):
+        if place in certain:
+            settlements.append(SETTLED)
+            continue
         later = _later(measured, step)
         drops = rule.views(later)
         missed = next((drop for drop in drops if place not in found_in[drop]), None)

@@ -1,0 +1,92 @@
+"""Measure where the change points of announcements lie: places on the line, distances, and for how long they are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from knickpoint.model.announcement import Announcement
+from knickpoint.model.regression import ChangePoint, Condition, SuspectRange
+from knickpoint.store import Store
+from knickpoint.watch.identity.point_matching import REACH
+from knickpoint.watch.lines import Lines
+
+__all__ = ["NEAR", "Places"]
+
+NEAR: Final = 50
+"""Commits around a change in which a chain that may name its place already is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The lines of a repository, and the values on them."""
+
+    store: Store
+    lines: Lines
+
+    def position(self, point: ChangePoint) -> int:
+        """Return the position of a change point on its line, -1 where its commit has left the line."""
+        return self.lines.line(point.suspect_range.line).positions.get(point.suspect_range.slot, -1)
+
+    def outside(self, point: ChangePoint, last: Announcement) -> bool:
+        """Return whether ``point`` lies where ``last`` does not say that the change may lie."""
+        return not self.overlaps(point.suspect_range, last.suspect_range) and self._beyond(point, last)
+
+    def same_place(self, point: ChangePoint, last: Announcement) -> bool:
+        """Return whether ``point`` lies in the range that ``last`` names, or as near as identity allows a point to move.
+
+        Nearer than :data:`~knickpoint.watch.identity.point_matching.REACH` values, and within both intervals of location.
+        """
+        reach = min(REACH, point.interval, last.interval)
+        return self.overlaps(point.suspect_range, last.suspect_range) or self._between(point, last) <= reach
+
+    def _beyond(self, point: ChangePoint, last: Announcement) -> bool:
+        """Return whether more values lie between ``point`` and the announced range than either interval of location."""
+        return self._between(point, last) > max(point.interval, last.interval)
+
+    def _between(self, point: ChangePoint, last: Announcement) -> int:
+        """Return how many values of the trace lie between ``point`` and the announced range."""
+        line = self.lines.line(point.suspect_range.line)
+        begin, end = self.bounds(last.suspect_range)
+        position = line.positions.get(point.suspect_range.slot, end)
+        first, behind = sorted((position, begin + 1 if position <= begin else end))
+        values = self.store.frames.values(line, [point.trace_id])[0]
+        return int((~np.isnan(values[first + 1 : behind + 1])).sum())
+
+    def bounds(self, suspect_range: SuspectRange) -> tuple[int, int]:
+        """Return the positions of a suspect range on its line."""
+        positions = self.lines.line(suspect_range.line).positions
+        end = positions.get(suspect_range.slot, -1)
+        return min(positions.get(suspect_range.previous, end - 1), end - 1), end
+
+    def overlaps(self, first: SuspectRange, second: SuspectRange) -> bool:
+        """Return whether two suspect ranges share a commit."""
+        (begin, end), (other_begin, other_end) = self.bounds(first), self.bounds(second)
+        return max(begin, other_begin) < min(end, other_end)
+
+    def absent(self, points: Iterable[ChangePoint]) -> dict[int, int]:
+        """Return how many values in a row lack each of the points that are gone."""
+        gone = [point for point in points if point.condition is Condition.GONE]
+        found: dict[int, int] = {}
+        for name in sorted({point.suspect_range.line for point in gone}):
+            line = self.lines.line(name)
+            of_line = [point for point in gone if point.suspect_range.line == name]
+            ids = np.array(sorted({point.trace_id for point in of_line}), dtype=np.int64)
+            row_of = {key: row for row, key in enumerate(ids.tolist())}
+            held = ~np.isnan(self.store.frames.values(line, ids))
+            for point in of_line:
+                since = line.positions.get(point.absent_since, -1)
+                found[point.id] = 1 + int(held[row_of[point.trace_id], since + 1 :].sum())
+        return found
+
+    def slots_near(self, points: Iterable[ChangePoint]) -> set[int]:
+        """Return the slots of the commits around the suspect ranges of ``points``."""
+        found: set[int] = set()
+        for point in points:
+            slots = self.lines.line(point.suspect_range.line).slots
+            begin, end = self.bounds(point.suspect_range)
+            found.update(int(slot) for slot in slots[max(0, begin - NEAR) : end + NEAR])
+        return found
