@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from knickpoint.detect import judge
-from knickpoint.detect.outliers import find_outliers, student_quantile
+from knickpoint.detect.outliers import find_outliers, may_be_outlier, student_quantile
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.step import Verdict
 
@@ -301,3 +301,14 @@ def test_every_number_of_a_verdict_compares_as_it_says(new: float | list[float])
                     assert check.bound is not None
                     assert check.passed == compare[check.relation](check.value, check.bound), check
                 assert not math.isnan(check.value), check
+
+
+@given(
+    st.integers(0, 2**32 - 1), st.integers(3, 150), st.floats(-12, 12), st.sampled_from(["normal", "rounded", "two"])
+)
+def test_a_value_that_is_ruled_out_is_no_outlier(seed: int, count: int, value: float, kind: str) -> None:
+    noise = np.random.default_rng(seed).normal(0, 1, count)
+    values = {"rounded": np.round(noise), "two": noise + 4 * (noise > 0.5)}.get(kind, noise)
+    assume(not may_be_outlier(values, value))
+    found = find_outliers(np.append(values, value), most=(count + 1) // 10 + 1, robust=True)
+    assert count not in found.indices[: found.count]

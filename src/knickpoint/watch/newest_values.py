@@ -2,22 +2,26 @@
 
 A step needs values after it; the newest value has none. So it is judged against the stable region that it should belong to
 (:func:`knickpoint.detect.judge`), each time that results arrive. Most values are unremarkable: a single value is judged to
-be a change only if at most 2 % of the region's values stray as far (:func:`~knickpoint.detect.region_noise.rare_share`),
-which sorting decides without anything else. Only the others are judged in full.
+be a change only if at most 2 % of the region's values stray as far (:func:`~knickpoint.detect.region_noise.rare_share`)
+and if it is an outlier among them. Counting decides the first, and sorting nearly all of the second. Only what is left, one
+value in a hundred of normal noise, is judged in full.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect import judge
+from knickpoint.detect.outliers import may_be_outlier
 from knickpoint.detect.region_noise import rare_share
 from knickpoint.model.commit import Line
-from knickpoint.model.frame import Trace
+from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.judgement import NewestVerdict
+from knickpoint.model.regression import ChangePoint
 from knickpoint.model.step import Verdict
 from knickpoint.store import Store
 
@@ -26,6 +30,7 @@ __all__ = ["NEAREST", "judge_newest", "judge_newest_values"]
 NEAREST: Final = 200
 """Newest values of the region that a value is judged against: they suffice, and the time of ``judge`` grows with them."""
 
+_BLOCK_BYTES: Final = 64 * 2**20
 _SIGNS: Final = frozenset({Verdict.REGRESSED, Verdict.IMPROVED})
 
 
@@ -35,7 +40,7 @@ def judge_newest(values: NDArray[np.float64], trace: Trace, slot: int) -> Newest
     It is compared with the :data:`NEAREST` values before it.
     """
     region, newest = values[-NEAREST - 1 : -1], float(values[-1])
-    if region.size == 0 or not _is_rare(region, newest):
+    if region.size == 0 or not _is_rare(region, newest) or not may_be_outlier(region, newest):
         return None
     verdict = judge(region, newest, better=trace.better)
     if verdict.verdict not in _SIGNS:
@@ -59,20 +64,40 @@ def _is_rare(region: NDArray[np.float64], newest: float) -> bool:
     return bool(min((region >= newest).sum(), (region <= newest).sum()) <= most)
 
 
+def _may_be_changes(values: NDArray[np.floating[Any]], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows of ``values`` (traces x commits) whose newest value is rare among the :data:`NEAREST` before it.
+
+    Only values from the columns ``starts`` on count.
+    """
+    held = ~np.isnan(values) & (np.arange(values.shape[1]) >= starts[:, None])
+    from_newest = np.cumsum(held[:, ::-1], axis=1, dtype=np.int32)[:, ::-1]
+    region = held & (from_newest > 1) & (from_newest <= NEAREST + 1)
+    newest = np.max(values, axis=1, where=held & (from_newest == 1), initial=-np.inf)[:, None]
+    above = np.count_nonzero(region & (values >= newest), axis=1)
+    below = np.count_nonzero(region & (values <= newest), axis=1)
+    sizes = np.count_nonzero(region, axis=1)
+    most = np.array([rare_share(size) * size if size else -1.0 for size in range(NEAREST + 1)])
+    rows: NDArray[np.int64] = np.flatnonzero(np.minimum(above, below) <= most[sizes])
+    return rows
+
+
 def judge_newest_values(store: Store, line: Line, trace_ids: NDArray[np.int64]) -> list[NewestVerdict]:
     """Return the verdicts on the newest values of ``trace_ids`` on ``line``, without those that are unremarkable."""
     found: list[NewestVerdict] = []
-    for frame in store.frames.blocks(line, trace_ids):
+    for frame in store.frames.blocks(line, trace_ids, memory=_BLOCK_BYTES):
         points = store.findings.of_traces([trace.id for trace in frame.traces])
-        for row, trace in enumerate(frame.traces):
-            values = np.asarray(frame.values[row], dtype=np.float64)
-            starts = [
-                line.positions.get(point.suspect_range.slot, 0) - frame.first for point in points.get(trace.id, ())
-            ]
-            values = values[max([0, *starts]) :]
+        starts = np.array(
+            [_level_start(line, frame, points.get(trace.id, ())) for trace in frame.traces], dtype=np.int64
+        )
+        for row in _may_be_changes(frame.values, starts).tolist():
+            values = np.asarray(frame.values[row, starts[row] :], dtype=np.float64)
             measured = np.flatnonzero(~np.isnan(values))
-            if measured.size > 1:
-                slot = int(frame.slots[len(frame.slots) - values.size + int(measured[-1])])
-                verdict = judge_newest(values[measured], trace, slot)
-                found += [verdict] if verdict else []
+            slot = int(frame.slots[starts[row] + int(measured[-1])])
+            verdict = judge_newest(values[measured], frame.traces[row], slot)
+            found += [verdict] if verdict else []
     return found
+
+
+def _level_start(line: Line, frame: Frame, points: Iterable[ChangePoint]) -> int:
+    """Return the column of ``frame`` at which the current level of a trace begins."""
+    return max([0, *(line.positions.get(point.suspect_range.slot, 0) - frame.first for point in points)])
