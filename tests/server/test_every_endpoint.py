@@ -99,6 +99,9 @@ POST   /api/v1/alerts                         401 403 403 201 403 403 403 403 20
 POST   /api/v1/alerts/preview                 401 403 403 200 403 403 403 403 200 | 401 401 401 401 401
 PUT    /api/v1/alerts/{name}                  401 403 403 200 403 403 403 403 200 | 401 401 401 401 401
 DELETE /api/v1/alerts/{name}                  401 403 403 200 403 403 403 403 200 | 401 401 401 401 401
+GET    /api/v1/missing                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+POST   /api/v1/missing/renames                401 403 400 400 403 403 403 400 400 | 401 401 401 401 401
+POST   /api/v1/missing/renames/undo           401 403 400 400 403 403 403 400 400 | 401 401 401 401 401
 GET    /api/v1/alerts/files                   401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/audit                          401 403 403 200 403 403 403 403 200 | 401 401 401 401 401
 """
@@ -193,6 +196,9 @@ class Served:
             "POST /api/v1/alerts/preview": {"json": {"name": f"new-{column}", "repository": CLOSED, "seconds": 0}},
             "PUT /api/v1/alerts/{name}": {"name": f"spare-{column}", "json": {"repository": CLOSED}},
             "DELETE /api/v1/alerts/{name}": {"name": f"spare-{column}"},
+            "GET /api/v1/missing": of_closed,
+            "POST /api/v1/missing/renames": {"json": {"old": closed.trace, "new": closed.trace}},
+            "POST /api/v1/missing/renames/undo": {"json": {"old": closed.trace, "new": closed.trace}},
             "POST /api/v1/arrivals": {"json": {"url": "memory://elsewhere/a.json"}},
         }
         whole = {"GET /api/v1/lines", "GET /api/v1/commits", "GET /api/v1/commits/times", "GET /api/v1/traces"}

@@ -361,6 +361,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/missing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Missing
+         * @description List jobs, series and commits that should have results, and renames that may explain it. Reads all values.
+         */
+        get: operations["get_missing"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/missing/renames": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Rename
+         * @description Accept a rename: a trace continues another one, for values, detection and findings. No stored value changes.
+         */
+        post: operations["post_rename"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/missing/renames/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Rename Undo
+         * @description Take an accepted rename back; the findings of the old trace go back to it.
+         */
+        post: operations["post_rename_undo"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/never-measured": {
         parameters: {
             query?: never;
@@ -862,6 +922,21 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * AcceptedRenameAnswer
+         * @description A rename that a person accepted.
+         */
+        AcceptedRenameAnswer: {
+            new: components["schemas"]["TraceAnswer"];
+            old: components["schemas"]["TraceAnswer"];
+            /**
+             * Time
+             * Format: date-time
+             */
+            time: string;
+            /** Who */
+            who: string;
+        };
+        /**
          * Action
          * @description The kind of an entry of the triage log.
          * @enum {string}
@@ -1269,7 +1344,7 @@ export interface components {
          * @description What an entry of the audit log records.
          * @enum {string}
          */
-        AuditKind: "signed-in" | "sign-in-refused" | "signed-out" | "token-created" | "token-revoked" | "configuration-changed" | "decided" | "boundary-moved" | "missed-marked" | "missed-unmarked" | "alerts-applied" | "alert-set" | "alert-removed" | "entries-deleted" | "restored";
+        AuditKind: "signed-in" | "sign-in-refused" | "signed-out" | "token-created" | "token-revoked" | "configuration-changed" | "decided" | "boundary-moved" | "missed-marked" | "missed-unmarked" | "alerts-applied" | "alert-set" | "alert-removed" | "rename-accepted" | "rename-withdrawn" | "entries-deleted" | "restored";
         /**
          * Better
          * @description Which direction of a value is better.
@@ -2027,6 +2102,63 @@ export interface components {
             regression: number;
         };
         /**
+         * MissingAnswer
+         * @description What is missing in one repository.
+         */
+        MissingAnswer: {
+            /** Accepted */
+            accepted: components["schemas"]["AcceptedRenameAnswer"][];
+            /** Entries */
+            entries: components["schemas"]["MissingEntryAnswer"][];
+            /** Proposed */
+            proposed: components["schemas"]["ProposedRenameAnswer"][];
+            /** Repository */
+            repository: string;
+        };
+        /**
+         * MissingEntryAnswer
+         * @description A job, some series or some commits without results.
+         */
+        MissingEntryAnswer: {
+            /**
+             * Count
+             * @description Number of its series; 0 where all of the repository stopped, and for commits.
+             */
+            count: number;
+            /** @description `job`: all series with some params, or of the repository; `series`: some that stopped together; `commits`: commits between measured ones. */
+            kind: components["schemas"]["MissingKind"];
+            /** @description The last commit that had results. */
+            last: components["schemas"]["CommitAnswer"];
+            /**
+             * Params
+             * @description What its series have in common, as `name=value`.
+             */
+            params: string[];
+            /**
+             * Silent
+             * @description Number of commits without results since; of measured commits for series.
+             */
+            silent: number;
+            /**
+             * Traces
+             * @description The first 20 of them.
+             */
+            traces: components["schemas"]["TraceAnswer"][];
+            /** @description Of commits: the next one with results. */
+            until: components["schemas"]["CommitAnswer"] | null;
+            /**
+             * Usual
+             * @description The longest recent gap between results.
+             */
+            usual: number;
+        };
+        /**
+         * MissingKind
+         * @description What is missing: all traces with some params (or all of the repository), some traces, or commits of the line.
+         * @enum {string}
+         */
+        MissingKind: "job" | "series" | "commits";
+        /**
          * Movement
          * @description Which way the values moved; whether that is good depends on the trace.
          * @enum {string}
@@ -2349,6 +2481,29 @@ export interface components {
             traces: number;
         };
         /**
+         * ProposedRenameAnswer
+         * @description A rename that may explain why a series stopped.
+         */
+        ProposedRenameAnswer: {
+            /**
+             * Name Likeness
+             * @description 0 to 1.
+             */
+            name_likeness: number;
+            new: components["schemas"]["TraceAnswer"];
+            old: components["schemas"]["TraceAnswer"];
+            /**
+             * Probability
+             * @description Probability of the rename; never above 0.95.
+             */
+            probability: number;
+            /**
+             * Value Likeness
+             * @description 0 to 1, of level and noise.
+             */
+            value_likeness: number;
+        };
+        /**
          * RegionAnswer
          * @description A stable region: a level between two changes, with the positions of its first and last value.
          */
@@ -2434,6 +2589,22 @@ export interface components {
              * @description Ids of members of these regressions to leave out.
              */
             without?: number[];
+        };
+        /**
+         * RenameRequest
+         * @description A rename: the trace `new` continues `old`.
+         */
+        RenameRequest: {
+            /**
+             * New
+             * @description Id of the trace that continues it.
+             */
+            new: number;
+            /**
+             * Old
+             * @description Id of the trace that stopped.
+             */
+            old: number;
         };
         /**
          * RepositoryAnswer
@@ -4988,6 +5159,320 @@ export interface operations {
                 };
                 content: {
                     "text/plain": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_missing: {
+        parameters: {
+            query?: {
+                /** @description Name of the repository; all of them without it. */
+                repository?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MissingAnswer"][];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    post_rename: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RenameRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AcceptedRenameAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    post_rename_undo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RenameRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AcceptedRenameAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
         };

@@ -17,6 +17,8 @@ export const AUDIT_KINDS: Record<AuditKind, string> = {
   "alerts-applied": "Alerts applied",
   "alert-set": "Alert set",
   "alert-removed": "Alert removed",
+  "rename-accepted": "Rename accepted",
+  "rename-withdrawn": "Rename taken back",
   "entries-deleted": "Old entries deleted",
   restored: "Restored from a backup",
 };

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
     from knickpoint.watch.absence.missing_traces import MissingTrace
 
-__all__ = ["Notice", "NoticeKind", "find_notices"]
+__all__ = ["Notice", "NoticeKind", "find_notices", "newer_commits"]
 
 _RECENT: Final = 50
 """Commits at the end of the line within which a canary that moved is reported; later only while findings are in doubt."""
@@ -111,7 +111,7 @@ def _silences(instance: Instance, repository: Repository) -> Iterator[Notice]:
     from knickpoint.watch.absence.missing_traces import absences
 
     query = instance.config.missing.query
-    found = absences(instance.store, repository, query, newer=_newer(instance, repository))
+    found = absences(instance.store, repository, query, newer=newer_commits(instance, repository))
     groups: dict[int, list[MissingTrace]] = {}
     for trace in found.traces:
         groups.setdefault(trace.last_slot, []).append(trace)
@@ -142,7 +142,7 @@ def _in_common(instance: Instance, repository: Repository, missing: list[Missing
     return f" ({' '.join(distinctive)})" if distinctive else ""
 
 
-def _newer(instance: Instance, repository: Repository) -> list[datetime]:
+def newer_commits(instance: Instance, repository: Repository) -> list[datetime]:
     """Return the times of commits that git has and the store does not have yet, where no fetch is needed."""
     from knickpoint.ingest.commit_sources.git_repository import commits_after
     from knickpoint.model.errors import HistoryError

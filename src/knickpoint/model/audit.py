@@ -25,6 +25,8 @@ class AuditKind(Enum):
     ALERTS_APPLIED = "alerts-applied"
     ALERT_SET = "alert-set"
     ALERT_REMOVED = "alert-removed"
+    RENAME_ACCEPTED = "rename-accepted"
+    RENAME_WITHDRAWN = "rename-withdrawn"
     ENTRIES_DELETED = "entries-deleted"
     RESTORED = "restored"
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from knickpoint.server.routes import access, alerts, commits, formulas, health, me, regressions, traces, uploads
+from knickpoint.server.routes import (
+    access,
+    alerts,
+    commits,
+    formulas,
+    health,
+    me,
+    missing,
+    regressions,
+    traces,
+    uploads,
+)
 
 __all__ = ["routers"]
 
@@ -19,6 +30,7 @@ def routers() -> tuple[APIRouter, ...]:
         commits.router,
         regressions.router,
         traces.router,
+        missing.router,
         formulas.router,
         uploads.router,
     )

@@ -51,7 +51,7 @@ from knickpoint.store.findings.suspects import SuspectTable
 from knickpoint.store.findings.tickets import TicketTable
 from knickpoint.store.findings.tracker_tickets import TrackerTicketTable
 from knickpoint.store.findings.triage_log import TriageLog
-from knickpoint.store.tables.findings import change_point, decision, regression
+from knickpoint.store.tables.findings import change_point, decision, regression, sighting
 
 __all__ = ["Findings"]
 
@@ -266,6 +266,15 @@ class Findings:
         seconds = datetime.now(UTC).timestamp()
         with self._database.transaction() as connection:
             return write_point_updates(self._database, connection, repository.id, changes, traces, seconds=seconds)
+
+    def move_to_trace(self, ids: Collection[int], trace: Trace) -> None:
+        """Let the change points ``ids``, with their sightings and decisions, belong to ``trace``."""
+        chosen = {"ids": self._database.listed(sorted(ids))}
+        with self._database.transaction() as connection:
+            point = update(change_point).where(self._database.among(change_point.c.id, "ids"))
+            connection.execute(point.values(trace_id=trace.id, trace_key=trace.key), chosen)
+            seen = update(sighting).where(self._database.among(sighting.c.change_point_id, "ids"))
+            connection.execute(seen.values(trace_id=trace.id), chosen)
 
     def set_matched_tickets(self, matches: Mapping[int, str]) -> None:
         """Write which ticket covers which change point, "" for none."""

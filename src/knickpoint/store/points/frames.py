@@ -24,6 +24,7 @@ from knickpoint.store.points.chunk_digests import chunk_digests
 from knickpoint.store.points.frame_matrix import FrameMatrix, SealedRow
 from knickpoint.store.points.tile_codec import dense_values, floats, segment_points
 from knickpoint.store.tables.tiles import hot, sealed, segment
+from knickpoint.store.traces.renames import predecessors
 from knickpoint.store.traces.trace_chunks import CHUNK
 from knickpoint.store.traces.traces import Traces
 
@@ -183,7 +184,28 @@ class Frames:
 
         # Segments, which name their points one by one.
         self._overlay(connection, repository_id, matrix, low, high)
-        return matrix.result()
+        return self._continued(connection, repository_id, matrix.result(), ids, slots)
+
+    def _continued(
+        self,
+        connection: Connection,
+        repository_id: int,
+        values: NDArray[np.floating[Any]],
+        ids: NDArray[np.int64],
+        slots: NDArray[np.int64],
+    ) -> NDArray[np.floating[Any]]:
+        """Put the values of the traces that ``ids`` continue where these have none; accepted renames form no circle."""
+        known = predecessors(connection, repository_id)
+        rows = [row for row, key in enumerate(ids.tolist()) if key in known] if known else []
+        if not rows:
+            return values
+        old = np.array([known[int(ids[row])] for row in rows], dtype=np.int64)
+        order = np.argsort(old)
+        earlier = np.empty((len(rows), len(slots)))
+        earlier[order] = self._values(connection, repository_id, old[order], slots)
+        joined = values.astype(np.float64)
+        joined[rows] = np.where(np.isnan(joined[rows]), earlier, joined[rows])
+        return joined
 
     def _overlay(self, connection: Connection, repository_id: int, matrix: FrameMatrix, low: int, high: int) -> None:
         """Put the points of segments, which stand in front of everything else, into the matrix; the latest wins."""

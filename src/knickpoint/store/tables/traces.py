@@ -86,3 +86,15 @@ layout = Table(
     Index("ix_layout_created", "repository_id", "created"),
 )
 """The traces of all keys of a file, by the digest of these keys: files of one job have the same keys."""
+
+trace_rename = Table(
+    "trace_rename",
+    metadata,
+    Column("old_id", Number, primary_key=True, autoincrement=False),
+    Column("new_id", Number, nullable=False),
+    Column("repository_id", Number, nullable=False),
+    Column("who", exact_text, nullable=False),
+    Column("time", Time, nullable=False),
+    UniqueConstraint("new_id"),
+)
+"""Renames that people accepted: the trace ``new_id`` continues ``old_id``."""

@@ -22,6 +22,7 @@ from knickpoint.store.tables.commits import repository as repository_table
 from knickpoint.store.traces.catalogue import Catalogue
 from knickpoint.store.traces.identities import Identities
 from knickpoint.store.traces.key_digests import digest_each
+from knickpoint.store.traces.renames import TraceRenames
 from knickpoint.store.traces.trace_chunks import CHUNK, StoredChunk
 from knickpoint.store.traces.trace_requests import BETTERS
 from knickpoint.store.traces.units import Units
@@ -30,13 +31,18 @@ __all__ = ["Traces"]
 
 
 class Traces:
-    """Hold the traces area of a store."""
+    """Hold the traces area of a store.
+
+    Attributes:
+        renames: which trace continues which other one.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._units = Units(database)
         self._catalogue = Catalogue(database)
         self._identities = Identities(database)
+        self.renames = TraceRenames(database)
         self._rules: tuple[DirectionRule, ...] = ()
         self._configured: dict[int, Better | None] = {}
         database.on_rollback(self._forget_configured)

@@ -19,7 +19,7 @@ from knickpoint.model.frame import Trace
 from knickpoint.model.query import parse_query
 from knickpoint.store import Store
 
-__all__ = ["Absences", "MissingTrace", "Silence", "StoppedJob", "absences", "silences"]
+__all__ = ["Absences", "MeasuredTraces", "MissingTrace", "Silence", "StoppedJob", "absences", "silences"]
 
 _HABIT: Final = 5
 """Values from which gaps show a habit; a trace with fewer is never missing."""
@@ -62,11 +62,28 @@ class StoppedJob:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredTraces:
+    """Where traces have their first and last value: arrays of equal length, by ascending id; -1 without a value.
+
+    ``active`` are the positions of the line at which any of them has a value.
+    """
+
+    ids: NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    active: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
 class Absences:
-    """What is missing: single traces, the longest silent first, and the job that measured all, None while it runs."""
+    """What is missing: single traces, the longest silent first, and the job that measured all, None while it runs.
+
+    ``measured`` are all traces that were looked at, the missing ones included.
+    """
 
     traces: tuple[MissingTrace, ...]
     job: StoppedJob | None
+    measured: MeasuredTraces
 
 
 class Silence(NamedTuple):
@@ -82,12 +99,13 @@ class _Habits:
     """How often traces are measured: what is kept of them while blocks of values are read.
 
     ``active`` is true at the positions with any value; ``counts`` has the number of values of each trace, ``newest``
-    the positions of its newest ones.
+    the positions of its newest ones, and ``first`` that of its oldest one.
     """
 
     active: NDArray[np.bool_]
     counts: tuple[int, ...] = ()
     newest: tuple[NDArray[np.int64], ...] = ()
+    first: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, held: NDArray[np.bool_]) -> _Habits:
@@ -97,6 +115,7 @@ class _Habits:
             np.asarray(held.any(axis=0), dtype=np.bool_),
             tuple(int(row.size) for row in positions),
             tuple(row[-(_RECENT + 1) :].copy() for row in positions),
+            tuple(int(row[0]) if row.size else -1 for row in positions),
         )
 
     @classmethod
@@ -109,6 +128,7 @@ class _Habits:
             np.asarray(active.any(axis=0), dtype=np.bool_),
             tuple(count for part in parts for count in part.counts),
             tuple(positions for part in parts for positions in part.newest),
+            tuple(position for part in parts for position in part.first),
         )
 
     def silences(self) -> list[Silence]:
@@ -150,6 +170,7 @@ def absences(
     """
     chosen = store.commits.line(repository, line)
     ids = store.traces.select(repository, parse_query(query))
+    ids = np.setdiff1d(ids, [rename.old for rename in store.traces.renames.all(repository)])
     habits = _read_habits(store, chosen, ids)
     silent = habits.silences()
     traces = store.traces.get(ids[[silence.row for silence in silent]]) if silent else []
@@ -160,6 +181,12 @@ def absences(
     return Absences(
         tuple(sorted(missing, key=lambda found: (-found.silent, found.trace.id))),
         _stopped_job(store, chosen, np.flatnonzero(habits.active), newer),
+        MeasuredTraces(
+            ids,
+            np.array(habits.first, dtype=np.int64),
+            np.array([row[-1] if row.size else -1 for row in habits.newest], dtype=np.int64),
+            np.flatnonzero(habits.active),
+        ),
     )
 
 

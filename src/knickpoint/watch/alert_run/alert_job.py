@@ -107,6 +107,7 @@ def _plan(
         # The traces that the run is about.
         line = store.commits.line(lines.repository, alert.line)
         ids = store.traces.select(lines.repository, parse_query(alert.query))
+        ids = np.setdiff1d(ids, [rename.old for rename in store.traces.renames.all(lines.repository)])
         if traces is not None:
             ids = whole_groups(store, alert, ids, traces)
         job = replace(job, line=line, trace_ids=ids)

@@ -1,0 +1,153 @@
+"""``knick missing``: list what should have results and has none, and accept renames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.trace_argument import find_trace
+from knickpoint.model.errors import InputError
+from knickpoint.model.plain_text import counted
+
+if TYPE_CHECKING:
+    from knickpoint.instance import Instance
+    from knickpoint.model.commit import Repository
+    from knickpoint.watch.absence.missing_data import MissingEntry
+
+__all__ = ["command"]
+
+_LIST = (
+    Column("repository"),
+    Column("kind"),
+    Column("what"),
+    Column("count", "traces", text=lambda count: f"{count:,}" if count else "", right=True),
+    Column("last", "last results", text=lambda commit: commit[:10]),
+    Column("date"),
+    Column("silent", "commits without", right=True),
+    Column("usual", "usual gap", right=True),
+)
+_DETAILS = (Column("params"), Column("traces", "keys"), Column("until"))
+_RENAMES = (
+    Column("repository"),
+    Column("old"),
+    Column("new"),
+    Column("name_likeness", "names alike", text=lambda value: f"{value:.0%}", right=True),
+    Column("value_likeness", "values alike", text=lambda value: f"{value:.0%}", right=True),
+    Column("probability", text=lambda value: f"{value:.0%}", right=True),
+    Column("accepted"),
+)
+
+
+@click.group("missing", invoke_without_command=True)
+@instance_option
+@format_option
+@click.pass_context
+def command(context: click.Context, instance: str | None, output: OutputFormat) -> None:
+    """List jobs, series and commits that should have results, by their own rhythm.
+
+    A series is missing when its silence is longer than twice its longest recent gap. What stopped together is one row, also
+    a whole job. `knick missing renames` shows which new series may continue old ones.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from knickpoint.instance.missing import find_missing
+
+    rows: list[Row] = []
+    with open_chosen_instance(instance) as opened:
+        for repository in opened.store.commits.repositories():
+            found = find_missing(opened, repository)
+            rows += _rows(opened, repository, found.entries)
+    show(_LIST if output is OutputFormat.TEXT else _LIST + _DETAILS, rows, output, empty="Nothing is missing.")
+
+
+def _rows(opened: Instance, repository: Repository, entries: tuple[MissingEntry, ...]) -> Iterator[Row]:
+    slots = sorted({slot for each in entries for slot in (each.last, each.until) if slot >= 0})
+    commits = {each.slot: each.commit for each in opened.store.commits.get(repository, slots)}
+    for each in entries:
+        last, until = commits.get(each.last), commits.get(each.until)
+        yield {
+            "repository": repository.name,
+            "kind": each.kind.value,
+            "what": _what(each),
+            "count": len(each.traces),
+            "last": last.hash if last else "",
+            "date": last.time.date().isoformat() if last and last.has_time else "",
+            "silent": each.silent,
+            "usual": each.usual,
+            "params": list(each.params),
+            "traces": [missing.trace.key for missing in each.traces],
+            "until": until.hash if until else "",
+        }
+
+
+def _what(entry: MissingEntry) -> str:
+    from knickpoint.watch.absence.missing_data import MissingKind
+
+    if entry.kind is MissingKind.COMMITS:
+        return f"{counted(entry.silent, 'commit')} without results"
+    if len(entry.traces) == 1:
+        return entry.traces[0].trace.key
+    return " ".join(entry.params) or ("everything" if not entry.traces else "several series")
+
+
+@command.command("renames")
+@instance_option
+@format_option
+def renames(instance: str | None, output: OutputFormat) -> None:
+    """List renames that may explain what is missing, the most likely first, and those that were accepted."""
+    from knickpoint.instance.missing import find_missing
+
+    rows: list[Row] = []
+    with open_chosen_instance(instance) as opened:
+        traces = opened.store.traces
+        for repository in opened.store.commits.repositories():
+            rows += [
+                {
+                    "repository": repository.name,
+                    "old": each.old.key,
+                    "new": each.new.key,
+                    "name_likeness": each.name_likeness,
+                    "value_likeness": each.value_likeness,
+                    "probability": each.probability,
+                    "accepted": "",
+                }
+                for each in find_missing(opened, repository).renames
+            ]
+            for each in traces.renames.all(repository):
+                old, new = traces.get([each.old, each.new])
+                accepted = f"{each.who}, {each.time:%Y-%m-%d}"
+                certain = {"name_likeness": 1.0, "value_likeness": 1.0, "probability": 1.0}
+                rows.append(
+                    {"repository": repository.name, "old": old.key, "new": new.key, **certain, "accepted": accepted}
+                )
+    show(_RENAMES, rows, output, empty="No rename is likely, and none was accepted.")
+
+
+@command.command("rename")
+@click.argument("old")
+@click.argument("new")
+@click.option("--undo", is_flag=True, help="Take an accepted rename back.")
+@instance_option
+def rename(*, old: str, new: str, undo: bool, instance: str | None) -> None:
+    """Let the series NEW continue OLD: for plots, detection and findings. No stored value changes.
+
+    OLD and NEW are trace keys, or queries that match one trace each. The findings of OLD, with their decisions, become findings
+    of NEW, which the next run judges as one series with OLD.
+    """
+    from knickpoint.access.local_user import local_caller
+    from knickpoint.watch.absence.renames import accept_rename, withdraw_rename
+    from knickpoint.watch.explanation import find_trace_in
+
+    change = withdraw_rename if undo else accept_rename
+    with open_chosen_instance(instance) as opened:
+        repository, before = find_trace_in(opened.store, find_trace(opened.store, old))
+        other, after = find_trace_in(opened.store, find_trace(opened.store, new))
+        if repository.id != other.id:
+            raise InputError("the series belong to two repositories", remedy="A rename stays within one repository.")
+        change(opened.store, repository, before, after, who=local_caller().name)
+    verb = "no longer continues" if undo else "continues"
+    click.echo(f"{after.key} {verb} {before.key}; the next run judges again.")

@@ -1,0 +1,120 @@
+"""Build the lists of what is missing, and accept renames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from knickpoint.instance import Instance
+from knickpoint.instance.missing import find_missing
+from knickpoint.model.access import Permission
+from knickpoint.model.commit import Repository
+from knickpoint.model.frame import Trace
+from knickpoint.server.answers.commits import commit_answer
+from knickpoint.server.answers.traces import trace_answer
+from knickpoint.server.schemas.commits import CommitAnswer
+from knickpoint.server.schemas.missing import (
+    AcceptedRenameAnswer,
+    MissingAnswer,
+    MissingEntryAnswer,
+    ProposedRenameAnswer,
+    RenameRequest,
+)
+from knickpoint.server.visible_repositories import VisibleRepositories
+from knickpoint.store import Store
+from knickpoint.watch.absence.missing_data import MissingData, MissingEntry
+from knickpoint.watch.absence.renames import accept_rename, withdraw_rename
+
+__all__ = ["accept", "list_missing", "withdraw"]
+
+_MOST_TRACES: Final = 20
+
+Rename = Callable[..., None]
+
+
+def list_missing(instance: Instance, visible: VisibleRepositories, repository: str) -> list[MissingAnswer]:
+    """List what is missing in a repository, or in all that the caller may read. Reads all values.
+
+    Raises:
+        HistoryError: there is no such repository.
+    """
+    return [_missing(instance, each) for each in visible.some(repository)]
+
+
+def _missing(instance: Instance, repository: Repository) -> MissingAnswer:
+    store, name = instance.store, repository.name
+    found = find_missing(instance, repository)
+    commits = _commits(store, repository, found)
+    accepted = []
+    for each in store.traces.renames.all(repository):
+        old, new = (trace_answer(trace, name) for trace in store.traces.get([each.old, each.new]))
+        accepted.append(AcceptedRenameAnswer(old=old, new=new, who=each.who, time=each.time))
+    return MissingAnswer(
+        repository=name,
+        entries=[_entry(each, name, commits) for each in found.entries],
+        proposed=[
+            ProposedRenameAnswer.of(each, old=trace_answer(each.old, name), new=trace_answer(each.new, name))
+            for each in found.renames
+        ],
+        accepted=accepted,
+    )
+
+
+def _commits(store: Store, repository: Repository, found: MissingData) -> dict[int, CommitAnswer]:
+    slots = sorted({slot for each in found.entries for slot in (each.last, each.until) if slot >= 0})
+    known = store.commits.get(repository, slots)
+    return {each.slot: commit_answer(each.commit, found.line.positions.get(each.slot)) for each in known}
+
+
+def _entry(entry: MissingEntry, repository: str, commits: dict[int, CommitAnswer]) -> MissingEntryAnswer:
+    return MissingEntryAnswer(
+        kind=entry.kind,
+        params=list(entry.params),
+        count=len(entry.traces),
+        traces=[trace_answer(each.trace, repository) for each in entry.traces[:_MOST_TRACES]],
+        last=commits[entry.last],
+        silent=entry.silent,
+        usual=entry.usual,
+        until=commits.get(entry.until),
+    )
+
+
+def accept(visible: VisibleRepositories, request: RenameRequest) -> AcceptedRenameAnswer:
+    """Accept a rename.
+
+    Raises:
+        UnknownError: there is no such trace.
+        ForbiddenError: the caller may not decide in the repository.
+        InputError: the traces are no rename.
+    """
+    repository, old, new = _chosen(visible, request.old, request.new)
+    accept_rename(visible.store, repository, old, new, who=visible.caller.name)
+    return _accepted(visible.store, repository, old, new)
+
+
+def withdraw(visible: VisibleRepositories, request: RenameRequest) -> AcceptedRenameAnswer:
+    """Take an accepted rename back, and return it as it was.
+
+    Raises:
+        UnknownError: there is no such trace.
+        ForbiddenError: the caller may not decide in the repository.
+        InputError: there is no such rename.
+    """
+    repository, old, new = _chosen(visible, request.old, request.new)
+    known = {(each.old, each.new): each for each in visible.store.traces.renames.all(repository)}
+    answer = _accepted(visible.store, repository, old, new) if (old.id, new.id) in known else None
+    withdraw_rename(visible.store, repository, old, new, who=visible.caller.name)
+    assert answer is not None
+    return answer
+
+
+def _chosen(visible: VisibleRepositories, old: int, new: int) -> tuple[Repository, Trace, Trace]:
+    repository, (before, after) = visible.traces([old, new])
+    visible.require(Permission.DECIDE, [repository])
+    return repository, before, after
+
+
+def _accepted(store: Store, repository: Repository, old: Trace, new: Trace) -> AcceptedRenameAnswer:
+    rename = next(each for each in store.traces.renames.all(repository) if each.old == old.id)
+    before, after = trace_answer(old, repository.name), trace_answer(new, repository.name)
+    return AcceptedRenameAnswer(old=before, new=after, who=rename.who, time=rename.time)

@@ -1,0 +1,38 @@
+"""Routes of missing data: what should have results, and renames that explain it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from knickpoint.server.answers import missing
+from knickpoint.server.callers import Editor
+from knickpoint.server.routes.dependencies import RequestInstance, Visible
+from knickpoint.server.schemas.missing import AcceptedRenameAnswer, MissingAnswer, RenameRequest
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["missing"])
+
+
+@router.get("/missing")
+def get_missing(
+    visible: Visible,
+    instance: RequestInstance,
+    repository: Annotated[str, Query(description="Name of the repository; all of them without it.")] = "",
+) -> list[MissingAnswer]:
+    """List jobs, series and commits that should have results, and renames that may explain it. Reads all values."""
+    return missing.list_missing(instance, visible, repository)
+
+
+@router.post("/missing/renames")
+def post_rename(_caller: Editor, visible: Visible, request: RenameRequest) -> AcceptedRenameAnswer:
+    """Accept a rename: a trace continues another one, for values, detection and findings. No stored value changes."""
+    return missing.accept(visible, request)
+
+
+@router.post("/missing/renames/undo")
+def post_rename_undo(_caller: Editor, visible: Visible, request: RenameRequest) -> AcceptedRenameAnswer:
+    """Take an accepted rename back; the findings of the old trace go back to it."""
+    return missing.withdraw(visible, request)
