@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
@@ -12,8 +14,12 @@ from typing import TypeVar
 
 import pytest
 
+from knickpoint.model.commit import Commit
+from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.notify.channel import ChannelContext
 from knickpoint.outgoing import OutgoingRule
+from knickpoint.store import RunWrite, Store, create_store, open_store
+from knickpoint.watch.alert_run.run import default_alert, run_alerts
 
 
 @dataclass(frozen=True)
@@ -118,3 +124,31 @@ def receiver() -> Iterator[Receiver]:
 def context(tmp_path: Path) -> ChannelContext:
     """Return what channels know of an instance without a store; only the public Internet may be contacted."""
     return ChannelContext(tmp_path, "https://perf.example.org", OutgoingRule(), "Textmill")
+
+
+def _commits_and_results(store: Store) -> None:
+    repository = store.commits.add_repository("textmill")
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    store.commits.add(repository, [Commit(f"{k:040d}", "Ada", "", begin, f"Change {k}") for k in range(30)])
+    store.commits.set_line(repository, "main", range(30))
+    for slot in range(30):
+        value = (10.0 if slot < 15 else 20.0) + 0.01 * (slot % 3)
+        run = RunReport(ResultTable.of([Result({"benchmark": "sort", "os": "linux"}, (value,), "ms")]))
+        store.runs.write(repository, [RunWrite(slot, run, str(slot), str(slot), "test")])
+    run_alerts(store, [default_alert()], as_work=True)
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a store in which the trace sort steps at commit 15, as work."""
+    path = tmp_path_factory.mktemp("template") / "store.db"
+    with create_store(path) as made:
+        _commits_and_results(made)
+    return path
+
+
+@pytest.fixture
+def store(template: Path, tmp_path: Path) -> Iterator[Store]:
+    """Open a copy of the store."""
+    with open_store(shutil.copy(template, tmp_path / "store.db")) as opened:
+        yield opened

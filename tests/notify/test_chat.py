@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:'imghdr' is deprecated:DeprecationWarning"
 )  # one of its plugins uses it
 
-MESSAGE = Message("a1b2", "change/7", Recipient("room"), "clean_text is slower", "By 12 %. {{ 1 }} \\n stays.")
+MESSAGE = Message("a1b2", "change/7", Recipient("room"), "clean_text is slower", "By 12 %. {{ 1 }} stays.")
 
 
 def channel_to(url: str, context: ChannelContext) -> ChatChannel:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,16 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.notify.conftest import Reply, serving
 from tests.notify.github_server import GitHubServer
-from tests.notify.gitlab_server import GitLabServer
-from tests.notify.jira_server import FAILING, FIXING, JiraServer
-from tests.notify.tracker_server import TOKEN, Stored, TrackerServer
+from tests.notify.jira_server import FAILING, JiraServer
+from tests.notify.tracker_server import TOKEN
+from tests.notify.tracker_world import COMMIT, KINDS, World, message, open_channel, server_of
 
-from knickpoint.model.commit import Commit
 from knickpoint.model.errors import ConfigError
-from knickpoint.model.notification import Message, Recipient, Sent
+from knickpoint.model.notification import Message, Sent
 from knickpoint.model.regression import Status
-from knickpoint.model.report import Result, ResultTable, RunReport
-from knickpoint.model.ticket import TrackerTicket
 from knickpoint.notify.channel import ChannelContext, DeliveryError
 from knickpoint.notify.exchange import Exchange
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
@@ -35,79 +31,7 @@ from knickpoint.notify.trackers.rest import Rest
 from knickpoint.notify.trackers.ticket_text import LABEL, fixing_revision, read_block
 from knickpoint.notify.trackers.tracker_channel import TrackerChannel
 from knickpoint.outgoing import OutgoingRule
-from knickpoint.store import RunWrite, Store, create_store, open_store
-from knickpoint.watch.alert_run.run import default_alert, run_alerts
-
-KINDS = ("github", "gitlab", "jira", "jira server")
-COMMIT = f"{15:040d}"
-
-
-def _commits_and_results(store: Store) -> None:
-    repository = store.commits.add_repository("textmill")
-    begin = datetime(2026, 1, 1, tzinfo=UTC)
-    store.commits.add(repository, [Commit(f"{k:040d}", "Ada", "", begin, f"Change {k}") for k in range(30)])
-    store.commits.set_line(repository, "main", range(30))
-    for slot in range(30):
-        value = (10.0 if slot < 15 else 20.0) + 0.01 * (slot % 3)
-        run = RunReport(ResultTable.of([Result({"benchmark": "sort", "os": "linux"}, (value,), "ms")]))
-        store.runs.write(repository, [RunWrite(slot, run, str(slot), str(slot), "test")])
-    run_alerts(store, [default_alert()], as_work=True)
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a store in which the trace sort steps at commit 15, as work."""
-    path = tmp_path_factory.mktemp("template") / "store.db"
-    with create_store(path) as made:
-        _commits_and_results(made)
-    return path
-
-
-@pytest.fixture
-def store(template: Path, tmp_path: Path) -> Iterator[Store]:
-    """Open a copy of the store."""
-    with open_store(shutil.copy(template, tmp_path / "store.db")) as opened:
-        yield opened
-
-
-def open_channel(kind: str, server: TrackerServer, store: Store, **more: object) -> TrackerChannel:
-    context = ChannelContext(Path(), "https://perf.example.org", OutgoingRule(), "Textmill", store)
-    given = ChannelSettings("tracker", ChannelKind.GITHUB, server=server.url, token=TOKEN, labels=("performance",))
-    given = replace(given, **more)  # type: ignore[arg-type]
-    if kind == "github":
-        return github_channel(replace(given, project="ada/textmill"), context)
-    if kind == "gitlab":
-        return gitlab_channel(replace(given, kind=ChannelKind.GITLAB, project="tools/textmill"), context)
-    user = "ada@example.org" if kind == "jira" else ""
-    jira = replace(given, kind=ChannelKind.JIRA, project="PERF", user=user)
-    return jira_channel(replace(jira, failing_field=FAILING, fixing_field=FIXING), context)
-
-
-def server_of(kind: str) -> TrackerServer:
-    if kind.startswith("jira"):
-        return JiraServer(cloud=kind == "jira")
-    return GitHubServer() if kind == "github" else GitLabServer()
-
-
-@dataclass
-class World:
-    kind: str
-    server: TrackerServer
-    store: Store
-    channel: TrackerChannel
-
-    @property
-    def ticket(self) -> Stored:
-        """The only ticket of the tracker."""
-        (ticket,) = self.server.tickets.values()
-        return ticket
-
-    def sync(self) -> list[TrackerTicket]:
-        """Read what changed in the tracker since the last time."""
-        table = self.store.findings.tracker_tickets
-        changed = self.channel.tracker.changed(table.cursor("tracker"))
-        table.set_cursor("tracker", changed.cursor)
-        return [issue.ticket for issue in changed.issues]
+from knickpoint.store import Store, open_store
 
 
 @pytest.fixture(params=KINDS)
@@ -115,30 +39,6 @@ def world(request: pytest.FixtureRequest, store: Store) -> Iterator[World]:
     kind = str(request.param)
     with serving(server_of(kind)) as server:
         yield World(kind, server, store, open_channel(kind, server, store))
-
-
-def message(key: str = "k1", *kinds: str, fixed: str = "", regression: int = 1) -> Message:
-    change = {
-        "repository": "textmill",
-        "regression": regression,
-        "announcements": list(kinds or ("regressed",)),
-        "severity": "high",
-        "lead": {"trace": ",benchmark=sort,os=linux,"},
-        "traces": 1,
-        "line": "main",
-        "previous": f"{14:040d}",
-        "commit": COMMIT,
-        "fixed": fixed,
-        "link": "https://perf.example.org/r/1",
-    }
-    return Message(
-        key,
-        "change/1",
-        Recipient("tracker"),
-        "sort is 100 % slower",
-        "**sort** is [slower](https://perf.example.org/r/1) than `before`.",
-        data={"changes": [change]},
-    )
 
 
 def changes_of_message(sent: Message) -> list[object]:

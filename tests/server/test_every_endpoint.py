@@ -76,6 +76,8 @@ GET    /api/v1/triage                         401 200 200 200 404 200 403 200 20
 GET    /api/v1/traces                         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/facets                         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/values                         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/tickets                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/trackers                       401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}                   401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}/changes           401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}/runs              401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
@@ -179,6 +181,7 @@ class Served:
             "GET /api/v1/members": {"params": {"regression": closed.regression}},
             "GET /api/v1/triage": {"params": {"finding": closed.finding}},
             "GET /api/v1/values": {"params": {"traces": str(closed.trace)}},
+            "GET /api/v1/tickets": {"params": {"traces": str(closed.trace)}},
             "GET /api/v1/traces/{key}/runs": {"params": {"commit": closed.commit}},
             "GET /api/v1/formulas": {"params": {"formula": 'filter("")', **of_closed["params"]}},
             "POST /api/v1/shortcuts": {"json": {"keys": [",a=b,"]}},

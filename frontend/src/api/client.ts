@@ -31,6 +31,8 @@ export type Repository = Schemas["RepositoryAnswer"];
 export type Run = Schemas["RunAnswer"];
 export type Shortcut = Schemas["ShortcutAnswer"];
 export type Status = Schemas["Status"];
+export type TicketMark = Schemas["TicketMarkAnswer"];
+export type Tracker = Schemas["TrackerAnswer"];
 export type Trace = Schemas["TraceAnswer"];
 export type Traces = Schemas["TracesAnswer"];
 export type Triage = Schemas["TriageAnswer"];
@@ -140,6 +142,8 @@ export interface DecisionRequest extends Targets {
   status?: Status;
   note?: string;
   ticket?: string;
+  /** The tracker in which to make the ticket. */
+  create?: string;
   assignee?: string;
 }
 
@@ -187,6 +191,9 @@ export const api = {
     get<Explanation>(apiUrl(`traces/${id}/explanation`, { line }), signal),
   environments: (id: number, line: string, signal?: AbortSignal) =>
     get<Environment[]>(apiUrl(`traces/${id}/environments`, { line }), signal),
+  tickets: (traces: readonly number[], line: string, signal?: AbortSignal) =>
+    get<TicketMark[]>(apiUrl("tickets", { traces, line }), signal),
+  trackers: (signal?: AbortSignal) => get<Tracker[]>(apiUrl("trackers"), signal),
   withoutValue: (id: number, line: string, signal?: AbortSignal) =>
     get<WithoutValue[]>(apiUrl(`traces/${id}/without-value`, { line }), signal),
   neverMeasured: (repository: string, signal?: AbortSignal) =>

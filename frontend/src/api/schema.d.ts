@@ -605,6 +605,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tickets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Tickets
+         * @description List the tickets about traces, at their commits on a line, also where no change is.
+         */
+        get: operations["get_tickets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tokens": {
         parameters: {
             query?: never;
@@ -789,6 +809,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/trackers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Trackers
+         * @description List the trackers in which the ticket of a decision can be made.
+         */
+        get: operations["get_trackers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/triage": {
         parameters: {
             query?: never;
@@ -805,6 +845,8 @@ export interface paths {
         /**
          * Post Triage
          * @description Decide about one or many findings, all or none: acknowledge, hide, link a ticket, or make unprocessed again.
+         *
+         *     `create` makes a ticket for them in a tracker, and links it. If the tracker refuses, nothing is decided.
          */
         post: operations["post_triage"];
         delete?: never;
@@ -1344,7 +1386,7 @@ export interface components {
          * @description What an entry of the audit log records.
          * @enum {string}
          */
-        AuditKind: "signed-in" | "sign-in-refused" | "signed-out" | "token-created" | "token-revoked" | "configuration-changed" | "decided" | "boundary-moved" | "missed-marked" | "missed-unmarked" | "alerts-applied" | "alert-set" | "alert-removed" | "rename-accepted" | "rename-withdrawn" | "entries-deleted" | "restored";
+        AuditKind: "signed-in" | "sign-in-refused" | "signed-out" | "token-created" | "token-revoked" | "configuration-changed" | "decided" | "boundary-moved" | "missed-marked" | "missed-unmarked" | "tickets-changed" | "alerts-applied" | "alert-set" | "alert-removed" | "rename-accepted" | "rename-withdrawn" | "entries-deleted" | "restored";
         /**
          * Better
          * @description Which direction of a value is better.
@@ -1432,6 +1474,12 @@ export interface components {
             regions: components["schemas"]["RegionAnswer"][];
             trace: components["schemas"]["TraceAnswer"];
         };
+        /**
+         * ChannelKind
+         * @description What carries the messages of a channel.
+         * @enum {string}
+         */
+        ChannelKind: "mail" | "chat" | "webhook" | "github" | "gitlab" | "jira" | "other";
         /**
          * CheckAnswer
          * @description One number that the method compared with a bound.
@@ -1664,6 +1712,15 @@ export interface components {
          * @enum {string}
          */
         FindingKind: "step" | "drift" | "mode" | "noise";
+        /**
+         * FixVerdict
+         * @description What the data say about a closed ticket with a fixing revision.
+         *
+         *     NONE: the ticket is open, or its fixing revision is unknown. NOT_MEASURED: no trace of its findings has a value at or after
+         *     that commit. FIXED: all measured traces are back at their level before. NOT_FIXED: one of them is not.
+         * @enum {string}
+         */
+        FixVerdict: "" | "not-measured" | "fixed" | "not-fixed";
         /**
          * FormulaAnswer
          * @description The traces that a formula gives.
@@ -2805,6 +2862,47 @@ export interface components {
             suspects: components["schemas"]["SuspectAnswer"][];
         };
         /**
+         * TicketMarkAnswer
+         * @description A ticket about some of the traces that were asked for, at a commit of the line.
+         */
+        TicketMarkAnswer: {
+            /** Assignee */
+            assignee: string;
+            /**
+             * Fixed
+             * @description Fixing revision, as the tracker has it; empty where it is unknown.
+             */
+            fixed: string;
+            /**
+             * Fixed Position
+             * @description Position of the fixing revision on the line.
+             */
+            fixed_position: number | null;
+            /** Name */
+            name: string;
+            /** Open */
+            open: boolean;
+            /**
+             * Position
+             * @description Position of the commit that the ticket is about.
+             */
+            position: number;
+            /**
+             * Title
+             * @description Title in the tracker; empty for an imported ticket.
+             */
+            title: string;
+            /**
+             * Traces
+             * @description Ids of the traces that it is about.
+             */
+            traces: number[];
+            /** Url */
+            url: string;
+            /** @description What the data say about a closed ticket with a fixing revision: `fixed`, `not-fixed`, `not-measured`; empty for others. */
+            verdict: components["schemas"]["FixVerdict"];
+        };
+        /**
          * TokenAnswer
          * @description A token for machines, without its secret.
          */
@@ -2908,6 +3006,17 @@ export interface components {
             traces: components["schemas"]["TraceAnswer"][];
         };
         /**
+         * TrackerAnswer
+         * @description A channel that makes tickets.
+         */
+        TrackerAnswer: {
+            kind: components["schemas"]["ChannelKind"];
+            /** Name */
+            name: string;
+            /** Project */
+            project: string;
+        };
+        /**
          * TriageAnswer
          * @description A list of regressions after a decision, as far as the decision concerns it.
          */
@@ -2957,6 +3066,12 @@ export interface components {
         TriageRequest: {
             /** Assignee */
             assignee?: string | null;
+            /**
+             * Create
+             * @description Name of a tracker in which to make the ticket; see `/api/v1/trackers`.
+             * @default
+             */
+            create: string;
             /** @description The list that the decision is made on, and that the answer is about. */
             filter?: components["schemas"]["ListFilter"];
             /**
@@ -2978,7 +3093,7 @@ export interface components {
             status?: components["schemas"]["Status"] | null;
             /**
              * Ticket
-             * @description Required with status `ticket`.
+             * @description Required with status `ticket`, unless `create` makes one.
              */
             ticket?: string | null;
             /**
@@ -6465,6 +6580,112 @@ export interface operations {
             };
         };
     };
+    get_tickets: {
+        parameters: {
+            query: {
+                /** @description Ids, separated by commas; all of one repository. */
+                traces: string;
+                /** @description Name of the line. Default: the default line. */
+                line?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TicketMarkAnswer"][];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     get_tokens: {
         parameters: {
             query?: never;
@@ -7443,6 +7664,107 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WithoutValueAnswer"][];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_trackers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrackerAnswer"][];
                 };
             };
             /** @description The request cannot be used. */

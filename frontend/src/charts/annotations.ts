@@ -1,4 +1,4 @@
-/** Draw what uPlot does not: stable regions, changes, suspect ranges, candidates, failed runs, the pinned commit. */
+/** Draw what uPlot does not: stable regions, changes, suspect ranges, candidates, failed runs, tickets, the pinned commit. */
 
 import type uPlot from "uplot";
 import { relativeBase, type ChartMark, type ChartView } from "./chart-data";
@@ -8,6 +8,8 @@ import { STRIP } from "./uplot-options";
 
 /** How far above the foot of the plot failed runs are drawn, in pixels. */
 export const FAILURE_OFFSET = 8;
+/** How far above the foot of the plot tickets are drawn, in pixels: above failed runs. */
+export const TICKET_OFFSET = 24;
 /** uPlot's number for logarithmic scales. */
 const LOGARITHMIC = 3;
 /** How far stable regions reach beyond their first and last commit, in commits. */
@@ -57,6 +59,7 @@ export function drawAboveValues(view: ChartView, plot: uPlot, colours: Palette):
   drawNotes(drawing);
   drawCandidates(drawing);
   drawFailures(drawing);
+  drawTickets(drawing);
   drawing.canvas.restore();
   // The texts of changes stand in the strip above the plot, so they are not clipped.
   drawMarks(drawing);
@@ -167,6 +170,20 @@ function drawFailures({ view, canvas, ratio, colours, x, plot: { bbox } }: Drawi
       canvas.arc(x(position), y, 3.5 * ratio, 0, 2 * Math.PI);
       canvas.stroke();
     }
+  }
+}
+
+/** Tickets, near the foot of the plot: a square where it is open, its outline where it is closed. */
+function drawTickets({ view, canvas, ratio, colours, x, plot: { bbox } }: Drawing): void {
+  const y = bbox.top + bbox.height - TICKET_OFFSET * ratio;
+  canvas.strokeStyle = colours.status.ticket;
+  canvas.lineWidth = 1.75 * ratio;
+  for (const { position, open } of view.tickets) {
+    canvas.fillStyle = open ? colours.status.ticket : colours.paper;
+    canvas.beginPath();
+    canvas.rect(x(position) - 4.5 * ratio, y - 4.5 * ratio, 9 * ratio, 9 * ratio);
+    canvas.fill();
+    canvas.stroke();
   }
 }
 

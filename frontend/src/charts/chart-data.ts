@@ -52,6 +52,12 @@ export interface ChartFailure {
   failed: boolean;
 }
 
+/** A ticket about a commit. */
+export interface ChartTicket {
+  position: number;
+  open: boolean;
+}
+
 /** A range of positions, with both ends. */
 export interface ChartRange {
   first: number;
@@ -73,6 +79,7 @@ export interface ChartView {
   notes: readonly ChartNote[];
   candidates: readonly ChartCandidate[];
   failures: readonly ChartFailure[];
+  tickets: readonly ChartTicket[];
   times: Float64Array;
   total: number;
   range: ChartRange | undefined;

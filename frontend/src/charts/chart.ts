@@ -15,6 +15,7 @@ import type {
   ChartMark,
   ChartNote,
   ChartRange,
+  ChartTicket,
   ChartView,
   Hovered,
 } from "./chart-data";
@@ -23,7 +24,7 @@ import { palette, type Palette } from "./palette";
 import { alignedData, uplotOptions } from "./uplot-options";
 
 /** Properties that uPlot knows nothing about: a redraw is enough when they change. */
-const DRAWN = ["levels", "marks", "notes", "candidates", "failures", "pinned"] as const;
+const DRAWN = ["levels", "marks", "notes", "candidates", "failures", "tickets", "pinned"] as const;
 /** Properties that are part of uPlot's options or data: it has to be built again. */
 const BUILT = ["lines", "scale", "times", "total", "range"] as const;
 
@@ -44,6 +45,7 @@ export class Chart extends PageElement implements ChartView {
   @property({ attribute: false }) notes: readonly ChartNote[] = [];
   @property({ attribute: false }) candidates: readonly ChartCandidate[] = [];
   @property({ attribute: false }) failures: readonly ChartFailure[] = [];
+  @property({ attribute: false }) tickets: readonly ChartTicket[] = [];
   @property({ attribute: false }) times = new Float64Array();
   @property({ type: Number }) total = 0;
   @property({ attribute: false }) range: ChartRange | undefined;

@@ -1,7 +1,7 @@
-/** Find what the pointer is on: a run without a value, or the nearest value of a line. */
+/** Find what the pointer is on: a ticket, a run without a value, or the nearest value of a line. */
 
 import type uPlot from "uplot";
-import { FAILURE_OFFSET } from "./annotations";
+import { FAILURE_OFFSET, TICKET_OFFSET } from "./annotations";
 import {
   axisIndex,
   axisName,
@@ -21,13 +21,28 @@ const MAX_STEPS = 200;
 export function findHovered(view: ChartView, plot: uPlot): Hovered | undefined {
   if (typeof plot.cursor.idx !== "number") return undefined;
   const { left = -1, top = -1 } = plot.cursor;
-  return findFailure(view, plot, left, top) ?? findValue(view, plot, left, top);
+  return findTicket(view, plot, left, top) ?? findFailure(view, plot, left, top) ?? findValue(view, plot, left, top);
 }
 
 /** The vertical place of a value in pixels, on the axis of its line. */
 export function valueToPixels(view: ChartView, plot: uPlot, line: ChartLine, value: number): number {
   const axis = axisName(axisIndex(line, axisUnits(view.lines, view.scale)));
   return plot.valToPos(value / relativeBase(view, line), axis);
+}
+
+/** The ticket whose mark is under the pointer, with the value of a single line there. */
+function findTicket(view: ChartView, plot: uPlot, left: number, top: number): Hovered | undefined {
+  const [line] = view.lines;
+  const height = plot.bbox.height / devicePixelRatio;
+  if (!line || Math.abs(height - TICKET_OFFSET - top) > FAILURE_OFFSET) return undefined;
+  const [nearest] = view.tickets
+    .map(({ position }) => ({ position, distance: Math.abs(plot.valToPos(position, "x") - left) }))
+    .filter(({ distance }) => distance <= FAILURE_OFFSET)
+    .sort((a, b) => a.distance - b.distance);
+  if (!nearest) return undefined;
+  const index = line.positions.indexOf(nearest.position);
+  const value = view.lines.length === 1 ? line.values[index] : undefined;
+  return { line, position: nearest.position, value: value ?? NaN };
 }
 
 /** The run without a value whose mark at the foot of the plot is under the pointer. */

@@ -11,11 +11,15 @@ export interface DecisionQuestion {
   kind: "note" | "ticket";
   /** How many findings the decision is about. */
   findings: number;
+  /** Names of the trackers in which a ticket can be made. */
+  trackers?: readonly string[];
 }
 
 export interface DecisionReply {
   note: string;
   ticket: string;
+  /** The tracker in which to make the ticket, "" to link one. */
+  create: string;
 }
 
 /** Record a reply; the answer is why it was not recorded. */
@@ -25,6 +29,7 @@ type Send = (reply: DecisionReply) => Promise<ApiError | undefined>;
 export class DecisionDialog extends PageElement {
   @state() private question: DecisionQuestion | undefined;
   @state() private error: ApiError | undefined;
+  @state() private create = "";
   @query("dialog") private readonly dialog!: HTMLDialogElement | null;
   @query("form") private readonly form!: HTMLFormElement | null;
   /** The questions before: the next one waits until they are answered and recorded. */
@@ -45,6 +50,7 @@ export class DecisionDialog extends PageElement {
   private async askNow(question: DecisionQuestion, send: Send): Promise<void> {
     this.question = question;
     this.error = undefined;
+    this.create = "";
     await this.updateComplete;
     this.form?.reset();
     let reply = await this.show();
@@ -79,15 +85,22 @@ export class DecisionDialog extends PageElement {
     </dialog>`;
   }
 
-  private renderForm({ kind, findings }: DecisionQuestion) {
+  private renderForm({ kind, findings, trackers = [] }: DecisionQuestion) {
     const ticket = kind === "ticket";
     return html`<form method="dialog" @submit=${(event: SubmitEvent) => this.onSubmit(event)}>
-      <h2 id="decision-title">${ticket ? "Link a ticket to" : "Note on"} ${countText(findings, "finding")}</h2>
+      <h2 id="decision-title">
+        ${ticket ? (this.create ? "Make a ticket for" : "Link a ticket to") : "Note on"}
+        ${countText(findings, "finding")}
+      </h2>
       ${
         ticket
-          ? html`<label class="field"
-              >Key or address of the ticket<input name="ticket" required maxlength="500" autocomplete="off"
-            /></label>`
+          ? html`${this.renderTrackers(trackers)}<label class="field" ?hidden=${this.create !== ""}
+                >Key or address of the ticket<input
+                  name="ticket"
+                  ?required=${this.create === ""}
+                  maxlength="500"
+                  autocomplete="off"
+              /></label>`
           : nothing
       }
       <label class="field"
@@ -101,9 +114,21 @@ export class DecisionDialog extends PageElement {
       ${dialogError(this.error)}
       <div class="dialog-actions">
         <button type="button" class="button quiet" @click=${() => this.close(undefined)}>Cancel</button>
-        <button class="button primary">${ticket ? "Link" : "Save"}</button>
+        <button class="button primary">${ticket ? (this.create ? "Make" : "Link") : "Save"}</button>
       </div>
     </form>`;
+  }
+
+  /** The choice between a ticket that there is and a new one; nothing where no tracker is configured. */
+  private renderTrackers(trackers: readonly string[]) {
+    if (trackers.length === 0) return nothing;
+    const choose = (event: Event): void => void (this.create = (event.target as HTMLSelectElement).value);
+    return html`<label class="field"
+      >Ticket<select name="create" @change=${choose}>
+        <option value="">link one that there is</option>
+        ${trackers.map((name) => html`<option value=${name}>make one in ${name}</option>`)}
+      </select></label
+    >`;
   }
 
   private onSubmit(event: SubmitEvent): void {
@@ -113,7 +138,8 @@ export class DecisionDialog extends PageElement {
       const value = data.get(name);
       return typeof value === "string" ? value.trim() : "";
     };
-    this.close({ note: text("note"), ticket: text("ticket") });
+    const create = text("create");
+    this.close({ note: text("note"), ticket: create ? "" : text("ticket"), create });
   }
 }
 

@@ -14,6 +14,7 @@ export const AUDIT_KINDS: Record<AuditKind, string> = {
   "boundary-moved": "History boundary moved",
   "missed-marked": "Missed change marked",
   "missed-unmarked": "Mark of a missed change removed",
+  "tickets-changed": "Tickets changed",
   "alerts-applied": "Alerts applied",
   "alert-set": "Alert set",
   "alert-removed": "Alert removed",

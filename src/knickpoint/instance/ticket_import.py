@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from knickpoint.model.audit import AuditKind
 from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.plain_text import counted
 from knickpoint.model.query import parse_query
 
 if TYPE_CHECKING:
@@ -129,12 +131,13 @@ def _text(value: object, name: str, where: str) -> str:
 
 
 def import_tickets(
-    store: Store, rows: Sequence[TicketRow], *, repository: str = "", replace: bool = False
+    store: Store, rows: Sequence[TicketRow], *, repository: str = "", replace: bool = False, who: str = ""
 ) -> TicketImport:
     """Write tickets into the store, all or none, and match them with the findings.
 
     ``repository`` is that of rows that name none; where there is only one, it is optional. With ``replace``, all other
-    tickets are removed.
+    tickets are removed, but not those that channels made in a tracker. ``who`` is the person for the audit log, "" for a
+    worker, whose imports have no entry.
 
     Raises:
         HistoryError: there is no such repository.
@@ -166,11 +169,15 @@ def import_tickets(
     # Write the tickets, and match the findings again, also of repositories that lose all of theirs.
     changed = 0
     with store.transaction():
+        of_trackers = {ticket.name for ticket in store.findings.tracker_tickets.all()} if replace else set()
         for name, each in known.items():
             if replace:
-                for ticket in {ticket.name for ticket in store.findings.tickets.all(each)}:
+                for ticket in {ticket.name for ticket in store.findings.tickets.all(each)} - of_trackers:
                     store.findings.tickets.remove(each, ticket)
                 changed += match_tickets(store, each) if name not in wanted else 0
             if name in wanted:
                 changed += put_tickets(store, each, wanted[name])
+        if who:
+            others = ", removed all others" if replace else ""
+            store.audit.append(AuditKind.TICKETS_CHANGED, who, f"imported {counted(len(rows), 'ticket')}{others}")
     return TicketImport(len(rows), changed)

@@ -22,6 +22,7 @@ class AuditKind(Enum):
     BOUNDARY_MOVED = "boundary-moved"
     MISSED_MARKED = "missed-marked"
     MISSED_UNMARKED = "missed-unmarked"
+    TICKETS_CHANGED = "tickets-changed"
     ALERTS_APPLIED = "alerts-applied"
     ALERT_SET = "alert-set"
     ALERT_REMOVED = "alert-removed"

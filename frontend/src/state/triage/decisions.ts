@@ -26,6 +26,8 @@ export interface DecisionInput {
   status?: Status;
   note?: string;
   ticket?: string;
+  /** The tracker in which the server makes the ticket. */
+  create?: string;
 }
 
 /** The statuses that keys set, on the triage page and on that of a trace. */

@@ -1,6 +1,6 @@
 /** What the parts of the explore page read of its state, and the actions that they call. */
 
-import type { ApiError, Facets, NeverMeasured, Repository, Trace, Traces } from "../../api/client";
+import type { ApiError, Facets, NeverMeasured, Repository, TicketMark, Trace, Traces } from "../../api/client";
 import type { Series } from "../../api/series";
 import type { ChartRange } from "../../charts/chart-data";
 import type { ExploreRoute } from "../../routes/explore";
@@ -18,6 +18,8 @@ export interface ExploreContext {
   /** The values for the small drawings, by id of the trace. */
   readonly sparklines: ReadonlyMap<number, Series>;
   readonly plot: Plot;
+  /** The tickets about the plotted traces, also where no change is. */
+  readonly tickets: readonly TicketMark[];
   /** The traces and formulas that the route selects. */
   readonly plotSelection: PlotSelection;
   readonly range: ChartRange | undefined;

@@ -8,6 +8,7 @@ import { MAX_LINES, type PlottedLine } from "../../state/plot/plot-loader";
 import { date } from "../../templates/commit";
 import { loadingNotice } from "../../templates/notice";
 import { scaleField } from "../../templates/scale-field";
+import { ticketList, ticketTips } from "../../templates/tickets";
 import { countText, grouped } from "../../text/numbers";
 import { unitText, valueText } from "../../text/units";
 import type { ExploreContext } from "./context";
@@ -24,7 +25,7 @@ export function renderPlot(context: ExploreContext) {
   if (lines.length === 0 && context.isFailing) return nothing;
   return html`<section class="chart-panel" aria-label="Plot">
     ${renderTools(context)} ${renderLegend(context)}
-    ${lines.length > 0 ? renderChart(context) : html`<div class="chart-place">${loadingNotice("Loading the values")}</div>`}
+    ${lines.length > 0 ? html`${renderChart(context)}${ticketList(context.tickets, context.openCommit)}` : html`<div class="chart-place">${loadingNotice("Loading the values")}</div>`}
   </section>`;
 }
 
@@ -34,6 +35,7 @@ function renderChart(context: ExploreContext) {
   return html`<kp-chart
     .lines=${lines}
     .times=${times}
+    .tickets=${context.tickets}
     .total=${times.length}
     .range=${context.range}
     .scale=${scaleOf(context)}
@@ -143,11 +145,12 @@ function renderTooltip(context: ExploreContext, { position, value, line }: Hover
   const start = line.values[0];
   const relative =
     start && start > 0 && line.unit !== "" ? `${((value / start) * 100).toFixed(1)} % of the first value` : "";
+  if (Number.isNaN(value)) return html`${renderCommit(context, position)} ${ticketTips(context.tickets, position)}`;
   return html`<div class="tip-value">
       ${valueText(value, line.unit)}${relative ? html` <span class="faint figure">${relative}</span>` : nothing}
     </div>
     <div class="tip-subject">${line.label}</div>
-    ${renderCommit(context, position)}`;
+    ${renderCommit(context, position)} ${ticketTips(context.tickets, position)}`;
 }
 
 /** The commit; its number until its block is loaded, which renders the tooltip again. */

@@ -11,6 +11,7 @@ import {
   type Facets,
   type NeverMeasured,
   type Repository,
+  type TicketMark,
   type Trace,
   type Traces,
 } from "../../api/client";
@@ -33,6 +34,7 @@ import {
   type Plot,
   type PlotSelection,
 } from "../../state/plot/plot-loader";
+import { memoizeLast } from "../../state/memoize";
 import { firstError, Resource } from "../../state/resource";
 import { registerShortcuts } from "../../state/shortcuts";
 import { errorNotice } from "../../templates/notice";
@@ -105,12 +107,24 @@ export class ExploreView extends PageElement implements KeyboardActions {
       if (failures[0]) [this.formulaFailure] = failures;
     },
   });
+  private readonly ticketsResource = new Resource(this, {
+    args: () => {
+      const plotted = this.plot.lines.flatMap((line) => line.trace?.id ?? []);
+      return plotted.length > 0 ? ([plotted.join()] as const) : undefined;
+    },
+    load: ([plotted], signal) => api.tickets(plotted.split(",").map(Number), "", signal),
+    keepWhileLoading: () => true,
+  });
+  private readonly ticketsOf = memoizeLast(
+    (tickets: readonly TicketMark[] | undefined): readonly TicketMark[] => tickets ?? [],
+  );
   private readonly resources = [
     this.tracesResource,
     this.facetsResource,
     this.neverMeasuredResource,
     this.sparklinesResource,
     this.plotResource,
+    this.ticketsResource,
   ];
   /** The formula that the user entered last. */
   private enteredFormula = "";
@@ -195,6 +209,10 @@ export class ExploreView extends PageElement implements KeyboardActions {
 
   get neverMeasured(): readonly NeverMeasured[] {
     return this.neverMeasuredResource.value ?? [];
+  }
+
+  get tickets(): readonly TicketMark[] {
+    return this.ticketsOf(this.ticketsResource.value);
   }
 
   get plot(): Plot {

@@ -16,6 +16,7 @@ import {
   ticketLink,
   ticketOf,
 } from "../../templates/finding";
+import { ticketList } from "../../templates/tickets";
 import { decidedStatus } from "../../text/findings";
 import { countText, numberText } from "../../text/numbers";
 import type { TraceContext } from "./context";
@@ -31,6 +32,7 @@ export function renderChangeList(context: TraceContext, changes: Changes) {
         : nothing
     }
     ${empty && gone.length === 0 ? nothing : renderTable(context, changes.changes, gone)}
+    ${ticketList(context.tickets, (position) => context.updateRoute({ commit: position }))}
   </section>`;
 }
 

@@ -9,6 +9,7 @@ import type {
   Finding,
   Repository,
   Run,
+  TicketMark,
   WithoutValue,
 } from "../../api/client";
 import type { Series } from "../../api/series";
@@ -45,6 +46,8 @@ export interface TraceContext {
   readonly environments: readonly Environment[];
   /** Runs that failed or were skipped, at commits without a value. */
   readonly failures: readonly FailureMark[];
+  /** The tickets about this trace, also where no change is. */
+  readonly tickets: readonly TicketMark[];
   readonly commits: CommitCache | undefined;
   /** The pinned commit, its runs, and the commits of the suspect range that ends with it. */
   readonly commit: Commit | undefined;

@@ -5,6 +5,7 @@ import type { Changes, Environment } from "../../api/client";
 import type { Hovered } from "../../charts/chart-data";
 import { date } from "../../templates/commit";
 import { change, standing } from "../../templates/finding";
+import { ticketTips } from "../../templates/tickets";
 import { param } from "../../templates/trace-name";
 import { comparisonText } from "../../text/findings";
 import { grouped, percentText, ratioText } from "../../text/numbers";
@@ -24,11 +25,13 @@ export function renderTooltip(context: TraceContext, changes: Changes, { positio
   ${environmentsAt(context, position).map(
     (environment) => html`<div class="tip-note">Environment changed: ${renderEnvironmentFacts(environment)}</div>`,
   )}
+  ${ticketTips(context.tickets, position)}
   ${pinned ? nothing : html`<div class="tip-hint">Click for its runs and links</div>`}`;
 }
 
-function renderFailure({ failures }: TraceContext, position: number) {
+function renderFailure({ failures, tickets }: TraceContext, position: number) {
   const run = failures.find((failure) => failure.position === position)?.run;
+  if (!run && tickets.some((ticket) => ticket.position === position)) return nothing;
   return html`<div class="tip-value outcome ${run?.outcome}">${run?.outcome ?? "no value"}</div>
     ${run?.message ? html`<div class="tip-subject">${run.message}</div>` : nothing}`;
 }

@@ -13,6 +13,7 @@ import {
   type Finding,
   type Repository,
   type Run,
+  type TicketMark,
   type Trace,
   type WithoutValue,
 } from "../../api/client";
@@ -78,6 +79,10 @@ export class TraceView extends PageElement implements TraceContext {
     args: () => [this.route.id, this.route.line] as const,
     load: ([id, line], signal) => api.withoutValue(id, line, signal),
   });
+  private readonly ticketsResource = new Resource(this, {
+    args: () => [this.route.id, this.route.line] as const,
+    load: ([id, line], signal) => api.tickets([id], line, signal),
+  });
   private readonly commitResource = new Resource(this, {
     args: () => {
       const { commits } = this;
@@ -111,6 +116,7 @@ export class TraceView extends PageElement implements TraceContext {
     this.timesResource,
     this.environmentsResource,
     this.withoutValueResource,
+    this.ticketsResource,
     this.commitResource,
     this.runsResource,
     this.suspectsResource,
@@ -140,8 +146,15 @@ export class TraceView extends PageElement implements TraceContext {
     (environments: readonly Environment[] | undefined): readonly Environment[] => environments ?? [],
   );
 
+  private readonly ticketsOf = memoizeLast(
+    (tickets: readonly TicketMark[] | undefined): readonly TicketMark[] => tickets ?? [],
+  );
+
   private unregisterShortcuts: (() => void) | undefined;
-  private readonly onDecided = (): void => this.changesResource.reload();
+  private readonly onDecided = (): void => {
+    this.changesResource.reload();
+    this.ticketsResource.reload();
+  };
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -196,6 +209,10 @@ export class TraceView extends PageElement implements TraceContext {
 
   get failures(): readonly FailureMark[] {
     return this.failuresOf(this.withoutValueResource.value, this.series);
+  }
+
+  get tickets(): readonly TicketMark[] {
+    return this.ticketsOf(this.ticketsResource.value);
   }
 
   get candidates(): readonly ChartCandidate[] {

@@ -2,7 +2,7 @@
 
 import { html, nothing, type PropertyValues } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
-import type { ApiError, Caller, RegressionList, Repository, Status } from "../../api/client";
+import { api, type ApiError, type Caller, type RegressionList, type Repository, type Status } from "../../api/client";
 import { onReconnect } from "../../api/connection";
 import "../../components/decision-dialog";
 import type { DecisionDialog, DecisionQuestion, DecisionReply } from "../../components/decision-dialog";
@@ -311,8 +311,13 @@ export class TriageView extends PageElement implements KeyboardActions {
   }
 
   async linkTicket(findings: Selection): Promise<void> {
-    await this.ask("ticket", findings, ({ ticket, note }) =>
-      this.decideWith({ findings, status: "ticket", ticket, ...(note && { note }) }),
+    const trackers = await api.trackers().catch(() => []);
+    await this.ask(
+      "ticket",
+      findings,
+      ({ ticket, create, note }) =>
+        this.decideWith({ findings, status: "ticket", ...(create ? { create } : { ticket }), ...(note && { note }) }),
+      trackers.map(({ name }) => name),
     );
   }
 
@@ -324,9 +329,10 @@ export class TriageView extends PageElement implements KeyboardActions {
     kind: DecisionQuestion["kind"],
     findings: Selection,
     send: (reply: DecisionReply) => Promise<ApiError | undefined>,
+    trackers: readonly string[] = [],
   ): Promise<void> {
     if (findings.size === 0) return;
-    await this.dialog?.ask({ kind, findings: this.countOf(findings) }, send);
+    await this.dialog?.ask({ kind, findings: this.countOf(findings), trackers }, send);
   }
 
   async split(findings: Selection): Promise<void> {

@@ -1,4 +1,4 @@
-"""``knick tickets``: import, list and remove tickets of an issue tracker."""
+"""``knick tickets``: import, list, remove and sync tickets of an issue tracker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.model.audit import AuditKind
 from knickpoint.model.errors import InputError
+from knickpoint.model.plain_text import counted
 
 __all__ = ["command"]
 
@@ -19,26 +21,34 @@ _LIST = (
     Column("commit", text=lambda commit: commit[:10]),
     Column("query", text=lambda query: query or "every trace"),
     Column("open"),
+    Column("fixed", text=lambda revision: revision[:10]),
+    Column("verdict"),
+    Column("assignee"),
+    Column("title"),
     Column("url"),
 )
 
 
 @click.group("tickets")
 def command() -> None:
-    """Import tickets of an issue tracker; findings with a matching ticket leave the unprocessed list."""
+    """Import and sync tickets of issue trackers; findings with a matching ticket leave the unprocessed list."""
 
 
 @command.command("list")
 @instance_option
 @format_option
 def list_(instance: str | None, output: OutputFormat) -> None:
-    """List the imported tickets."""
+    """List the tickets: those that you imported, and those of trackers with what came back from there.
+
+    A closed ticket with a fixing revision is compared with the data: fixed, not-fixed or not-measured.
+    """
     rows: list[Row] = []
     with open_chosen_instance(instance) as opened:
         store = opened.store
         for repository in store.commits.repositories():
             tickets = store.findings.tickets.all(repository)
             slots = sorted({ticket.slot for ticket in tickets})
+            states = store.findings.tracker_tickets.by_name({ticket.name for ticket in tickets})
             hashes = {each.slot: each.commit.hash for each in store.commits.get(repository, slots)}
             rows += [
                 {
@@ -47,9 +57,14 @@ def list_(instance: str | None, output: OutputFormat) -> None:
                     "commit": hashes.get(ticket.slot, ""),
                     "query": ticket.query,
                     "open": ticket.open,
+                    "fixed": state.fixed if state else "",
+                    "verdict": state.verdict.value if state else "",
+                    "assignee": state.assignee if state else "",
+                    "title": state.title if state else "",
                     "url": ticket.url,
                 }
                 for ticket in tickets
+                for state in (states.get(ticket.name),)
             ]
     show(_LIST, rows, output, empty="There are no tickets.")
 
@@ -64,12 +79,14 @@ def put(file: str, *, repository: str, replace: bool, instance: str | None) -> N
 
     FILE is CSV with a header, or a JSON list of objects: name, commit, and optionally query, url, open, repository.
     """
+    from knickpoint.access.local_user import local_caller
     from knickpoint.instance.ticket_import import import_tickets, read_ticket_file, read_tickets
 
     with open_chosen_instance(instance) as opened:
         piped = file == "-"
         rows = read_tickets(sys.stdin.buffer.read(), "standard input") if piped else read_ticket_file(Path(file))
-        done = import_tickets(opened.store, rows, repository=repository, replace=replace)
+        who = local_caller().name
+        done = import_tickets(opened.store, rows, repository=repository, replace=replace, who=who)
     plural = "" if done.tickets == 1 else "s"
     click.echo(f"{done.tickets:,} ticket{plural}; {done.changed:,} findings have another matching ticket than before.")
 
@@ -78,7 +95,8 @@ def put(file: str, *, repository: str, replace: bool, instance: str | None) -> N
 @click.argument("names", nargs=-1, required=True, metavar="NAME…")
 @instance_option
 def remove(names: tuple[str, ...], instance: str | None) -> None:
-    """Remove tickets; findings that matched no other ticket are unprocessed again."""
+    """Remove imported tickets; findings that matched no other ticket are unprocessed again."""
+    from knickpoint.access.local_user import local_caller
     from knickpoint.watch.triage.tickets import match_tickets
 
     with open_chosen_instance(instance) as opened:
@@ -89,8 +107,40 @@ def remove(names: tuple[str, ...], instance: str | None) -> None:
             unknown = sorted(set(names) - known)
             if unknown:
                 raise InputError(f"there is no ticket {unknown[0]!r}", remedy="See knick tickets list.")
+            tracked = store.findings.tracker_tickets.by_name(names)
+            if tracked:
+                name, ticket = min(tracked.items())
+                raise InputError(
+                    f"{name} is a ticket of the tracker {ticket.channel!r}", remedy=f"Close it at {ticket.url}."
+                )
             for each in repositories:
                 for name in names:
                     store.findings.tickets.remove(each, name)
             changed = sum(match_tickets(store, each) for each in repositories)
+            removed = f"removed {', '.join(sorted(set(names))[:20])}"
+            store.audit.append(AuditKind.TICKETS_CHANGED, local_caller().name, removed)
     click.echo(f"{len(names):,} removed; {changed:,} findings changed.")
+
+
+@command.command("sync")
+@click.argument("names", nargs=-1, metavar="[CHANNEL]…")
+@instance_option
+def sync(names: tuple[str, ...], instance: str | None) -> None:
+    """Read what changed in the trackers of the channels: status, title, assignee, fixing revision.
+
+    Without a CHANNEL, all trackers are read. The worker does the same every five minutes.
+    """
+    from knickpoint.instance.trackers import sync_tracker, trackers
+
+    with open_chosen_instance(instance) as opened:
+        known = sorted(trackers(opened))
+        if not known:
+            raise InputError("there is no tracker", remedy="Add [channels.NAME] to knickpoint.toml.")
+        for name in names or known:
+            done = sync_tracker(opened, name)
+            if done.waits:
+                click.echo(f"{name}: it asks to wait for {done.waits:,.0f} more seconds.")
+                continue
+            click.echo(f"{name}: {counted(done.read, 'ticket')} changed.")
+            for ticket in done.compared:
+                click.echo(f"{name}: {ticket.name} was closed with {ticket.fixed[:10]}: {ticket.verdict.value}.")

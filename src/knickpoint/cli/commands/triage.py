@@ -14,7 +14,9 @@ from knickpoint.model.regression import Action, Decision, Status
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from knickpoint.instance import Instance
     from knickpoint.store import Store
+    from knickpoint.watch.triage.decisions import Targets
 
 __all__ = ["command"]
 
@@ -64,6 +66,25 @@ def _chosen_action(status: str | None, **flags: bool) -> Action:
     return chosen[0] if chosen else Action.DECIDE
 
 
+def _check_creation(tracker: str, action: Action, status: str | None, ticket: str | None) -> None:
+    fits = action is Action.DECIDE and status in {None, Status.TICKET.value} and not ticket
+    if tracker and not fits:
+        raise InputError(
+            "--create makes the ticket of a decision --as ticket",
+            where="knick triage",
+            remedy="Leave out --ticket, --split, --merge, --undo and any other status.",
+        )
+
+
+def _create(instance: Instance, targets: Targets, tracker: str, who: str) -> str:
+    """Make the ticket in a tracker, and return its name."""
+    from knickpoint.instance.trackers import create_ticket
+
+    made = create_ticket(instance, targets, tracker, who=who)
+    click.echo(f"{made.name}: {made.url}", err=True)
+    return made.name
+
+
 def _show(store: Store, output: OutputFormat, entries: Sequence[Decision], *, undone: bool) -> None:
     keys = {point.id: point.key for point in store.findings.points([entry.change_point_id for entry in entries])}
     rows = [
@@ -90,6 +111,7 @@ def _show(store: Store, output: OutputFormat, entries: Sequence[Decision], *, un
 )
 @click.option("--note", default=None, help="Why.")
 @click.option("--ticket", default=None, metavar="KEY", help="The ticket to link.")
+@click.option("--create", "tracker", default="", metavar="CHANNEL", help="Make a ticket in this tracker, and link it.")
 @click.option("--assign", "assignee", default=None, metavar="WHO", help="The person to assign.")
 @click.option("--all", "all_members", is_flag=True, help="Include findings with an earlier decision.")
 @click.option("--split", is_flag=True, help="Split these findings off into a new regression.")
@@ -104,6 +126,7 @@ def command(
     status: str | None,
     note: str | None,
     ticket: str | None,
+    tracker: str,
     assignee: str | None,
     all_members: bool,
     split: bool,
@@ -121,6 +144,7 @@ def command(
     from knickpoint.watch.triage import decisions as triage
 
     action = _chosen_action(status, split=split, merge=merge, undo=undo)
+    _check_creation(tracker, action, status, ticket)
     with open_chosen_instance(instance) as opened:
         store = opened.store
         targets = triage.read_targets([*ids, *(_at_commit(store, commit) if commit else [])])
@@ -132,6 +156,8 @@ def command(
         elif action is Action.UNDO:
             done = triage.undo(store, targets, who=by)
         else:
+            if tracker:
+                ticket = _create(opened, targets, tracker, by)
             done = triage.decide(
                 store,
                 targets,

@@ -125,7 +125,7 @@ def _check_numbers(config: Config, path: Path) -> None:
         "worker": {name: value for name, value in asdict(config.worker).items() if name != "lease_seconds"},
         "limits": asdict(config.limits),
         "ingest": {"parsing_megabytes": config.ingest.parsing_megabytes},
-        "tickets": {"every_seconds": config.tickets.every_seconds},
+        "tickets": {"every_seconds": config.tickets.every_seconds, "sync_seconds": config.tickets.sync_seconds},
         "retention": {"every_hours": config.retention.every_hours},
         **{
             f"ingest.sources.{name}": {"every_seconds": source.every_seconds}

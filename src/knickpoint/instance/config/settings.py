@@ -233,10 +233,12 @@ class TicketSettings:
         file: path of a CSV or JSON file, relative to the instance, that your script keeps up to date. It is the complete
             list: other tickets are removed.
         every_seconds: how often the worker reads it.
+        sync_seconds: how often the worker reads what changed in the trackers of the channels.
     """
 
     file: str = ""
     every_seconds: float = 3600.0
+    sync_seconds: float = 300.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The worker of an instance: rounds of tasks, beside a connection to NATS where there is one.
 
 A round polls the sources, follows the repositories, runs the alerts over what changed and, by schedule, over everything,
-ranks suspects, reads tickets, reports notices, seals full tiles and applies the retention rules. The order matters: results that a round
+ranks suspects, reads tickets, syncs trackers, reports notices, seals full tiles and applies the retention rules. The order matters: results that a round
 imports are judged in the same round.
 """
 
@@ -24,6 +24,7 @@ from knickpoint.instance.instance import Instance
 from knickpoint.instance.notices import find_notices
 from knickpoint.instance.retention import forget_audit_entries, forget_events, forget_values
 from knickpoint.instance.suspects import rank_new_suspects
+from knickpoint.instance.trackers import sync_tracker, trackers
 from knickpoint.instance.worker.alert_runs import AlertRuns
 from knickpoint.instance.worker.heartbeat import Heartbeat
 from knickpoint.instance.worker.task_runner import Announce, Task, TaskRunner
@@ -132,6 +133,7 @@ class Worker:
             ("alerts over everything", self._run_scheduled_alerts),
             ("suspects", self._rank_suspects),
             ("tickets", self._read_tickets),
+            ("trackers", self._sync_trackers),
             ("notices", self._announce_notices),
             ("sealing", self._seal),
             ("forgetting", self._forget),
@@ -198,6 +200,20 @@ class Worker:
         imported = import_tickets(self.instance.store, rows, replace=True)
         if imported.changed:
             self.announce(f"tickets: {imported.tickets:,} of them, which changed {imported.changed:,} findings")
+        return False
+
+    def _sync_trackers(self) -> bool:
+        """Sync each tracker as a task of its own, so that one that fails does not hold up the others."""
+        for name in trackers(self.instance):
+            self._tasks.run(f"tracker {name}", partial(self._sync_tracker, name))
+        return False
+
+    def _sync_tracker(self, name: str) -> bool:
+        if not self._tasks.is_due(f"tracker {name}", self.instance.config.tickets.sync_seconds):
+            return False
+        done = sync_tracker(self.instance, name)
+        for ticket in done.compared:
+            self.announce(f"tracker {name}: {ticket.name} was closed with {ticket.fixed[:10]}: {ticket.verdict.value}")
         return False
 
     def _rank_suspects(self) -> bool:

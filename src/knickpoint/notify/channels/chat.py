@@ -33,10 +33,10 @@ class ChatChannel:
     apprise: Apprise = field(repr=False)
 
     def send(self, message: Message) -> Sent:
-        """Send the subject as the title and the plain text; see :meth:`knickpoint.notify.channel.Channel.send`."""
+        """Send the subject as the title and the text, which is Markdown; see :meth:`knickpoint.notify.channel.Channel.send`."""
         from apprise import NotifyFormat
 
-        result = self.apprise.notify(title=message.subject, body=message.text, body_format=NotifyFormat.TEXT)
+        result = self.apprise.notify(title=message.subject, body=message.text, body_format=NotifyFormat.MARKDOWN)
         if not result:
             raise DeliveryError(
                 f"Apprise could not hand the message to {self.service}, and does not say why",

@@ -25,7 +25,7 @@ from knickpoint.store import Store
 from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.triage.tickets import covering_query, put_tickets
 
-__all__ = ["TrackerChannel", "changes_of", "open_tracker_channel", "thread_of"]
+__all__ = ["TrackerChannel", "changes_of", "covered_traces", "open_tracker_channel", "thread_of"]
 
 _GONE: Final = frozenset({404, 410})
 _OVER: Final = frozenset(
@@ -59,6 +59,7 @@ class TrackerChannel:
                     raise
             self.store.findings.tracker_tickets.forget(known)  # it was deleted there
         kinds = _last_kinds(message.data)
+        changes = tuple(replace(change, query=change.query or covered_traces(self.store, change)) for change in changes)
         if not changes or kinds <= _OVER | {"provisional"}:
             return Sent()
         draft = TicketDraft(message.key, title_line(message.subject), message.text, self.labels(changes), changes)
@@ -83,6 +84,7 @@ class TrackerChannel:
         with self.store.transaction():
             of_changes = [thread_of(change.regression) for change in changes if change.regression]
             ticket = self.store.findings.tracker_tickets.put(issue.ticket, threads=[*threads, *of_changes])
+            self.store.findings.tickets.refresh(ticket.name, url=ticket.url, is_open=ticket.open)
             _put_rows(self.store, ticket, changes)
         return ticket
 
@@ -150,19 +152,25 @@ def _last_kinds(data: Mapping[str, object]) -> frozenset[str]:
     return frozenset(kinds)
 
 
+def covered_traces(store: Store, change: TicketFields) -> str:
+    """Return a query for the traces of a change: those of its regression as it is now, else its lead alone."""
+    keys = [member.key for member in store.findings.live_members(change.regression)] if change.regression else []
+    return covering_query(keys) or (covering_query([change.trace]) if change.trace else "")
+
+
 def _put_rows(store: Store, ticket: TrackerTicket, changes: Sequence[TicketFields]) -> None:
-    """Write which traces and which commits a ticket is about; changes of unknown commits are left out."""
+    """Write which traces and which commits a ticket is about; a change without either is left out."""
     repositories = {each.name: each for each in store.commits.repositories()}
     for change in changes:
         repository = repositories.get(change.repository)
         commit = store.commits.find(repository, change.failing) if repository and change.failing else None
         if repository is None or commit is None:
             continue
-        keys = [member.key for member in store.findings.live_members(change.regression)] if change.regression else []
-        query = covering_query(keys or [change.trace]) if keys or change.trace else change.query
         try:
-            put_tickets(store, repository, [Ticket(ticket.name, query, commit.slot, ticket.url, ticket.open)])
-        except InputError:  # a query that others wrote into the block
+            query = change.query or covered_traces(store, change)
+            if query:
+                put_tickets(store, repository, [Ticket(ticket.name, query, commit.slot, ticket.url, ticket.open)])
+        except InputError:  # the text of a ticket is not only ours
             continue
 
 

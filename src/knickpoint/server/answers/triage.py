@@ -22,7 +22,7 @@ from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.watch.triage import decisions
 from knickpoint.watch.triage.decisions import Targets, TriageResult
 
-__all__ = ["decide", "list_decisions", "merge", "split", "undo"]
+__all__ = ["decide", "list_decisions", "merge", "request_targets", "split", "undo"]
 
 
 def decide(visible: VisibleRepositories, request: TriageRequest) -> TriageAnswer:
@@ -36,7 +36,7 @@ def decide(visible: VisibleRepositories, request: TriageRequest) -> TriageAnswer
     return _apply(
         visible,
         request.filter,
-        lambda: _targets(visible, request),
+        lambda: request_targets(visible, request),
         lambda targets: decisions.decide(
             visible.store,
             targets,
@@ -87,7 +87,7 @@ def split(visible: VisibleRepositories, request: RegroupRequest) -> TriageAnswer
     return _apply(
         visible,
         request.filter,
-        lambda: _targets(visible, request),
+        lambda: request_targets(visible, request),
         lambda targets: decisions.split(visible.store, targets, who=visible.caller.name, note=request.note),
     )
 
@@ -108,8 +108,13 @@ def merge(visible: VisibleRepositories, request: RegroupRequest) -> TriageAnswer
     )
 
 
-def _targets(visible: VisibleRepositories, request: TargetsRequest) -> Targets:
-    """Return the findings of a request by id."""
+def request_targets(visible: VisibleRepositories, request: TargetsRequest) -> Targets:
+    """Return the findings of a request by id.
+
+    Raises:
+        UnknownError: one of the regressions is unknown.
+        InputError: none is left on the list.
+    """
     if not request.regressions:
         return Targets(points=tuple(request.ids))
     visible.of_regressions(request.regressions)

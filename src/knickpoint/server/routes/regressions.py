@@ -18,14 +18,16 @@ from knickpoint.server.answers.regressions import (
     list_regressions,
 )
 from knickpoint.server.answers.suspects import list_suspects
+from knickpoint.server.answers.tickets import list_trackers, with_new_ticket
 from knickpoint.server.answers.triage import decide, list_decisions, merge, split, undo
 from knickpoint.server.callers import Editor
-from knickpoint.server.routes.dependencies import MOST, RepositoryName, Visible
+from knickpoint.server.routes.dependencies import MOST, RepositoryName, RequestInstance, Visible
 from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
 from knickpoint.server.schemas.history import HistoryAnswer
 from knickpoint.server.schemas.members import MembersAnswer
 from knickpoint.server.schemas.regressions import RegressionsAnswer
 from knickpoint.server.schemas.suspects import SuspectsAnswer
+from knickpoint.server.schemas.tickets import TrackerAnswer
 from knickpoint.server.schemas.triage import (
     DecisionAnswer,
     RegroupRequest,
@@ -165,9 +167,18 @@ def get_history(visible: Visible, repository: RepositoryName = "") -> list[Histo
 
 
 @router.post("/triage")
-def post_triage(_caller: Editor, visible: Visible, request: TriageRequest) -> TriageAnswer:
-    """Decide about one or many findings, all or none: acknowledge, hide, link a ticket, or make unprocessed again."""
-    return decide(visible, request)
+def post_triage(_caller: Editor, visible: Visible, instance: RequestInstance, request: TriageRequest) -> TriageAnswer:
+    """Decide about one or many findings, all or none: acknowledge, hide, link a ticket, or make unprocessed again.
+
+    `create` makes a ticket for them in a tracker, and links it. If the tracker refuses, nothing is decided.
+    """
+    return decide(visible, with_new_ticket(instance, visible, request) if request.create else request)
+
+
+@router.get("/trackers")
+def get_trackers(_caller: Editor, instance: RequestInstance) -> list[TrackerAnswer]:
+    """List the trackers in which the ticket of a decision can be made."""
+    return list_trackers(instance)
 
 
 @router.post("/triage/undo")

@@ -11,6 +11,7 @@ from knickpoint.server.answers.changes import read_changes
 from knickpoint.server.answers.environments import list_environments
 from knickpoint.server.answers.explanations import explain
 from knickpoint.server.answers.runs import list_never_measured_answers, list_runs, list_without_value
+from knickpoint.server.answers.tickets import list_ticket_marks
 from knickpoint.server.answers.traces import (
     list_facets,
     list_traces,
@@ -31,6 +32,7 @@ from knickpoint.server.routes.dependencies import (
 from knickpoint.server.schemas.changes import ChangesAnswer
 from knickpoint.server.schemas.explanations import ExplanationAnswer
 from knickpoint.server.schemas.runs import EnvironmentAnswer, NeverMeasuredAnswer, RunAnswer, WithoutValueAnswer
+from knickpoint.server.schemas.tickets import TicketMarkAnswer
 from knickpoint.server.schemas.traces import FacetsAnswer, TraceAnswer, TracesAnswer
 
 __all__ = ["router"]
@@ -99,6 +101,23 @@ def get_values(
     found = visible.line(repository.name, line)
     begin, end = window(found, first, last)
     return binary(pack_values(visible.store, found, ids, first=begin, last=end, points=points))
+
+
+@router.get("/tickets")
+def get_tickets(
+    visible: Visible,
+    *,
+    traces: Annotated[
+        str,
+        Query(
+            json_schema_extra={"pattern": f"^[0-9]{{1,15}}(,[0-9]{{1,15}}){{0,{MOST_TRACES - 1}}}$"},
+            description="Ids, separated by commas; all of one repository.",
+        ),
+    ],
+    line: LineName = "",
+) -> list[TicketMarkAnswer]:
+    """List the tickets about traces, at their commits on a line, also where no change is."""
+    return list_ticket_marks(visible, _numbers(traces), line)
 
 
 @router.get("/traces/{key}")

@@ -46,7 +46,12 @@ class TriageRequest(TargetsRequest):
         default=None, description="`new` makes them unprocessed again; null keeps the status of each."
     )
     note: Text | None = Field(default=None, max_length=10_000, description="null keeps the note there is.")
-    ticket: Text | None = Field(default=None, max_length=500, description="Required with status `ticket`.")
+    ticket: Text | None = Field(
+        default=None, max_length=500, description="Required with status `ticket`, unless `create` makes one."
+    )
+    create: str = Field(
+        default="", max_length=200, description="Name of a tracker in which to make the ticket; see `/api/v1/trackers`."
+    )
     assignee: Text | None = Field(default=None, max_length=200)
 
 

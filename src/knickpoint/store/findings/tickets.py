@@ -51,6 +51,12 @@ class TicketTable:
                 insert = self._database.insert(table).values(values)
                 connection.execute(insert.on_conflict_do_update(index_elements=list(keys), set_=changing))
 
+    def refresh(self, name: str, *, url: str, is_open: bool) -> None:
+        """Write the address and the state of the ticket ``name``, wherever it is about."""
+        changing = {"url": url, "open": int(is_open), "changed": time.time()}
+        with self._database.transaction() as connection:
+            connection.execute(table.update().where(table.c.name == name).values(changing))
+
     def remove(self, repository: Repository, name: str) -> None:
         """Delete the ticket ``name`` with all its queries and commits."""
         with self._database.transaction() as connection:

@@ -98,6 +98,13 @@ class TrackerTicketTable:
         with self._database.reading() as connection:
             return [_ticket_of(row) for row in connection.execute(query)]
 
+    def by_channel(self, channel: str, name: str) -> TrackerTicket | None:
+        """Return the ticket ``name`` of ``channel``, if there is one."""
+        query = select(tracker_ticket).where(tracker_ticket.c.channel == channel, tracker_ticket.c.name == name)
+        with self._database.reading() as connection:
+            row = connection.execute(query).first()
+        return _ticket_of(row) if row else None
+
     def by_name(self, names: Collection[str]) -> dict[str, TrackerTicket]:
         """Return the tickets of these names; of those in several channels, the one that came first."""
         query = select(tracker_ticket).where(tracker_ticket.c.name.in_(sorted(names)))

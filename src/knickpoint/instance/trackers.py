@@ -1,0 +1,127 @@
+"""The trackers of an instance: open their channels, read back their tickets, and make one for a decision."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from knickpoint.instance.instance import Instance
+from knickpoint.model.audit import AuditKind
+from knickpoint.model.errors import ConfigError, InputError
+from knickpoint.model.regression import Condition
+from knickpoint.notify.settings import ChannelKind, ChannelSettings
+
+if TYPE_CHECKING:
+    from knickpoint.model.commit import Repository
+    from knickpoint.model.regression import Regression
+    from knickpoint.model.ticket import TrackerTicket
+    from knickpoint.notify.trackers.sync import TicketSync
+    from knickpoint.notify.trackers.tracker_channel import TrackerChannel
+    from knickpoint.watch.triage.decisions import Targets
+
+__all__ = ["create_ticket", "open_tracker", "sync_tracker", "trackers"]
+
+_TRACKERS: Final = frozenset({ChannelKind.GITHUB, ChannelKind.GITLAB, ChannelKind.JIRA})
+
+
+def trackers(instance: Instance) -> dict[str, ChannelSettings]:
+    """Return the channels of ``instance`` that are trackers, by name."""
+    return {name: settings for name, settings in instance.config.channels.items() if settings.kind in _TRACKERS}
+
+
+def open_tracker(instance: Instance, name: str) -> TrackerChannel:
+    """Open the channel ``name``, which is a tracker.
+
+    Raises:
+        InputError: there is no such channel.
+        ConfigError: its settings cannot be used.
+    """
+    from knickpoint.notify.channel import ChannelContext
+    from knickpoint.notify.channels.registry import open_channel
+    from knickpoint.notify.trackers.tracker_channel import TrackerChannel
+
+    known = trackers(instance)
+    if name not in known:
+        names = ", ".join(sorted(known)) or "none yet; add [channels.NAME] to knickpoint.toml"
+        raise InputError(f"there is no tracker {name!r}", remedy=f"The trackers are: {names}.")
+    config = instance.config
+    context = ChannelContext(instance.directory, config.server.address, instance.outgoing, config.name, instance.store)
+    channel = open_channel(known[name], context)
+    if not isinstance(channel, TrackerChannel):
+        raise ConfigError("it is no tracker", where=f"[channels.{name}]", remedy="Choose another channel.")
+    return channel
+
+
+def sync_tracker(instance: Instance, name: str) -> TicketSync:
+    """Read what changed in the tracker ``name``, and compare closed tickets with the data.
+
+    Raises:
+        InputError: there is no such tracker.
+        ConfigError: its settings cannot be used.
+        DeliveryError: it does not answer as it should.
+    """
+    from knickpoint.notify.trackers.sync import sync_tickets
+
+    return sync_tickets(open_tracker(instance, name), now=time.time())
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    repository: Repository
+    regression: Regression
+
+
+def create_ticket(instance: Instance, targets: Targets, name: str, *, who: str) -> TrackerTicket:
+    """Make one ticket for the findings that ``targets`` name in the tracker ``name``; the caller links it.
+
+    Regressions with an open ticket there get no second one: the first of these tickets is returned.
+
+    Raises:
+        InputError: there is no such tracker or finding, or nothing is named.
+        ConfigError: the settings of the tracker cannot be used.
+        DeliveryError: it does not answer as it should.
+    """
+    from knickpoint.notify.trackers.regression_ticket import draft_ticket
+    from knickpoint.notify.trackers.tracker_channel import thread_of
+
+    channel, store = open_tracker(instance, name), instance.store
+    ids = sorted({*targets.regressions, *store.findings.regressions_of(targets.points)})
+    found = _live_regressions(instance, ids)
+    known = store.findings.tracker_tickets.of_thread(name, [thread_of(key) for key in ids])
+    if known is not None and known.open:
+        return known
+    # The key is the same in each attempt, and another one after an earlier ticket was closed.
+    leads = [each.regression.lead for each in found]
+    begun = min((lead.found.isoformat() for lead in leads if lead and lead.found), default="")
+    parts = [instance.config.name, name, *(thread_of(key) for key in ids), begun, known.name if known else ""]
+    draft = draft_ticket(
+        channel,
+        [(each.repository, each.regression) for each in found],
+        key=" ".join(part for part in parts if part),
+        address=instance.config.server.address,
+    )
+    ticket = channel.make(draft)
+    about = f"made {ticket.name} in {name} for {', '.join(thread_of(key) for key in ids[:20])}"
+    store.audit.append(AuditKind.TICKETS_CHANGED, who, about)
+    return ticket
+
+
+def _live_regressions(instance: Instance, ids: Sequence[int]) -> list[_Found]:
+    """Return the regressions ``ids`` with their live members, the one that got worst first."""
+    store = instance.store
+    repositories = {each.name: each for each in store.commits.repositories()}
+    found = []
+    for key in ids:
+        regression = store.findings.regression(key)
+        live = tuple(each for each in regression.members if each.condition is not Condition.GONE)
+        if not live:
+            raise InputError(
+                f"regression {key} has no members any more",
+                remedy="The data no longer show it; there is nothing to file.",
+            )
+        found.append(_Found(repositories[regression.repository], replace(regression, members=live)))
+    if not found:
+        raise InputError("no finding is named", remedy="Name one, as in knick triage R12 --create CHANNEL.")
+    return sorted(found, key=lambda each: -each.regression.severity)

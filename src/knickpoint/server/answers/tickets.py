@@ -1,0 +1,97 @@
+"""List the tickets of traces, also where no change is, and make new ones in a tracker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from knickpoint.instance import Instance
+from knickpoint.instance.trackers import create_ticket, trackers
+from knickpoint.model.access import Permission
+from knickpoint.model.commit import Line
+from knickpoint.model.errors import InputError
+from knickpoint.model.params import decode_key
+from knickpoint.model.query import parse_query
+from knickpoint.model.regression import Status
+from knickpoint.model.ticket import FixVerdict
+from knickpoint.server.answers.triage import request_targets
+from knickpoint.server.schemas.tickets import TicketMarkAnswer, TrackerAnswer
+from knickpoint.server.schemas.triage import TriageRequest
+from knickpoint.server.visible_repositories import VisibleRepositories
+
+__all__ = ["list_ticket_marks", "list_trackers", "with_new_ticket"]
+
+
+def list_ticket_marks(visible: VisibleRepositories, keys: Sequence[int], line_name: str) -> list[TicketMarkAnswer]:
+    """Return the tickets about the traces ``keys`` at commits of a line, by position.
+
+    Raises:
+        UnknownError: one of the traces does not exist.
+        HistoryError: there is no such line.
+    """
+    store = visible.store
+    repository, traces = visible.traces(keys)
+    params = {trace.id: decode_key(trace.key) for trace in traces}
+    line = store.commits.line(repository, line_name)
+    found: dict[tuple[str, int], tuple[str, bool, list[int]]] = {}
+    for ticket in store.findings.tickets.all(repository):
+        if ticket.slot in line.positions:
+            query = parse_query(ticket.query)
+            about = [key for key, each in params.items() if query.matches(each)]
+            _, _, known = found.setdefault((ticket.name, ticket.slot), (ticket.url, ticket.open, []))
+            known += [key for key in about if key not in known]
+    states = store.findings.tracker_tickets.by_name({name for name, _ in found})
+    marks = []
+    for (name, slot), (url, is_open, about) in found.items():
+        state = states.get(name)
+        if about:
+            marks.append(
+                TicketMarkAnswer(
+                    name=name,
+                    title=state.title if state else "",
+                    url=state.url if state else url,
+                    open=state.open if state else is_open,
+                    assignee=state.assignee if state else "",
+                    position=line.positions[slot],
+                    traces=about,
+                    fixed=state.fixed if state else "",
+                    fixed_position=_position(visible, line, state.fixed) if state else None,
+                    verdict=state.verdict if state else FixVerdict.NONE,
+                )
+            )
+    return sorted(marks, key=lambda mark: (mark.position, mark.name))
+
+
+def _position(visible: VisibleRepositories, line: Line, revision: str) -> int | None:
+    commit = visible.store.commits.find(line.repository, revision) if revision else None
+    return line.positions.get(commit.slot) if commit else None
+
+
+def list_trackers(instance: Instance) -> list[TrackerAnswer]:
+    """Return the channels in which tickets can be made, by name."""
+    return [
+        TrackerAnswer(name=name, kind=settings.kind, project=settings.project)
+        for name, settings in sorted(trackers(instance).items())
+    ]
+
+
+def with_new_ticket(instance: Instance, visible: VisibleRepositories, request: TriageRequest) -> TriageRequest:
+    """Make the ticket that a decision asks for, and return the decision that links it.
+
+    The tracker is asked outside every transaction.
+
+    Raises:
+        UnknownError: an id is unknown.
+        ForbiddenError: the caller may not decide in one of the repositories.
+        InputError: there is no such tracker, or the decision is another one than to link a ticket.
+        DeliveryError: the tracker does not answer as it should.
+    """
+    if request.ticket or request.status not in {None, Status.TICKET}:
+        raise InputError(
+            "create makes the ticket of a decision with the status ticket",
+            where="create",
+            remedy="Leave out ticket and any other status.",
+        )
+    targets = request_targets(visible, request)
+    visible.require(Permission.DECIDE, visible.of_findings(targets.points).values())
+    made = create_ticket(instance, targets, request.create, who=visible.caller.name)
+    return request.model_copy(update={"ticket": made.name, "status": Status.TICKET, "create": ""})
