@@ -92,17 +92,7 @@ export class DecisionDialog extends PageElement {
         ${ticket ? (this.create ? "Make a ticket for" : "Link a ticket to") : "Note on"}
         ${countText(findings, "finding")}
       </h2>
-      ${
-        ticket
-          ? html`${this.renderTrackers(trackers)}<label class="field" ?hidden=${this.create !== ""}
-                >Key or address of the ticket<input
-                  name="ticket"
-                  ?required=${this.create === ""}
-                  maxlength="500"
-                  autocomplete="off"
-              /></label>`
-          : nothing
-      }
+      ${ticket ? html`${this.renderTrackers(trackers)}${this.create === "" ? this.renderKey() : nothing}` : nothing}
       <label class="field"
         >Note${ticket ? " (optional)" : ""}<textarea
           name="note"
@@ -119,14 +109,20 @@ export class DecisionDialog extends PageElement {
     </form>`;
   }
 
+  private renderKey() {
+    return html`<label class="field"
+      >Key or address of the ticket<input name="ticket" required maxlength="500" autocomplete="off" autofocus
+    /></label>`;
+  }
+
   /** The choice between a ticket that there is and a new one; nothing where no tracker is configured. */
   private renderTrackers(trackers: readonly string[]) {
     if (trackers.length === 0) return nothing;
     const choose = (event: Event): void => void (this.create = (event.target as HTMLSelectElement).value);
     return html`<label class="field"
       >Ticket<select name="create" @change=${choose}>
-        <option value="">link one that there is</option>
-        ${trackers.map((name) => html`<option value=${name}>make one in ${name}</option>`)}
+        <option value="">Link an existing one</option>
+        ${trackers.map((name) => html`<option value=${name}>Make one in ${name}</option>`)}
       </select></label
     >`;
   }

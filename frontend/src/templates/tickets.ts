@@ -34,8 +34,7 @@ export function ticketList(
     ${tickets.map(
       (ticket) =>
         html`<li>
-          <i class="key-ticket ${ticket.open ? "" : "closed"}"></i>
-          <span>${nameLink(ticket)} ${ticket.title}</span>
+          <span><i class="key-ticket ${ticket.open ? "" : "closed"}"></i> ${nameLink(ticket)} ${ticket.title}</span>
           <span class="faint">${ticketStateText(ticket)}</span>
           <button class="link" @click=${() => pick(ticket.position)}>commit ${grouped(ticket.position + 1)}</button>
         </li>`,

@@ -25,7 +25,7 @@ export function renderPlot(context: ExploreContext) {
   if (lines.length === 0 && context.isFailing) return nothing;
   return html`<section class="chart-panel" aria-label="Plot">
     ${renderTools(context)} ${renderLegend(context)}
-    ${lines.length > 0 ? html`${renderChart(context)}${ticketList(context.tickets, context.openCommit)}` : html`<div class="chart-place">${loadingNotice("Loading the values")}</div>`}
+    ${lines.length > 0 ? html`${renderChart(context)}${ticketList(context.tickets, (position) => context.openCommit(position))}` : html`<div class="chart-place">${loadingNotice("Loading the values")}</div>`}
   </section>`;
 }
 

@@ -73,6 +73,10 @@ export class TriageView extends PageElement implements KeyboardActions {
   @query("kp-decision-dialog") private readonly dialog!: DecisionDialog | null;
 
   private readonly list = new TriageList(this, () => this.route);
+  private readonly trackersResource = new Resource(this, {
+    args: () => (isAllowedSomewhere(this.caller, "decide") ? (["trackers"] as const) : undefined),
+    load: (_, signal) => api.trackers(signal),
+  });
   private readonly freshnessResource = new Resource<readonly [], Freshness>(this, {
     args: () => [],
     load: (_, signal) => loadFreshness(signal),
@@ -311,13 +315,12 @@ export class TriageView extends PageElement implements KeyboardActions {
   }
 
   async linkTicket(findings: Selection): Promise<void> {
-    const trackers = await api.trackers().catch(() => []);
     await this.ask(
       "ticket",
       findings,
       ({ ticket, create, note }) =>
         this.decideWith({ findings, status: "ticket", ...(create ? { create } : { ticket }), ...(note && { note }) }),
-      trackers.map(({ name }) => name),
+      this.trackersResource.value?.map(({ name }) => name),
     );
   }
 
