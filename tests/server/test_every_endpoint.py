@@ -12,9 +12,11 @@ import itertools
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import httpx
+import numpy as np
 import pytest
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
@@ -36,9 +38,12 @@ from knickpoint.instance import Instance, open_instance
 from knickpoint.instance.alert_definition import set_alert
 from knickpoint.model.access import Permission
 from knickpoint.model.alert import Alert
+from knickpoint.model.quarantine import Quarantine, QuarantineState
 from knickpoint.server import create_app
 from knickpoint.server.dashboard import STATIC
 from knickpoint.server.routes import routers
+from knickpoint.store import Store
+from knickpoint.store.quarantines import StoredQuarantine
 
 TABLE: Final = """\
 GET    /                                      307
@@ -65,6 +70,9 @@ GET    /api/v1/regressions                    401 200 200 200 200 200 403 200 20
 GET    /api/v1/history                        401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/alerts                         401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/notices                        401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/quarantines                    401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/traces/{key}/quarantined       401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+POST   /api/v1/quarantines/{quarantine}/lift  401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
 GET    /api/v1/metrics                        401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/lines                          401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
@@ -140,6 +148,16 @@ def endpoints(app: FastAPI) -> set[str]:
     return found
 
 
+def quarantine_of(store: Store) -> int:
+    """Quarantine a run of the closed repository, and return the id."""
+    repository = store.commits.repository(CLOSED)
+    slot = store.commits.line(repository).slots[0]
+    state, now = QuarantineState.QUARANTINED, datetime(2026, 3, 1, tzinfo=UTC)
+    made = Quarantine(0, repository.id, "nightly", 0, slot, "bench-1", state, now, now)
+    store.quarantines.put([StoredQuarantine(made, "content", np.empty(0, dtype=np.int64))])
+    return store.quarantines.all(repository)[0].id
+
+
 @dataclass(frozen=True)
 class Served:
     """A server of the two repositories, and what is known of the closed one."""
@@ -168,6 +186,7 @@ class Served:
             name=options.pop("name", "company"),
             number=self.closed.trace,
             regression=self.closed.regression,
+            quarantine=quarantine_of(self.instance.store) if "{quarantine}" in path else 0,
         )
         return Client(self.app).ask(method, filled, follow=False, headers=headers, **options)
 
@@ -202,6 +221,7 @@ class Served:
             "GET /api/v1/missing": of_closed,
             "POST /api/v1/missing/renames": {"json": {"old": closed.trace, "new": closed.trace}},
             "POST /api/v1/missing/renames/undo": {"json": {"old": closed.trace, "new": closed.trace}},
+            "POST /api/v1/quarantines/{quarantine}/lift": {"json": {"reason": "the machine is fine"}},
             "POST /api/v1/arrivals": {"json": {"url": "memory://elsewhere/a.json"}},
         }
         whole = {"GET /api/v1/lines", "GET /api/v1/commits", "GET /api/v1/commits/times", "GET /api/v1/traces"}

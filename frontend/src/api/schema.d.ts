@@ -461,6 +461,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/quarantines": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Quarantines
+         * @description List quarantined results: which run of which machine, why, since when, and with which outcome.
+         */
+        get: operations["get_quarantines"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quarantines/{quarantine}/lift": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Lift
+         * @description Let quarantined results count after all, with a reason. A correction of the run makes the rule decide anew.
+         */
+        post: operations["post_lift"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/reference": {
         parameters: {
             query?: never;
@@ -761,6 +801,26 @@ export interface paths {
          * @description Explain why there is, or is not, a finding: every candidate, and every check.
          */
         get: operations["get_explanation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/traces/{key}/quarantined": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Quarantined Values
+         * @description List the values of a trace that take no part in its levels, in the order of the line.
+         */
+        get: operations["get_quarantined_values"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1386,7 +1446,7 @@ export interface components {
          * @description What an entry of the audit log records.
          * @enum {string}
          */
-        AuditKind: "signed-in" | "sign-in-refused" | "signed-out" | "token-created" | "token-revoked" | "configuration-changed" | "decided" | "boundary-moved" | "missed-marked" | "missed-unmarked" | "tickets-changed" | "alerts-applied" | "alert-set" | "alert-removed" | "rename-accepted" | "rename-withdrawn" | "entries-deleted" | "restored";
+        AuditKind: "signed-in" | "sign-in-refused" | "signed-out" | "token-created" | "token-revoked" | "configuration-changed" | "decided" | "boundary-moved" | "missed-marked" | "missed-unmarked" | "tickets-changed" | "alerts-applied" | "alert-set" | "alert-removed" | "rename-accepted" | "rename-withdrawn" | "quarantine-lifted" | "entries-deleted" | "restored";
         /**
          * Better
          * @description Which direction of a value is better.
@@ -1402,6 +1462,39 @@ export interface components {
          * @enum {string}
          */
         CallerKind: "local" | "person" | "token" | "ci job" | "anyone";
+        /**
+         * CanaryMoveAnswer
+         * @description A canary that moved in a run.
+         */
+        CanaryMoveAnswer: {
+            /**
+             * Canary
+             * @description Name of its section in knickpoint.toml, or of the alert of the kind `canary`.
+             */
+            canary: string;
+            /** High */
+            high: number;
+            /**
+             * Level
+             * @description Its level on this machine before.
+             */
+            level: number;
+            /**
+             * Low
+             * @description Values from low to high are within its noise.
+             */
+            low: number;
+            /** Relative Size */
+            relative_size: number;
+            /** Trace Id */
+            trace_id: number;
+            /** Trace Key */
+            trace_key: string;
+            /** Unit */
+            unit: string;
+            /** Value */
+            value: number;
+        };
         /**
          * CandidateAnswer
          * @description A position at which the method considered a step.
@@ -1915,6 +2008,14 @@ export interface components {
             minimum: number;
             /** Variance */
             variance: number;
+        };
+        /**
+         * LiftRequest
+         * @description Why quarantined results count after all.
+         */
+        LiftRequest: {
+            /** Reason */
+            reason: string;
         };
         /**
          * LineAnswer
@@ -2559,6 +2660,91 @@ export interface components {
              * @description 0 to 1, of level and noise.
              */
             value_likeness: number;
+        };
+        /**
+         * QuarantineAnswer
+         * @description The quarantine of the results of one run.
+         */
+        QuarantineAnswer: {
+            commit: components["schemas"]["CommitAnswer"];
+            /** Facts */
+            facts: components["schemas"]["FactAnswer"][];
+            /** Id */
+            id: number;
+            /**
+             * Machine
+             * @description Empty where the run names none.
+             */
+            machine: string;
+            /** Moves */
+            moves: components["schemas"]["CanaryMoveAnswer"][];
+            /**
+             * Outcome
+             * @description Why the quarantine ended; empty while it has not.
+             */
+            outcome: string;
+            /**
+             * Reason
+             * @description Why the results are suspect, in words.
+             */
+            reason: string;
+            /** Repository */
+            repository: string;
+            /**
+             * Run
+             * @description Identity of the run.
+             */
+            run: string;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /** @description `quarantined`: no outcome yet; `kept-out`: the machine is as before again, and the results stay out of levels; the results count again: `environment-changed`, `not-confirmed` in time, `lifted` by a person, `unfounded` with the data of today. */
+            state: components["schemas"]["QuarantineState"];
+            /**
+             * Traces
+             * @description Number of traces that the run measured, without canaries.
+             */
+            traces: number;
+            /**
+             * Until
+             * Format: date-time
+             * @description Without an outcome, the results count from then on.
+             */
+            until: string;
+            /**
+             * Who
+             * @description Who lifted it; empty where no person did.
+             */
+            who: string;
+        };
+        /**
+         * QuarantineState
+         * @description What is known about quarantined results.
+         *
+         *     QUARANTINED: no outcome yet; findings at that place are held. KEPT_OUT: the machine is as before again, so the results
+         *     stay out of levels for good. ENVIRONMENT_CHANGED: the machine stays as it is now, so the results count. NOT_CONFIRMED:
+         *     no outcome arrived in time, so the results count. LIFTED: a person says that they count. UNFOUNDED: with the data of
+         *     today there is no reason, so they count.
+         * @enum {string}
+         */
+        QuarantineState: "quarantined" | "kept-out" | "environment-changed" | "not-confirmed" | "lifted" | "unfounded";
+        /**
+         * QuarantinedValueAnswer
+         * @description A value of a trace that takes no part in its levels.
+         */
+        QuarantinedValueAnswer: {
+            /** Position */
+            position: number;
+            quarantine: components["schemas"]["QuarantineAnswer"];
+            /**
+             * Unit
+             * @description The unit of the trace.
+             */
+            unit: string;
+            /** Value */
+            value: number | null;
         };
         /**
          * RegionAnswer
@@ -5800,6 +5986,222 @@ export interface operations {
             };
         };
     };
+    get_quarantines: {
+        parameters: {
+            query?: {
+                /** @description Name of the repository; optional where there is only one. */
+                repository?: string;
+                /** @description Only these states; repeatable. */
+                state?: components["schemas"]["QuarantineState"][] | null;
+                /** @description How many to return. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuarantineAnswer"][];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    post_lift: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the quarantine. */
+                quarantine: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LiftRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuarantineAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     read_reference: {
         parameters: {
             query?: never;
@@ -7450,6 +7852,113 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ExplanationAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_quarantined_values: {
+        parameters: {
+            query?: {
+                /** @description Name of the line. Default: the default line. */
+                line?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the trace. */
+                key: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuarantinedValueAnswer"][];
                 };
             };
             /** @description The request cannot be used. */

@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "quality": ("quality", "Measure the alerts by what people decided about their findings."),
     "backtest": ("backtest", "Replay an alert over the past, and compare it with what people decided."),
     "missing": ("missing", "List what should have results and has none, and accept renames."),
+    "canaries": ("canaries", "List results that are quarantined because a machine moved, and lift their quarantine."),
     "triage": ("triage", "Decide about findings."),
     "history": ("history", "Show the history boundary, and move it."),
     "tickets": ("tickets", "Import tickets of an issue tracker."),

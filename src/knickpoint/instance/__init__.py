@@ -20,6 +20,7 @@ from knickpoint.instance.config import (
 )
 from knickpoint.instance.instance import Instance, create_instance, find_instance, open_instance
 from knickpoint.instance.notices import Notice, NoticeKind, find_notices
+from knickpoint.instance.quarantine import canary_health, quarantine_rule, quarantine_suspect_results
 from knickpoint.instance.retention import forget_audit_entries, forget_events, forget_values
 from knickpoint.instance.suspects import rank_new_suspects
 from knickpoint.instance.worker import Worker
@@ -41,6 +42,7 @@ __all__ = [
     "TicketSettings",
     "Worker",
     "WorkerSettings",
+    "canary_health",
     "create_instance",
     "find_instance",
     "find_notices",
@@ -48,6 +50,8 @@ __all__ = [
     "forget_events",
     "forget_values",
     "open_instance",
+    "quarantine_rule",
+    "quarantine_suspect_results",
     "rank_new_suspects",
     "read_config",
 ]

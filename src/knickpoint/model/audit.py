@@ -28,6 +28,7 @@ class AuditKind(Enum):
     ALERT_REMOVED = "alert-removed"
     RENAME_ACCEPTED = "rename-accepted"
     RENAME_WITHDRAWN = "rename-withdrawn"
+    QUARANTINE_LIFTED = "quarantine-lifted"
     ENTRIES_DELETED = "entries-deleted"
     RESTORED = "restored"
 

@@ -20,6 +20,7 @@ from knickpoint.model.commit import Repository, SlottedCommit
 from knickpoint.model.errors import AbsentError, HistoryError, InputError
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.params import decode_key
+from knickpoint.model.quarantine import Quarantine, QuarantineState
 from knickpoint.model.query import parse_query
 from knickpoint.model.regression import ChangePoint, Sighting
 from knickpoint.model.step import Candidate, Check, Detection, Step
@@ -32,7 +33,15 @@ from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.identity.point_matching import REACH
 from knickpoint.watch.lines import Lines
 
-__all__ = ["AlertExplanation", "ExplainedCandidate", "ExplainedStep", "Explanation", "explain_trace", "find_trace_in"]
+__all__ = [
+    "AlertExplanation",
+    "ExplainedCandidate",
+    "ExplainedQuarantine",
+    "ExplainedStep",
+    "Explanation",
+    "explain_trace",
+    "find_trace_in",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +87,20 @@ class AlertExplanation:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainedQuarantine:
+    """A result of the trace at ``commit`` that takes no part in its levels."""
+
+    commit: SlottedCommit
+    quarantine: Quarantine
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Everything that was decided about one trace.
 
     ``measured`` counts its values on the line. ``at`` is the commit that was asked for. ``points`` are its
-    change points near there, those that are gone included.
+    change points near there, those that are gone included. ``quarantines`` are about results of the trace that take no part
+    in its levels, near there.
     """
 
     trace: Trace
@@ -91,6 +109,7 @@ class Explanation:
     at: SlottedCommit | None
     alerts: tuple[AlertExplanation, ...]
     points: tuple[ChangePoint, ...]
+    quarantines: tuple[ExplainedQuarantine, ...] = ()
 
 
 def find_trace_in(store: Store, trace: int | str) -> tuple[Repository, Trace]:
@@ -272,7 +291,26 @@ def explain_trace(
             lines.line(point.suspect_range.line).positions.get(point.suspect_range.slot, -1),
         )
     )
-    return Explanation(found, repository.name, int(measured.size), commit, explained, near)
+    quarantines = _quarantines(store, lines, found, measured, position)
+    return Explanation(found, repository.name, int(measured.size), commit, explained, near, quarantines)
+
+
+def _quarantines(
+    store: Store, lines: Lines, trace: Trace, measured: NDArray[np.int64], at: int | None
+) -> tuple[ExplainedQuarantine, ...]:
+    """Return the results of ``trace`` near ``at`` that take no part in its levels, in the order of the default line."""
+    out = [state for state in QuarantineState if state.withholds]
+    positions = lines.default.positions
+    concerned = {
+        position: stored.quarantine
+        for stored in store.quarantines.stored(lines.repository, states=out)
+        if trace.id in stored.trace_ids
+        and (position := positions.get(stored.quarantine.slot)) is not None
+        and _near(measured, at, position - 1, position)
+    }
+    slots = sorted({each.slot for each in concerned.values()})
+    commits = {each.slot: each for each in store.commits.get(lines.repository, slots)}
+    return tuple(ExplainedQuarantine(commits[each.slot], each) for _, each in sorted(concerned.items()))
 
 
 def _commit(store: Store, repository: Repository, at: str | int | None) -> SlottedCommit | None:

@@ -153,6 +153,22 @@ def _notices(instance: Instance) -> Iterator[Row]:
             yield _row(kind.value, f"and {len(of_kind) - _MOST_NOTICES:,} more", "Ask /api/v1/notices for all of them.")
 
 
+def _canaries(instance: Instance) -> Iterator[Row]:
+    from knickpoint.instance import canary_health
+    from knickpoint.model.quarantine import QuarantineState
+
+    for health in canary_health(instance):
+        if health.useless:
+            about = f"canary {health.trace.canary}{f' on {health.machine}' if health.machine else ''}"
+            remedy = "Measure it longer, or take it out of the query of the canary."
+            yield _row(about, f"{health.trace.key} is ignored: {health.useless}", remedy)
+    for repository in instance.store.commits.repositories():
+        waiting = instance.store.quarantines.all(repository, states={QuarantineState.QUARANTINED})
+        if waiting:
+            observed = f"results of {counted(len(waiting), 'run')} are quarantined, the first since {waiting[0].since:%Y-%m-%d}"
+            yield _row(f"canaries in {repository.name}", observed, "Run them again, or see knick canaries.")
+
+
 def _alerts(instance: Instance) -> Iterator[Row]:
     from knickpoint.watch.alert_config.alert_health import health_of_alerts
 
@@ -259,6 +275,7 @@ def command(instance: str | None, output: OutputFormat, *, deep: bool) -> None:
             *_events(opened),
             *_workers(opened),
             *_notices(opened),
+            *_canaries(opened),
             *_alerts(opened),
             *_alert_sources(opened),
             *_access(opened),

@@ -26,8 +26,10 @@ def _commit(slotted: SlottedCommit) -> str:
 
 
 def _step(step: ExplainedStep) -> str:
-    settlement = step.sighting.settlement
-    certainty = settlement.certainty.value + (f", {settlement.reason}" if settlement.reason else "")
+    held = step.point is not None and step.point.held
+    sure = step.point.certainty if step.point and held else step.sighting.settlement.certainty
+    reason = step.point.certainty_reason if step.point and held else step.sighting.settlement.reason
+    certainty = sure.value + (f", {reason}" if reason else "")
     known = (
         f"finding P{step.point.id}, {step.point.effective_status.value}, {certainty}"
         if step.point
@@ -61,6 +63,10 @@ def _lines(explanation: Explanation) -> Iterator[str]:
     yield f"{explanation.trace.key} in {explanation.repository}: {explanation.measured} measured commits"
     if explanation.at is not None:
         yield f"at {_commit(explanation.at)}"
+    for each in explanation.quarantines:
+        quarantine = each.quarantine
+        yield f"takes no part in levels: the result at {_commit(each.commit)} is {quarantine.state.value} (Q{quarantine.id})"
+        yield f"  {quarantine.reason}"
     for alert in explanation.alerts:
         yield from _alert_lines(alert, at=explanation.at is not None)
 

@@ -57,10 +57,11 @@ def command(*, names: tuple[str, ...], afresh: bool, instance: str | None, outpu
 
     The exit code is 0, with or without findings, and 2 when an alert could not run; the other alerts run in any case.
     """
-    from knickpoint.instance import forget_events, rank_new_suspects
+    from knickpoint.instance import forget_events, quarantine_suspect_results, rank_new_suspects
     from knickpoint.watch.alert_run.run import run_alerts
 
     with open_chosen_instance(instance) as opened, Progress("Looking at traces") as progress:
+        quarantine_suspect_results(opened)
         summary = run_alerts(
             opened.store,
             opened.alerts,

@@ -6,6 +6,7 @@ import tomllib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from knickpoint.instance.config.ci_job_checks import check_ci_jobs
 from knickpoint.instance.config.settings import Config, StoreSettings
@@ -18,6 +19,7 @@ __all__ = ["CONFIG_FILE", "read_config", "read_store_settings", "read_table"]
 
 CONFIG_FILE: Final = "knickpoint.toml"
 _MOST_DAYS: Final = 36_500
+_MOST_HOURS: Final = 8_760
 
 
 def read_config(path: Path) -> Config:
@@ -31,6 +33,7 @@ def read_config(path: Path) -> Config:
     _check_queries(config, path)
     _check_alerts(config, path)
     _check_outgoing(config, path)
+    _check_quarantine(config, path)
     check_ci_jobs(config, path)
     check_sign_in(config, path)
     return config
@@ -103,6 +106,28 @@ def _check_alerts(config: Config, path: Path) -> None:
 
     for name, alert in config.alerts.items():
         check_references(alert, people=config.people, channels=config.channels, where=f"{path}, [alerts.{name}]")
+
+
+def _check_quarantine(config: Config, path: Path) -> None:
+    """Refuse a quarantine that never ends, and hooks that call nothing or are not signed."""
+    settings = config.quarantine
+    numbers = {"wait_hours": settings.wait_hours, "stays": settings.stays, "facts_stay": settings.facts_stay}
+    for name, value in numbers.items():
+        if not 0 < value <= _MOST_HOURS:
+            where = f"{path}, [quarantine]"
+            raise ConfigError(f"{name} is {value:g}", where=where, remedy=f"Give more than 0, at most {_MOST_HOURS:,}.")
+    if not settings.minimum_effect >= 0:
+        where = f"{path}, [quarantine]"
+        raise ConfigError(f"minimum_effect is {settings.minimum_effect:g}", where=where, remedy="Give 0 or more.")
+    for hook in config.hooks.values():
+        where = f"{path}, [hooks.{hook.name}]"
+        if bool(hook.command) == bool(hook.url):
+            raise ConfigError("a hook is a command or a url", where=where, remedy="Give one of the two.")
+        if hook.url and (urlsplit(hook.url).scheme not in {"http", "https"} or not hook.signing_secret):
+            remedy = 'Give an http or https address, and signing_secret = "${HOOK_SECRET}".'
+            raise ConfigError("the url cannot be called, or signing_secret is missing", where=where, remedy=remedy)
+        if not (0 < hook.seconds <= _MOST_HOURS and hook.attempts >= 1):
+            raise ConfigError("seconds or attempts is out of range", where=where, remedy="Give positive numbers.")
 
 
 def _check_queries(config: Config, path: Path) -> None:

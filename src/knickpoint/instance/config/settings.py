@@ -9,6 +9,7 @@ from enum import Enum
 from knickpoint.access.settings import AccessSettings, CiJobSettings, RoleSettings, SignInSettings
 from knickpoint.ingest.settings import IngestSettings, RepositorySettings
 from knickpoint.instance.config.limits import LimitSettings
+from knickpoint.instance.config.quarantine import HookSettings, QuarantineSettings
 from knickpoint.model.alert import Alert
 from knickpoint.model.announcement import AnnouncementRule
 from knickpoint.model.direction import DirectionRule
@@ -253,6 +254,8 @@ class Config:
         alerts: what to watch, by name. Without any, one alert watches every trace in both directions.
         directions: which direction of some traces is better, by name of the section.
         canaries: benchmarks that no commit should change, by name.
+        quarantine: when results of a machine that moved are quarantined.
+        hooks: what is called to run quarantined benchmarks again, by name.
         missing: which benchmarks are reported when they stop.
         tickets: where tickets of an issue tracker come from.
         server: where the dashboard is served.
@@ -279,6 +282,8 @@ class Config:
     alerts: Mapping[str, Alert] = field(default_factory=dict)
     directions: Mapping[str, DirectionSettings] = field(default_factory=dict)
     canaries: Mapping[str, CanarySettings] = field(default_factory=dict)
+    quarantine: QuarantineSettings = field(default_factory=QuarantineSettings)
+    hooks: Mapping[str, HookSettings] = field(default_factory=dict)
     missing: MissingSettings = field(default_factory=MissingSettings)
     tickets: TicketSettings = field(default_factory=TicketSettings)
     server: ServerSettings = field(default_factory=ServerSettings)

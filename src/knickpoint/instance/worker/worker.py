@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.instance.alert_files import read_alert_files
+from knickpoint.instance.hooks import call_hooks
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.notices import find_notices
+from knickpoint.instance.quarantine import QuarantineRounds
 from knickpoint.instance.retention import forget_audit_entries, forget_events, forget_values
 from knickpoint.instance.suspects import rank_new_suspects
 from knickpoint.instance.trackers import sync_tracker, trackers
@@ -63,6 +65,7 @@ class Worker:
     _tasks: TaskRunner = field(init=False)
     _alerts: AlertRuns = field(init=False)
     _heartbeat: Heartbeat = field(init=False)
+    _quarantines: QuarantineRounds = field(init=False)
     _uses_nats: bool = field(default=False, init=False)
     _sources: dict[str, WatchedSource] = field(default_factory=dict, init=False)
     _announced_notices: frozenset[object] = field(default=frozenset(), init=False)
@@ -78,6 +81,7 @@ class Worker:
         self._uses_nats = uses_nats(self.instance.config, self.instance.directory)
         self._tasks = TaskRunner(self.announce, self.clock)
         self._alerts = AlertRuns(self.instance, self.name, self.announce, self.clock)
+        self._quarantines = QuarantineRounds(self.instance)
         self._heartbeat = Heartbeat(self.instance.store, self.name, self.clock)
 
     def run(self, stop: threading.Event) -> None:
@@ -129,6 +133,7 @@ class Worker:
             ("sources", self._poll_sources),
             ("history", self._follow_history),
             ("alert files", self._read_alert_files),
+            ("quarantine", self._quarantine),
             ("alerts over what changed", self._alerts.over_changes),
             ("alerts over everything", self._run_scheduled_alerts),
             ("suspects", self._rank_suspects),
@@ -185,6 +190,13 @@ class Worker:
         for line in summary.remarks:
             self.announce(line)
         return bool(summary.files)
+
+    def _quarantine(self) -> bool:
+        """Quarantine results of machines that moved before alerts see them, and call hooks about them."""
+        lines = [*self._quarantines.run(), *call_hooks(self.instance)]
+        for line in lines:
+            self.announce(line)
+        return bool(lines)
 
     def _run_scheduled_alerts(self) -> bool:
         due = self._tasks.is_due("everything", self.instance.config.worker.every_seconds)

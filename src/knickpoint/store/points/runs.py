@@ -14,9 +14,11 @@ of which hands frozen results to the next:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import func, select
 
 from knickpoint.model.commit import Repository
@@ -36,7 +38,8 @@ from knickpoint.store.points.run_results import check_samples
 from knickpoint.store.points.run_table import RunRecord, RunTable, StoredRun, run_of
 from knickpoint.store.points.stored_commits import ArrivingRun, StoredCommits
 from knickpoint.store.points.tiles import Tiles
-from knickpoint.store.points.write_plan import plan_write
+from knickpoint.store.points.withheld_runs import WithheldRuns
+from knickpoint.store.points.write_plan import plan_recount, plan_write
 from knickpoint.store.tables.commits import repository as repository_table
 from knickpoint.store.tables.runs import run as table
 from knickpoint.store.timestamps import moment
@@ -55,7 +58,8 @@ class Runs:
         self._table = RunTable(database)
         self._resolver = RunResolver(database, traces.units)
         parts, tiles = PartTable(database), Tiles(database)
-        self._commits = StoredCommits(parts, tiles)
+        self._withheld = WithheldRuns(database)
+        self._commits = StoredCommits(parts, tiles, self._withheld)
         self._points = PointWriter(database, parts, tiles)
         self._provenance = Provenance(database)
 
@@ -101,6 +105,7 @@ class Runs:
                 for run, update in zip(arriving, plan.runs, strict=True)
             ]
             run_ids = self._table.record(connection, repository.id, records)
+            self._withheld.remove(connection, [run.id for run in leaving])  # a correction counts
 
             # Points and provenance
             self._points.write(connection, repository.id, plan, run_ids)
@@ -129,9 +134,70 @@ class Runs:
             plan = plan_write(row.repository_id, [], leaving, stored)
             self._points.write(connection, row.repository_id, plan, [])
             connection.execute(table.delete().where(table.c.id == run_id))
+            self._withheld.remove(connection, [run_id])
             name = select(repository_table.c.name).where(repository_table.c.id == row.repository_id)
             repository = Repository(row.repository_id, str(connection.execute(name).scalar_one()))
             publish_changes(self._outbox, repository, plan, [run_id])
+
+    def withhold(self, repository: Repository, kept: Mapping[int, NDArray[np.int64]]) -> None:
+        """Take the values of runs out of the points; the runs, their samples and where they came from stay.
+
+        ``kept`` has run → the traces that keep their values, sorted. A correction of a withheld run counts again. Each
+        point is the median of the runs that count, so the traces change as if these runs were removed, with the same
+        event. Runs that are no longer stored are left out.
+        """
+        self._recount(repository, kept.keys(), kept)
+
+    def restore(self, repository: Repository, run_ids: Collection[int]) -> None:
+        """Let the values of withheld runs count again."""
+        self._recount(repository, run_ids, {})
+
+    def withheld(self, repository: Repository) -> dict[int, NDArray[np.int64]]:
+        """Return the withheld runs of a repository: run → the traces that keep their values, sorted."""
+        with self._database.reading() as connection:
+            return self._withheld.of_repository(connection, repository.id)
+
+    def _recount(self, repository: Repository, run_ids: Collection[int], kept: Mapping[int, NDArray[np.int64]]) -> None:
+        """Let only the traces in ``kept`` of ``run_ids`` count, all of those that are not in it."""
+        query = select(table.c.id, table.c.slot, table.c.identity, table.c.content_hash, table.c.corrections)
+        query = query.where(self._database.among(table.c.id), table.c.repository_id == repository.id)
+        with self._database.transaction() as connection:
+            rows = connection.execute(query, {"numbers": self._database.listed(sorted(run_ids))})
+            runs = [StoredRun(*row) for row in rows]
+            if not runs:
+                return
+
+            # What is stored is read before it is marked and changed.
+            stored = self._commits.read(connection, repository.id, [], runs)
+            self._withheld.remove(connection, [run.id for run in runs])
+            slots = {run.id: run.slot for run in runs if run.id in kept}
+            self._withheld.add(connection, repository.id, slots, kept)
+            plan = plan_recount(stored, kept)
+            self._points.write(connection, repository.id, plan, [])
+            publish_changes(self._outbox, repository, plan, [run.id for run in runs])
+
+    def parts(self, repository: Repository, run_id: int) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """Return the measured traces of a run, sorted, and their values, in pieces; also where the run is withheld."""
+        query = select(table.c.id, table.c.slot, table.c.identity, table.c.content_hash, table.c.corrections)
+        with self._database.reading() as connection:
+            row = connection.execute(query.where(table.c.id == run_id)).first()
+            if row is None:
+                return []
+            run = StoredRun(*row)
+            stored = self._commits.own_parts(connection, repository.id, run)
+            return [(part.ids, part.part.values) for part in stored]
+
+    def values_at(
+        self, repository: Repository, trace_ids: NDArray[np.int64], slots: Sequence[int]
+    ) -> dict[int, dict[int, float]]:
+        """Return what each run at ``slots`` measured of some traces: run → trace → value; withheld runs included."""
+        found: dict[int, dict[int, float]] = {}
+        with self._database.reading() as connection:
+            for part in self._commits.parts_of_traces(connection, repository.id, trace_ids, slots):
+                wanted = np.isin(part.ids, trace_ids)
+                values = zip(part.ids[wanted].tolist(), part.part.values[wanted].tolist(), strict=True)
+                found.setdefault(part.row.run_id, {}).update(values)
+        return found
 
     def points(self, trace_id: int, slot: int) -> list[RunPoint]:
         """Return what every run gave to a point, oldest run first, failures and skips included."""
@@ -143,6 +209,15 @@ class Runs:
                 run = run_of(connection, row)
                 found.append(RunPoint(run, trace_id, piece.outcome, piece.value, unit, piece.samples, piece.message))
         return found
+
+    def state(self, repository: Repository) -> tuple[int, int, int]:
+        """Return numbers that change whenever a run arrives, is corrected or is removed."""
+        query = select(
+            func.count(), func.coalesce(func.max(table.c.id), 0), func.coalesce(func.sum(table.c.corrections), 0)
+        )
+        with self._database.reading() as connection:
+            count, newest, corrections = connection.execute(query.where(table.c.repository_id == repository.id)).one()
+        return int(count), int(newest), int(corrections)
 
     def has_any(self, repository: Repository) -> bool:
         """Say whether ``repository`` has results."""

@@ -7,8 +7,8 @@ needs to know in which chunks they have something.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from knickpoint.store.points.run_results import RunResults
 from knickpoint.store.points.run_table import StoredRun
 from knickpoint.store.points.tile_codec import chunks_of
 from knickpoint.store.points.tiles import Tiles
+from knickpoint.store.points.withheld_runs import WithheldRuns
 
 __all__ = ["ArrivingRun", "StoredCommit", "StoredCommits", "StoredPart", "intersects"]
 
@@ -36,12 +37,24 @@ class ArrivingRun:
 
 @dataclass(frozen=True, slots=True)
 class StoredPart:
-    """A part of a stored run, with its samples; ``was_implicit`` is true where they were read from the points."""
+    """A part of a stored run, with its samples; ``was_implicit`` is true where they were read from the points.
+
+    ``kept`` is None, but for a withheld run: then only the values of these traces count.
+    """
 
     row: PartRow
     ids: NDArray[np.int64]
     part: Part
     was_implicit: bool
+    kept: NDArray[np.int64] | None = None
+
+    @property
+    def counted(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The traces whose values count, and these values."""
+        if self.kept is None:
+            return self.ids, self.part.values
+        counts = np.isin(self.ids, self.kept)
+        return self.ids[counts], self.part.values[counts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +75,10 @@ class StoredCommit:
 class StoredCommits:
     """Read what is stored at the commits of a write."""
 
-    def __init__(self, parts: PartTable, tiles: Tiles) -> None:
+    def __init__(self, parts: PartTable, tiles: Tiles, withheld: WithheldRuns) -> None:
         self._parts = parts
         self._tiles = tiles
+        self._withheld = withheld
 
     def read(
         self,
@@ -93,9 +107,12 @@ class StoredCommits:
         for row in self._parts.at(connection, repository_id, touched.keys(), chunks):
             if row.run_id not in run_ids:
                 others.setdefault(row.slot, []).append(row)
+        withheld = self._withheld.at(connection, repository_id, others.keys()) if others else {}
         sharing = {
             slot: [
-                self._with_samples(connection, repository_id, row) for row in rows if intersects(row.ids, touched[slot])
+                replace(self._with_samples(connection, repository_id, row), kept=withheld.get(row.run_id))
+                for row in rows
+                if intersects(row.ids, touched[slot])
             ]
             for slot, rows in others.items()
         }
@@ -105,6 +122,19 @@ class StoredCommits:
             )
             for slot in sorted(gone.keys() | others.keys())
         }
+
+    def own_parts(self, connection: Connection, repository_id: int, run: StoredRun) -> list[StoredPart]:
+        """Return the parts of one run, with their samples."""
+        rows = self._parts.of_runs(connection, [run.slot], [run.id])
+        return [self._with_samples(connection, repository_id, row) for row in rows]
+
+    def parts_of_traces(
+        self, connection: Connection, repository_id: int, ids: NDArray[np.int64], slots: Sequence[int]
+    ) -> Iterator[StoredPart]:
+        """Yield the parts at ``slots`` that have one of the traces ``ids``, with their samples."""
+        for row in self._parts.at(connection, repository_id, slots, chunks_of(ids)):
+            if intersects(row.ids, ids):
+                yield self._with_samples(connection, repository_id, row)
 
     def _with_samples(self, connection: Connection, repository_id: int, row: PartRow) -> StoredPart:
         """Return a part with its samples; those of an implicit part are the points, which it does not share."""

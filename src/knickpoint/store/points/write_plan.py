@@ -9,7 +9,7 @@ of each run, and the form in which its provenance is kept. Everything here is pu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -25,7 +25,7 @@ from knickpoint.store.points.run_table import StoredRun
 from knickpoint.store.points.stored_commits import ArrivingRun, StoredCommit, intersects
 from knickpoint.store.points.tile_codec import chunks_of
 
-__all__ = ["CommitUpdate", "RunUpdate", "WritePlan", "plan_write"]
+__all__ = ["CommitUpdate", "RunUpdate", "WritePlan", "plan_recount", "plan_write"]
 
 _SCATTERED_CHUNKS: Final = 32
 _SCATTERED_VALUES: Final = 16
@@ -96,7 +96,8 @@ class WritePlan:
     @property
     def slots(self) -> list[int]:
         """The slots of the commits at which traces change, sorted."""
-        return sorted({run.slot for run in self.runs if run.has_traces} | {run.slot for run in self.leaving})
+        changed = {commit.slot for commit in self.commits if len(commit.touched)}
+        return sorted(changed | {run.slot for run in self.runs if run.has_traces} | {run.slot for run in self.leaving})
 
     @cached_property
     def touched(self) -> NDArray[np.int64]:
@@ -158,17 +159,43 @@ def _update_of(slot: int, here: Sequence[RunResults], stored: StoredCommit) -> C
         return CommitUpdate(slot, run.ids, run.values, run.touched, run.chunks, stored.chunks, run.template)
 
     # Median: of all runs that have a value of a trace once the write is done.
-    measured = [(run.ids, run.values) for run in here] + [(part.ids, part.part.values) for part in stored.sharing]
-    known, middle = _medians_by_trace(measured)
+    measured = [(run.ids, run.values) for run in here] + [part.counted for part in stored.sharing]
     left = [np.empty(0, dtype=np.int64), *(part.ids for part in stored.leaving)]
     ids = np.unique(np.concatenate([*(run.ids for run in here), *left]))
-    values = np.full(len(ids), np.nan)  # of a trace that only a leaving run had, nothing stays
+    values = _points_of(ids, measured)  # of a trace that only a leaving run had, nothing stays
+    touched = np.unique(np.concatenate([*(run.touched for run in here), *left]))
+    return CommitUpdate(slot, ids, values, touched, chunks_of(touched), stored.chunks)
+
+
+def plan_recount(stored: Mapping[int, StoredCommit], kept: Mapping[int, NDArray[np.int64]]) -> WritePlan:
+    """Return the plan by which runs stop to count, or count again; ``stored`` has their parts as those that leave.
+
+    ``kept`` has run → the traces whose values count, for those that stop; the others count whole. Their parts stay, with
+    samples, whatever the points become.
+    """
+    commits: list[CommitUpdate] = []
+    explicit: list[PartRow] = []
+    for slot, commit in sorted(stored.items()):
+        recounted = [replace(part, kept=kept.get(part.row.run_id)) for part in commit.leaving]
+        ids = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(part.ids for part in recounted)]))
+        values = _points_of(ids, [part.counted for part in (*commit.sharing, *recounted)])
+        commits.append(CommitUpdate(slot, ids, values, ids, chunks_of(ids), commit.chunks))
+        implicit = (part for part in (*commit.sharing, *recounted) if part.was_implicit)
+        explicit += [part.row._replace(data=part.part.pack()) for part in implicit]
+    return WritePlan((), commits, (), explicit)
+
+
+def _points_of(
+    ids: NDArray[np.int64], measured: Sequence[tuple[NDArray[np.int64], NDArray[np.float64]]]
+) -> NDArray[np.float64]:
+    """Return the point of each of sorted ``ids``: the median of what was measured, NaN where nothing was."""
+    known, middle = _medians_by_trace(measured)
+    values = np.full(len(ids), np.nan)
     if len(known):
         place = np.minimum(np.searchsorted(known, ids), len(known) - 1)
         has_value = known[place] == ids
         values[has_value] = middle[place[has_value]]
-    touched = np.unique(np.concatenate([*(run.touched for run in here), *left]))
-    return CommitUpdate(slot, ids, values, touched, chunks_of(touched), stored.chunks)
+    return values
 
 
 def _medians_by_trace(

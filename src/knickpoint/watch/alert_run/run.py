@@ -6,7 +6,8 @@ A run goes through six stages, one module each:
 2. :mod:`knickpoint.watch.detection` reads frames and finds sightings.
 3. ``comparison`` keeps the traces in which an alert finds something else than at its last run.
 4. ``persistence`` writes what became of the change points, by the rule of :mod:`knickpoint.watch.identity`.
-5. :mod:`knickpoint.watch.regressions` groups the change points into regressions.
+5. :mod:`knickpoint.watch.regressions` groups the change points into regressions, and
+   :mod:`knickpoint.watch.quarantine` holds those at whose place results are quarantined.
 6. :mod:`knickpoint.watch.announcements` writes what is announced into the ledger, and
    :mod:`knickpoint.watch.newest_values` judges the newest value of each trace, which no step can show yet.
 """
@@ -40,6 +41,7 @@ from knickpoint.watch.alert_run.run_summary import JobResult, RunSummary
 from knickpoint.watch.announcements.announcer import announce
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.newest_values import judge_newest_values
+from knickpoint.watch.quarantine.held_findings import hold_findings
 from knickpoint.watch.regressions.membership import RegressionChanges, regroup
 from knickpoint.watch.triage.tickets import match_tickets
 from knickpoint.work import Runner, Serial
@@ -135,6 +137,7 @@ def _run_repository(
         _begin_history(store, plan)
         written = found.written + _write(store, plan, found.pending, latest, failed=found.failures)
         regressions = _update_regressions(store, plan, written.changes)
+        hold_findings(store, plan.lines.repository, plan.lines)
         announce(store, plan.lines.repository, written.changes.point_ids, announcements, complete=plan.complete)
         _judge_newest(store, plan)
         _keep_digests(store, found.results, written.overtaken)

@@ -25,6 +25,7 @@ from knickpoint.watch.announcements.decisions import (
     Side,
     decide_opening,
     follow_up,
+    is_held,
     side_of,
 )
 from knickpoint.watch.announcements.places import Places
@@ -261,6 +262,8 @@ class _Announcer:
             members = [point for point in self.members[chain] if side_of(point) is side]
             last = self.chains[chain][-1]
             live = [point for point in members if point.condition is not Condition.GONE]
+            if members and all(map(is_held, live or members)):
+                continue
             state = ChainState(
                 opening=_opening_of(self.chains[chain]),
                 last=last,

@@ -24,6 +24,7 @@ __all__ = [
     "Silence",
     "decide_opening",
     "follow_up",
+    "is_held",
     "side_of",
 ]
 
@@ -45,6 +46,11 @@ class Side(Enum):
 def side_of(point: ChangePoint) -> Side:
     """Return the side of a change point."""
     return Side.BETTER if point.direction is Direction.IMPROVEMENT else Side.WORSE
+
+
+def is_held(point: ChangePoint) -> bool:
+    """Return whether nothing is announced about a change point, because results at its place are quarantined."""
+    return bool(point.held)
 
 
 # How a chain begins.

@@ -14,13 +14,15 @@ from sqlalchemy import ColumnElement, select
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.quarantine import CanaryMove, FactChange, Quarantine, QuarantineState
+from knickpoint.model.regression import SuspectRange
 from knickpoint.store.array_codec import pack, unpack
 from knickpoint.store.database import Database
+from knickpoint.store.quarantines.hook_calls import HookCalls
 from knickpoint.store.tables.findings import change_point
 from knickpoint.store.tables.quarantines import quarantine as table
 from knickpoint.store.timestamps import moment
 
-__all__ = ["Quarantines", "StoredQuarantine"]
+__all__ = ["FindingPlace", "Quarantines", "StoredQuarantine"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,25 @@ class StoredQuarantine:
     trace_ids: NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True)
+class FindingPlace:
+    """Where a change point lies."""
+
+    id: int
+    trace_id: int
+    suspect_range: SuspectRange
+
+
 class Quarantines:
-    """Read and write quarantines: one row for each run that was ever suspect."""
+    """Read and write quarantines: one row for each run that was ever suspect.
+
+    Attributes:
+        hook_calls: calls of hooks about them.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.hook_calls = HookCalls(database)
 
     def all(
         self, repository: Repository, *, states: Collection[QuarantineState] = (), slots: Collection[int] | None = None
@@ -85,6 +101,14 @@ class Quarantines:
             connection.execute(statement, rows)
 
     # Held findings
+
+    def places(self, repository: Repository) -> list[FindingPlace]:
+        """Return where the change points of a repository lie, those included that are gone, by id."""
+        point = change_point.c
+        query = select(point.id, point.trace_id, point.line, point.previous, point.slot)
+        with self._database.reading() as connection:
+            rows = connection.execute(query.where(point.repository_id == repository.id).order_by(point.id))
+            return [FindingPlace(row.id, row.trace_id, SuspectRange(row.line, row.previous, row.slot)) for row in rows]
 
     def hold(self, repository: Repository, reasons: Mapping[int, str]) -> list[int]:
         """Hold exactly the change points of ``reasons`` (id → why); return those whose reason changed, by id."""

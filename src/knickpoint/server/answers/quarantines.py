@@ -1,0 +1,92 @@
+"""Build the answers about quarantined results, and lift their quarantine."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from knickpoint.model.access import Permission
+from knickpoint.model.commit import Repository
+from knickpoint.model.quarantine import Quarantine, QuarantineState
+from knickpoint.server.answers.commits import commit_answer
+from knickpoint.server.errors import UnknownError
+from knickpoint.server.schemas.quarantines import QuarantineAnswer, QuarantinedValueAnswer
+from knickpoint.server.visible_repositories import VisibleRepositories
+from knickpoint.store import Store
+from knickpoint.watch.quarantine.update import lift_quarantine
+
+__all__ = ["lift", "list_quarantined_values", "list_quarantines"]
+
+_OUT = frozenset(state for state in QuarantineState if state.withholds)
+
+
+def list_quarantines(
+    visible: VisibleRepositories, repository: str, states: Collection[QuarantineState], limit: int
+) -> list[QuarantineAnswer]:
+    """List the newest ``limit`` quarantines of each repository, those in ``states``, the newest commits first."""
+    answers = []
+    for each in visible.some(repository):
+        answers += _answers(visible.store, each, visible.store.quarantines.all(each, states=states))[:limit]
+    return answers[:limit]
+
+
+def list_quarantined_values(visible: VisibleRepositories, key: int, line_name: str) -> list[QuarantinedValueAnswer]:
+    """List the values of the trace ``key`` that take no part in its levels, in the order of a line.
+
+    Raises:
+        UnknownError: there is no such trace.
+        HistoryError: there is no such line.
+    """
+    store = visible.store
+    repository, trace = visible.trace(key)
+    line = store.commits.line(repository, line_name)
+    concerned = [
+        stored.quarantine
+        for stored in store.quarantines.stored(repository, states=_OUT)
+        if stored.quarantine.slot in line.positions and key in stored.trace_ids
+    ]
+    answers = {answer.id: answer for answer in _answers(store, repository, concerned)}
+    found = []
+    for each in concerned:
+        point = next((point for point in store.runs.points(key, each.slot) if point.run.id == each.run_id), None)
+        if point is not None and each.id in answers:
+            position = line.positions[each.slot]
+            answer = answers[each.id]
+            found.append(
+                QuarantinedValueAnswer(position=position, value=point.value, unit=trace.unit, quarantine=answer)
+            )
+    return sorted(found, key=lambda value: (value.position, value.quarantine.id))
+
+
+def lift(visible: VisibleRepositories, key: int, reason: str) -> QuarantineAnswer:
+    """Let the results of a quarantine count, because the caller says so.
+
+    Raises:
+        UnknownError: there is no such quarantine.
+        ForbiddenError: the caller may not decide in its repository.
+        InputError: its results count already.
+    """
+    for repository in visible.all():
+        if any(each.id == key for each in visible.store.quarantines.all(repository)):
+            visible.require(Permission.DECIDE, [repository])
+            lifted = lift_quarantine(visible.store, repository, key, who=visible.caller.name, reason=reason)
+            return _answers(visible.store, repository, [lifted])[0]
+    raise UnknownError(
+        f"there is no quarantine {key}",
+        where=f"quarantine {key}",
+        remedy="List what there is with /api/v1/quarantines.",
+    )
+
+
+def _answers(store: Store, repository: Repository, quarantines: Sequence[Quarantine]) -> list[QuarantineAnswer]:
+    positions = store.commits.line(repository).positions
+    commits = {each.slot: each.commit for each in store.commits.get(repository, sorted({q.slot for q in quarantines}))}
+    return [
+        QuarantineAnswer.of(
+            each,
+            repository=repository.name,
+            commit=commit_answer(commits[each.slot], positions.get(each.slot)),
+            run=each.identity,
+        )
+        for each in sorted(quarantines, key=lambda each: (-positions.get(each.slot, -1), each.id))
+        if each.slot in commits
+    ]

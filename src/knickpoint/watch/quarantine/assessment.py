@@ -1,0 +1,280 @@
+"""Decide which runs of one machine are suspect, and which outcome is known, from its runs in the order of the line.
+
+The runs of a machine at one commit are a *session*. The state is the level of each canary and the facts of the machine. A
+session in which the machine moved waits. The next session in which the machine is as before ends the wait: the results
+stay out, because the machine was off. Enough sessions in a row that stay moved end it, too: then this is the machine now,
+and the results count. All of this depends on the runs alone, not on the order in which they arrived.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+from typing import Final
+
+import numpy as np
+
+from knickpoint.model.quarantine import CanaryMove, FactChange, QuarantineState
+from knickpoint.watch.quarantine.canary_levels import FEWEST, canary_move, noise_of
+from knickpoint.watch.quarantine.rules import QuarantineRule
+
+__all__ = ["Assessment", "CanaryHealth", "CanaryTrace", "MachineRun", "Verdicts", "assess_machine"]
+
+_MOST_EPISODES: Final = 0.1
+"""A canary that moves and comes back more often than at this share of the commits says nothing about its machine."""
+
+_FEWEST_EPISODES: Final = 3
+_MOST_NOISE: Final = 0.25
+"""A canary whose values stray further than this share of its level cannot show what a machine does."""
+
+_CHANGES_OFTEN: Final = 4
+_SHARE_OF_CHANGES: Final = 3
+"""A fact that changed at least four times, and more often than at every third commit, describes the execution and not
+the machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryTrace:
+    """A trace that is a canary; ``canary`` is its name in the configuration."""
+
+    canary: str
+    id: int
+    key: str
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineRun:
+    """What one run says about its machine: watched facts, and the values of canaries by trace."""
+
+    identity: str
+    position: int
+    facts: Mapping[str, str]
+    canaries: Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """Why a run is suspect, and what is known: QUARANTINED, KEPT_OUT or ENVIRONMENT_CHANGED, with the outcome in words."""
+
+    moves: tuple[CanaryMove, ...]
+    facts: tuple[FactChange, ...]
+    state: QuarantineState
+    outcome: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryHealth:
+    """How useful a canary is on one machine.
+
+    ``judged`` counts the commits at which it could be judged, ``episodes`` how often it moved and came back. ``noise`` is
+    how far its values stray, as a share of its level. ``useless`` says why it is ignored, "" where it is not.
+    """
+
+    trace: CanaryTrace
+    machine: str
+    judged: int
+    episodes: int
+    noise: float
+    useless: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """The suspect runs of a machine by identity, and the health of its canaries."""
+
+    runs: Mapping[str, Assessment] = field(default_factory=dict)
+    health: tuple[CanaryHealth, ...] = ()
+
+
+def assess_machine(
+    runs: Iterable[MachineRun], canaries: Mapping[int, CanaryTrace], rule: QuarantineRule, *, machine: str
+) -> Verdicts:
+    """Return which of the ``runs`` of one machine are suspect, in whatever order they are given.
+
+    ``machine`` is "" where the runs name none. Then they share the levels of canaries, but each run stands for itself: a
+    run without canaries is not suspect, and facts do not count, because another machine may have measured it.
+    """
+    ordered = sorted(runs, key=lambda run: (run.position, run.identity))
+    sessions = [list(session) for _, session in groupby(ordered, key=lambda run: run.position)]
+    facts = _telling_facts(sessions, rule.facts) if machine else frozenset()
+
+    # Each canary by itself: one that moves all the time must not quarantine everything.
+    health = []
+    for trace in _measured(ordered, canaries):
+        alone = _Machine({trace.id: trace}, frozenset(), rule, named=bool(machine)).walk(sessions)
+        health.append(_health(trace, machine, alone))
+
+    # The useful ones together, with the facts.
+    useful = {each.trace.id: each.trace for each in health if not each.useless}
+    return Verdicts(_Machine(useful, facts, rule, named=bool(machine)).walk(sessions).found, tuple(health))
+
+
+def _measured(runs: Sequence[MachineRun], canaries: Mapping[int, CanaryTrace]) -> list[CanaryTrace]:
+    return [canaries[key] for key in sorted({key for run in runs for key in run.canaries} & canaries.keys())]
+
+
+def _health(trace: CanaryTrace, machine: str, walked: _Machine) -> CanaryHealth:
+    noise, judged, episodes = noise_of(walked.levels[trace.id]), walked.judged, walked.episodes
+    useless = ""
+    if episodes >= _FEWEST_EPISODES and episodes > _MOST_EPISODES * judged:
+        useless = f"it moved and came back {episodes} times in {judged} commits"
+    elif noise > _MOST_NOISE:
+        useless = f"its values stray by {noise:.0%} of their level"
+    return CanaryHealth(trace, machine, judged, episodes, noise, useless)
+
+
+def _telling_facts(sessions: Sequence[Sequence[MachineRun]], watched: Collection[str]) -> frozenset[str]:
+    """Return those of the ``watched`` facts that change rarely enough to describe the machine."""
+    telling = set()
+    for name in watched:
+        stated = [run.facts[name] for session in sessions for run in session if name in run.facts]
+        changes = sum(before != after for before, after in pairwise(stated))
+        if changes < _CHANGES_OFTEN or changes * _SHARE_OF_CHANGES <= len(stated):
+            telling.add(name)
+    return frozenset(telling)
+
+
+@dataclass(frozen=True, slots=True)
+class _Suspicion:
+    """Why a run is suspect at the present state of the machine; ``judged`` says that canaries were asked."""
+
+    run: MachineRun
+    moves: tuple[CanaryMove, ...]
+    facts: tuple[FactChange, ...]
+    judged: bool
+
+    @property
+    def by_canary(self) -> bool:
+        return bool(self.moves)
+
+    @property
+    def suspect(self) -> bool:
+        return bool(self.moves) or (not self.judged and bool(self.facts))
+
+
+@dataclass
+class _Machine:
+    """The state of one machine while its sessions pass by in order."""
+
+    canaries: Mapping[int, CanaryTrace]
+    telling: frozenset[str]
+    rule: QuarantineRule
+    named: bool
+    levels: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    facts: dict[str, str] = field(default_factory=dict)
+    waiting: list[_Suspicion] = field(default_factory=list)
+    sessions_waiting: int = 0
+    judged: int = 0
+    episodes: int = 0
+    found: dict[str, Assessment] = field(default_factory=dict)
+
+    def walk(self, sessions: Sequence[Sequence[MachineRun]]) -> _Machine:
+        """Let all sessions pass by."""
+        for session in sessions:
+            self._pass(session)
+        for each in self.waiting:
+            self._decide(each, QuarantineState.QUARANTINED, "")
+        self.episodes += bool(self.waiting)
+        return self
+
+    def _pass(self, session: Sequence[MachineRun]) -> None:
+        judged = [self._judge(run) for run in session]
+        asked = [each for each in judged if each.judged]
+        self.judged += bool(asked)
+        suspect = [each for each in judged if each.suspect]
+        calm = [each for each in (asked or judged) if not each.suspect]
+        if suspect and asked and not calm and self.named:
+            suspect = self._with_unasked(judged, suspect)
+        if calm and (asked or self._facts_decide(calm)):
+            self._as_before(suspect, calm)
+        elif suspect:
+            self._wait(suspect)
+
+    def _facts_decide(self, calm: Sequence[_Suspicion]) -> bool:
+        """Return whether runs that asked no canary show that the machine is as before: not while a canary is off."""
+        if any(each.by_canary for each in self.waiting):
+            return False
+        return not self.waiting or any(self.facts.keys() & each.run.facts.keys() for each in calm)
+
+    def _judge(self, run: MachineRun) -> _Suspicion:
+        """Compare a run with the present state of the machine."""
+        moves, judged = [], False
+        for key in sorted(run.canaries.keys() & self.canaries.keys()):
+            level = self.levels[key]
+            judged |= len(level) >= FEWEST
+            verdict = canary_move(level, run.canaries[key], self.rule.minimum_effect)
+            if verdict is not None:
+                trace = self.canaries[key]
+                numbers = (run.canaries[key], verdict.centre, verdict.low, verdict.high)
+                moves.append(CanaryMove(trace.canary, key, trace.key, trace.unit, *numbers))
+        changed = tuple(
+            FactChange(name, self.facts[name], run.facts[name])
+            for name in sorted(self.telling & run.facts.keys() & self.facts.keys())
+            if self.facts[name] != run.facts[name]
+        )
+        return _Suspicion(run, tuple(moves), changed, judged)
+
+    def _with_unasked(self, judged: Sequence[_Suspicion], suspect: Sequence[_Suspicion]) -> list[_Suspicion]:
+        """Return the suspect runs with those of the same machine and commit that measured no canary."""
+        first = next(each for each in suspect if each.moves)
+        return [
+            each if each.suspect else _Suspicion(each.run, first.moves, each.facts, judged=False)
+            for each in judged
+            if each.suspect or not each.judged
+        ]
+
+    def _as_before(self, suspect: Sequence[_Suspicion], calm: Sequence[_Suspicion]) -> None:
+        """End the wait: the machine is as before, which runs of this commit show."""
+        back = all(not each.facts for each in calm)
+        for each in self.waiting:
+            if each.by_canary or back:
+                self._decide(each, QuarantineState.KEPT_OUT, "the machine was as before again in a later run")
+            else:
+                self._decide(each, QuarantineState.ENVIRONMENT_CHANGED, "the canaries are at their levels")
+        for each in suspect:
+            self._decide(each, QuarantineState.KEPT_OUT, "another run of the same commit shows the machine as before")
+        self.episodes += any(each.by_canary for each in (*self.waiting, *suspect))
+        self._begin_anew()
+        for key in sorted({key for each in calm for key in each.run.canaries}):
+            values = [each.run.canaries[key] for each in calm if key in each.run.canaries]
+            self.levels[key].append(float(np.median(values)))
+        self._take_facts(calm)
+
+    def _wait(self, suspect: Sequence[_Suspicion]) -> None:
+        """Wait for an outcome, unless the machine has been like this for long enough."""
+        self.waiting += suspect
+        self.sessions_waiting += 1
+        by_canary = any(each.by_canary for each in self.waiting)
+        if self.sessions_waiting < (self.rule.stays if by_canary else self.rule.facts_stay):
+            return
+        outcome = f"the machine stayed like this for {self.sessions_waiting} commits"
+        values: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+        for each in self.waiting:
+            self._decide(each, QuarantineState.ENVIRONMENT_CHANGED, outcome)
+            for key, value in each.run.canaries.items():
+                values[key][each.run.position].append(value)
+        for key, by_position in values.items():
+            if by_canary:
+                self.levels[key] = []
+            self.levels[key] += [float(np.median(by_position[position])) for position in sorted(by_position)]
+        self._take_facts(self.waiting)
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self.waiting, self.sessions_waiting = [], 0
+
+    def _take_facts(self, judged: Sequence[_Suspicion]) -> None:
+        stated: dict[str, Counter[str]] = defaultdict(Counter)
+        for each in judged:
+            for name in self.telling & each.run.facts.keys():
+                stated[name][each.run.facts[name]] += 1
+        last = judged[-1].run.facts
+        for name, counts in stated.items():
+            most = max(counts.values())
+            self.facts[name] = last[name] if name in last else min(key for key in counts if counts[key] == most)
+
+    def _decide(self, suspicion: _Suspicion, state: QuarantineState, outcome: str) -> None:
+        self.found[suspicion.run.identity] = Assessment(suspicion.moves, suspicion.facts, state, outcome)

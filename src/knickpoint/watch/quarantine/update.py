@@ -1,0 +1,195 @@
+"""Bring the quarantines of a repository up to date: assess all machines, write what changed, and let points follow."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.model.audit import AuditKind
+from knickpoint.model.commit import Repository
+from knickpoint.model.errors import InputError
+from knickpoint.model.plain_text import plain_line
+from knickpoint.model.quarantine import Quarantine, QuarantineState
+from knickpoint.store import Run, Store
+from knickpoint.store.quarantines import StoredQuarantine
+from knickpoint.watch.quarantine.assessment import Assessment, CanaryHealth, assess_machine
+from knickpoint.watch.quarantine.held_findings import hold_findings
+from knickpoint.watch.quarantine.machine_runs import canary_traces, read_runs
+from knickpoint.watch.quarantine.rules import QuarantineRule
+
+__all__ = ["QuarantineUpdate", "lift_quarantine", "update_quarantines"]
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineUpdate:
+    """What an update changed.
+
+    ``begun`` are the quarantines without an outcome that were not there before, ``changed`` all others whose state or
+    reason changed. ``health`` says how useful each canary is. ``held`` counts the change points that began or ceased to
+    be held.
+    """
+
+    begun: tuple[Quarantine, ...] = ()
+    changed: tuple[Quarantine, ...] = ()
+    health: tuple[CanaryHealth, ...] = ()
+    held: int = 0
+
+
+def update_quarantines(
+    store: Store,
+    repository: Repository,
+    rule: QuarantineRule,
+    *,
+    hooks: Collection[str] = (),
+    now: datetime | None = None,
+) -> QuarantineUpdate:
+    """Assess the default line of ``repository``, and write which results are quarantined since when, and why.
+
+    Each of ``hooks`` is to be called once about each run whose quarantine begins without an outcome, ever.
+    The outcome depends on the stored results, the decisions of people and ``now`` alone. Where nothing changed, nothing
+    is written. O(runs of the line).
+
+    Raises:
+        QueryError: the query of a canary cannot be read.
+        StoreError: the store cannot be read or written.
+    """
+    time = now or datetime.now(UTC)
+    with store.transaction():
+        canaries = canary_traces(store, repository, rule)
+        line = store.commits.line(repository)
+        read = read_runs(store, line, canaries, rule)
+        verdicts = [
+            assess_machine(runs, canaries, rule, machine=machine) for machine, runs in sorted(read.machines.items())
+        ]
+        machines = {run.identity: machine for machine, runs in read.machines.items() for run in runs}
+        found = {identity: each for verdict in verdicts for identity, each in verdict.runs.items()}
+        writer = _Writer(store, repository, rule, time, np.array(sorted(canaries), dtype=np.int64))
+        changes = writer.compare(found, read.runs, machines)
+        store.quarantines.put(changes)
+        writer.let_points_follow()
+        waiting = [each.quarantine.identity for each in changes if each.quarantine.state.holds]
+        store.quarantines.hook_calls.plan(repository, waiting, hooks, time)
+        held = hold_findings(store, repository)
+    identities = {each.quarantine.identity for each in changes}
+    written = [each for each in store.quarantines.all(repository) if each.identity in identities] if changes else []
+    new = {each.quarantine.identity for each in changes if not each.quarantine.id and each.quarantine.state.holds}
+    return QuarantineUpdate(
+        begun=tuple(each for each in written if each.identity in new),
+        changed=tuple(each for each in written if each.identity not in new),
+        health=tuple(each for verdict in verdicts for each in verdict.health),
+        held=len(held),
+    )
+
+
+def lift_quarantine(store: Store, repository: Repository, key: int, *, who: str, reason: str) -> Quarantine:
+    """Let the results of the quarantine ``key`` count, because ``who`` says so, and return it.
+
+    It is lifted for what the run holds now: a correction of the run makes the rule decide anew.
+
+    Raises:
+        InputError: there is no such quarantine in ``repository``, its results count already, or there is no reason.
+    """
+    if not reason.strip():
+        raise InputError("a quarantine is lifted for a reason", remedy="Say why the results count.")
+    with store.transaction():
+        stored = store.quarantines.get(key)
+        if stored.quarantine.repository_id != repository.id:
+            raise InputError(f"there is no quarantine {key} in {repository.name}", remedy="knick canaries lists them.")
+        if not stored.quarantine.state.withholds:
+            raise InputError(f"the results of quarantine {key} count already", remedy="Nothing has to be done.")
+        lifted = replace(stored.quarantine, state=QuarantineState.LIFTED, outcome=reason, who=who)
+        store.quarantines.put([replace(stored, quarantine=lifted)])
+        store.runs.restore(repository, [lifted.run_id])
+        hold_findings(store, repository)
+        (commit,) = store.commits.get(repository, [lifted.slot])
+        about = f"Q{key}, run {lifted.identity} of {repository.name} at {commit.commit.hash[:12]}: {reason}"
+        store.audit.append(AuditKind.QUARANTINE_LIFTED, who, plain_line(about, 500))
+    return lifted
+
+
+@dataclass
+class _Writer:
+    """Compares what was found with what is stored."""
+
+    store: Store
+    repository: Repository
+    rule: QuarantineRule
+    now: datetime
+    canaries: NDArray[np.int64]
+    known: dict[str, StoredQuarantine] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.known = {each.quarantine.identity: each for each in self.store.quarantines.stored(self.repository)}
+
+    def compare(
+        self, found: Mapping[str, Assessment], runs: Mapping[str, Run], machines: Mapping[str, str]
+    ) -> list[StoredQuarantine]:
+        """Return the quarantines that differ from the stored ones, as they are to be written."""
+        wanted = {
+            identity: self._quarantine(assessment, runs[identity], machines[identity])
+            for identity, assessment in sorted(found.items())
+        }
+        for identity, stored in self.known.items():
+            if identity not in wanted:
+                wanted[identity] = _unfounded(stored)
+        changes = [each for identity, each in wanted.items() if not _is_same(each, self.known.get(identity))]
+        self.known |= wanted
+        return changes
+
+    def _quarantine(self, assessment: Assessment, run: Run, machine: str) -> StoredQuarantine:
+        stored = self.known.get(run.identity)
+        evidence = run.content_hash
+        same = stored if stored is not None and stored.evidence == evidence else None
+        since = same.quarantine.since if same else min(run.time or self.now, self.now)
+        ids = same.trace_ids if same else self._traces(run)
+        quarantine = Quarantine(
+            id=stored.quarantine.id if stored else 0,
+            repository_id=self.repository.id,
+            identity=run.identity,
+            run_id=run.id,
+            slot=run.slot,
+            machine=machine,
+            state=assessment.state,
+            since=since,
+            until=since + self.rule.wait,
+            moves=assessment.moves,
+            facts=assessment.facts,
+            traces=len(ids),
+            outcome=assessment.outcome,
+        )
+        if same and same.quarantine.state is QuarantineState.LIFTED:
+            decided = same.quarantine
+            quarantine = replace(quarantine, state=decided.state, outcome=decided.outcome, who=decided.who)
+        elif quarantine.state.holds and self.now >= quarantine.until:
+            quarantine = replace(quarantine, state=QuarantineState.NOT_CONFIRMED, outcome="no outcome arrived in time")
+        return StoredQuarantine(quarantine, evidence, ids)
+
+    def _traces(self, run: Run) -> NDArray[np.int64]:
+        pieces = [ids for ids, _ in self.store.runs.parts(self.repository, run.id)]
+        ids = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *pieces]))
+        return np.setdiff1d(ids, self.canaries, assume_unique=True)
+
+    def let_points_follow(self) -> None:
+        """Withhold the runs whose results take no part in levels, and restore the others."""
+        wanted = {each.quarantine.run_id for each in self.known.values() if each.quarantine.state.withholds}
+        withheld = self.store.runs.withheld(self.repository)
+        current = {key for key, kept in withheld.items() if np.array_equal(kept, self.canaries)}
+        if added := sorted(wanted - current):
+            self.store.runs.withhold(self.repository, dict.fromkeys(added, self.canaries))
+        if ended := sorted(withheld.keys() - wanted):
+            self.store.runs.restore(self.repository, ended)
+
+
+def _is_same(wanted: StoredQuarantine, stored: StoredQuarantine | None) -> bool:
+    return stored is not None and (wanted.quarantine, wanted.evidence) == (stored.quarantine, stored.evidence)
+
+
+def _unfounded(stored: StoredQuarantine) -> StoredQuarantine:
+    if stored.quarantine.state is QuarantineState.LIFTED:
+        return stored
+    state = QuarantineState.UNFOUNDED
+    return replace(stored, quarantine=replace(stored.quarantine, state=state, outcome="no reason is left"))
