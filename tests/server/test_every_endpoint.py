@@ -78,6 +78,7 @@ GET    /api/v1/lines                          401 200 200 200 404 200 403 200 20
 GET    /api/v1/commits                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits/times                  401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits/{revision}             401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/regressions/{regression}/clusters 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/regressions/{regression}/suspects 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/members                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/triage                         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401

@@ -58,7 +58,7 @@ def test_an_alert_that_does_not_watch_the_trace_says_why(stepped: World) -> None
     assert [alert.reason for alert in explanation.alerts] == [
         "the query 'benchmark=read' does not match the trace",
         "the alert watches the repository 'other'",
-        "the method cluster judges traces together; a single trace has no verdict",
+        "the method cluster judges traces together, and the last run found no step of a cluster with this trace",
     ]
 
 

@@ -543,6 +543,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/regressions/{regression}/clusters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Clusters
+         * @description List the clusters of a regression: members, what they have in common, and traces that were left out, with reasons.
+         *
+         *     Alerts with a method that judges traces together keep them after each run; others have none.
+         */
+        get: operations["get_clusters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/regressions/{regression}/suspects": {
         parameters: {
             query?: never;
@@ -1513,6 +1535,11 @@ export interface components {
              * @description Id of its change point.
              */
             finding: number | null;
+            /**
+             * Note
+             * @description What the trace is to the cluster that steps there, and since which run; empty where the method judges each trace alone.
+             */
+            note: string;
             /** Position */
             position: number;
             /**
@@ -1588,6 +1615,132 @@ export interface components {
             relation: string;
             /** Value */
             value: number | null;
+        };
+        /**
+         * ClusterAnswer
+         * @description Traces that moved together, as an alert keeps them from run to run.
+         */
+        ClusterAnswer: {
+            /** Alert */
+            alert: string;
+            /**
+             * Centroid
+             * @description Mean of the normalised members, in standard deviations.
+             */
+            centroid: (number | null)[];
+            commit: components["schemas"]["CommitAnswer"];
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
+            /** Found */
+            found: string | null;
+            /**
+             * Group
+             * @description Values of the params that the alert groups by.
+             */
+            group: string[];
+            /** Id */
+            id: number;
+            /**
+             * Members
+             * @description Members, then traces that were left out, then former members, each nearest to the centroid first.
+             */
+            members: components["schemas"]["ClusterMemberAnswer"][];
+            /**
+             * Movement
+             * @description 1 where the level goes up, -1 where it goes down.
+             */
+            movement: number;
+            /**
+             * Others
+             * @description Number of traces of the group that are no members.
+             */
+            others: number;
+            /**
+             * Positions
+             * @description Positions of the values of the centroid on the line.
+             */
+            positions: (number | null)[];
+            /**
+             * Regression
+             * @description Step size / error of the fit of the centroid.
+             */
+            regression: number | null;
+            /**
+             * Run
+             * @description Run that found the cluster.
+             */
+            run: number;
+            /**
+             * Shared
+             * @description What members have in common, what others have least first.
+             */
+            shared: components["schemas"]["SharedParamAnswer"][];
+        };
+        /**
+         * ClusterMemberAnswer
+         * @description A trace that was judged for a cluster, and why it belongs or does not.
+         */
+        ClusterMemberAnswer: {
+            /** Checks */
+            checks: components["schemas"]["CheckAnswer"][];
+            /**
+             * Distance
+             * @description Euclidean distance of its normalised values to the centroid.
+             */
+            distance: number | null;
+            /**
+             * Finding
+             * @description Id of its change point.
+             */
+            finding: number | null;
+            /**
+             * Joined
+             * @description Whether it became a member after the cluster was found.
+             */
+            joined: boolean;
+            /** Key */
+            key: string;
+            /** P Value */
+            p_value: number | null;
+            /**
+             * Rank
+             * @description Place by distance to the centroid, 1 for the nearest, in each state by itself.
+             */
+            rank: number;
+            /**
+             * Reason
+             * @description Why it does not belong; empty for a member.
+             */
+            reason: string;
+            /** Relative Size */
+            relative_size: number | null;
+            /**
+             * Run
+             * @description Run of the alerts since which it is in this state.
+             */
+            run: number;
+            /** Since */
+            since: string | null;
+            /**
+             * Size
+             * @description Median of its values after the step less the median before.
+             */
+            size: number | null;
+            state: components["schemas"]["MemberState"];
+            /** Trace */
+            trace: number;
+        };
+        /**
+         * ClustersAnswer
+         * @description The clusters that have members in a regression.
+         */
+        ClustersAnswer: {
+            /** Clusters */
+            clusters: components["schemas"]["ClusterAnswer"][];
+            /** Regression */
+            regression: number;
         };
         /**
          * CommitAnswer
@@ -2244,6 +2397,12 @@ export interface components {
             ticket: string;
             trace: components["schemas"]["TraceAnswer"];
         };
+        /**
+         * MemberState
+         * @description What a trace is to a cluster now; a former member was one in an earlier run.
+         * @enum {string}
+         */
+        MemberState: "member" | "left out" | "former";
         /**
          * MembersAnswer
          * @description One page of the members of a regression: the worst first, equal ones by trace key.
@@ -2908,6 +3067,26 @@ export interface components {
              * @description Median of the samples in the unit of the trace; null unless measured.
              */
             value: number | null;
+        };
+        /**
+         * SharedParamAnswer
+         * @description A param that at least nine of ten members have.
+         */
+        SharedParamAnswer: {
+            /**
+             * Members
+             * @description Number of members that have it.
+             */
+            members: number;
+            /** Name */
+            name: string;
+            /**
+             * Others
+             * @description Number of other traces of the group that have it.
+             */
+            others: number;
+            /** Value */
+            value: string;
         };
         /**
          * ShortcutAnswer
@@ -6358,6 +6537,110 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RegressionsAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_clusters: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the regression. */
+                regression: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClustersAnswer"];
                 };
             };
             /** @description The request cannot be used. */

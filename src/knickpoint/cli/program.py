@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "worker": ("worker", "Import what arrives, and run the alerts over it and by schedule."),
     "alerts": ("alerts", "Compare the alerts of the configuration with the applied ones, and apply them."),
     "regressions": ("regressions", "List regressions and improvements."),
+    "clusters": ("clusters", "List the clusters of a regression: which traces belong, which were left out, and why."),
     "suspects": ("suspects", "List the commits that may have caused a regression, the most likely first."),
     "missed": ("missed", "Mark changes that no alert found."),
     "quality": ("quality", "Measure the alerts by what people decided about their findings."),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
 from functools import cached_property
 from typing import Final
 
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 
 from knickpoint.model.errors import ParamsError
 from knickpoint.model.params import decode_key
+from knickpoint.model.regression import SuspectRange
 from knickpoint.model.step import Check, Step
 
 __all__ = [
@@ -20,6 +23,9 @@ __all__ = [
     "Cluster",
     "ClusterMember",
     "FoundCluster",
+    "KeptCluster",
+    "KeptMember",
+    "MemberState",
     "MemberVerdict",
     "ParamCount",
     "SharedParam",
@@ -126,10 +132,14 @@ class MemberVerdict:
 
 @dataclass(frozen=True, slots=True)
 class ClusterMember:
-    """A trace that was judged for a cluster; ``distance`` is that of its normalised values to the centroid."""
+    """A trace that was judged for a cluster; ``distance`` is that of its normalised values to the centroid.
+
+    ``slot`` is the first commit from the step on at which it has a value.
+    """
 
     trace_id: int
     key: str
+    slot: int
     distance: float
     verdict: MemberVerdict
 
@@ -150,13 +160,13 @@ class FoundCluster:
 
     Attributes:
         group: values of the params that the alert groups by.
-        column: the first column of the frame at the new level.
-        previous: the last column before it at which a trace of the group is measured.
+        slot: the first commit at the new level.
+        previous: the last commit before it at which a trace of the group is measured.
         movement: +1 where the level goes up, -1 where it goes down.
         regression: step size / error of the fit of the centroid, with its sign.
         centroid: mean of the normalised members, one value for each measured commit of the window, in standard
             deviations.
-        columns: the columns of the centroid.
+        slots: the commits of the centroid.
         members: those that belong, nearest to the centroid first; equally near ones by trace id.
         left_out: those of the same shape whose own values did not move so, in the same order.
         shared: what the members have in common, first what other traces have least.
@@ -164,16 +174,74 @@ class FoundCluster:
     """
 
     group: tuple[str, ...]
-    column: int
+    slot: int
     previous: int
     movement: int
     regression: float
     centroid: NDArray[np.float32]
-    columns: NDArray[np.int64]
+    slots: NDArray[np.int64]
     members: tuple[ClusterMember, ...]
     left_out: tuple[ClusterMember, ...]
     shared: tuple[SharedParam, ...]
     others: int
+
+
+class MemberState(Enum):
+    """What a trace is to a cluster now; a former member was one in an earlier run."""
+
+    MEMBER = "member"
+    LEFT_OUT = "left out"
+    FORMER = "former"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptMember:
+    """A trace of a kept cluster: ``rank`` counts from 1, nearest to the centroid first, in each state by itself.
+
+    ``run`` is the run of the alerts since which it is in this state, ``since`` its time. ``joined`` says that it became a
+    member after the cluster was found. ``point_id`` is its change point, 0 without one.
+    """
+
+    trace_id: int
+    key: str
+    state: MemberState
+    rank: int
+    distance: float
+    verdict: MemberVerdict
+    run: int
+    since: datetime | None
+    joined: bool
+    point_id: int
+
+
+@dataclass(frozen=True)
+class KeptCluster:
+    """A cluster that an instance remembers; ``id`` stays as long as later runs find it again.
+
+    ``group`` are the values of the params that the alert groups by. ``run`` is the run that found it, ``found`` its time.
+    ``gone`` says that the last run over its group did not find it. ``slots`` are the commits of the ``centroid``. ``members``
+    has members first, then those left out, then former ones, each by rank. The rest is that of :class:`FoundCluster`.
+    """
+
+    id: int
+    alert: str
+    group: tuple[str, ...]
+    suspect_range: SuspectRange
+    movement: int
+    regression: float
+    centroid: tuple[float, ...]
+    slots: tuple[int, ...]
+    shared: tuple[SharedParam, ...]
+    others: int
+    gone: bool
+    run: int
+    found: datetime | None
+    members: tuple[KeptMember, ...] = ()
+
+    @property
+    def fingerprint(self) -> tuple[int, ...]:
+        """Ids of the members nearest to the centroid, by which a later run recognises the cluster."""
+        return tuple(each.trace_id for each in self.members if each.state is MemberState.MEMBER)[:FINGERPRINT]
 
 
 _SHARED: Final = 0.9

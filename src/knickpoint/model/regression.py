@@ -239,7 +239,8 @@ class KnownPoint:
     """The part of a change point that the identity rule needs.
 
     ``anchor`` is the suspect range at the last decision about the point, None without a decision. The decision holds for
-    the step there, even if the point has moved since.
+    the step there, even if the point has moved since. ``expected`` is where the cluster of the point is found now, None
+    where it is in none, or in one that did not drift.
     """
 
     id: int
@@ -249,6 +250,7 @@ class KnownPoint:
     interval: int
     condition: Condition
     anchor: SuspectRange | None = None
+    expected: SuspectRange | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from knickpoint.detect import explain, find_steps_many, judges_groups
 from knickpoint.model.alert import Alert
-from knickpoint.model.commit import Repository, SlottedCommit
+from knickpoint.model.cluster import KeptCluster, KeptMember, MemberState
+from knickpoint.model.commit import Line, Repository, SlottedCommit
 from knickpoint.model.errors import AbsentError, HistoryError, InputError
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.params import decode_key
@@ -46,10 +47,16 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ExplainedCandidate:
-    """A possible step that the method examined: ``commit`` is the first one of the new level."""
+    """A possible step that the method examined: ``commit`` is the first one of the new level.
+
+    Where the method judges traces together, it is the step of a cluster that the trace was judged for: ``note`` says what the
+    trace is to the cluster, and ``point`` is its change point there, None without one.
+    """
 
     commit: SlottedCommit
     candidate: Candidate
+    note: str = ""
+    point: ChangePoint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +79,9 @@ class ExplainedStep:
 class AlertExplanation:
     """What one alert finds in the trace.
 
-    ``reason`` says why the alert does not detect in it, "" where it does; without detection ``detection`` is None and
-    there are no candidates and no steps. ``omitted`` counts the candidates left out because they are not near
+    ``reason`` says why the alert does not detect in it, "" where it does; then ``detection`` is None and there are no
+    candidates and no steps. Where the method judges traces together, ``detection`` is None as well, and the candidates are
+    the clusters that the trace was judged for in the last run. ``omitted`` counts the candidates left out because they are not near
     the commit that was asked for.
     """
 
@@ -142,9 +150,18 @@ def _not_watched(alert: Alert, repository: Repository, trace: Trace) -> str:
         return f"the alert watches the repository {alert.repository!r}"
     if not parse_query(alert.query).matches(decode_key(trace.key)):
         return f"the query {alert.query!r} does not match the trace"
-    if judges_groups(alert.method):
-        return f"the method {alert.method} judges traces together; a single trace has no verdict"
     return ""
+
+
+def _note(cluster: KeptCluster, member: KeptMember) -> str:
+    """Return what a trace is to a cluster, and since when."""
+    name = f"cluster C{cluster.id}" + (", which later data no longer show" if cluster.gone else "")
+    if member.state is MemberState.FORMER:
+        return f"former member of {name}, until run {member.run}"
+    if member.state is MemberState.LEFT_OUT:
+        return f"left out of {name} since run {member.run}"
+    joined = "joined" if member.joined else "among its first members,"
+    return f"member {member.rank} of {name}, {joined} in run {member.run}"
 
 
 def _near(measured: NDArray[np.int64], at: int | None, previous: int, position: int) -> bool:
@@ -174,6 +191,8 @@ class _Subject:
         line = self.lines.line(alert.line)
         if reason:
             return AlertExplanation(alert, line.name, reason)
+        if judges_groups(alert.method):
+            return self._explain_clusters(alert, line)
 
         # Detect as a run does, and keep the candidates.
         frame = self.store.frames.read(line, [self.trace.id])
@@ -201,6 +220,41 @@ class _Subject:
             self._steps(alert, frame, detection, measured, at, values=values, reported=int(window.reported[0])),
             len(detection.candidates) - len(candidates),
         )
+
+    def _explain_clusters(self, alert: Alert, line: Line) -> AlertExplanation:
+        """Explain by what the last run kept: the clusters that the trace was judged for, with the verdict on it."""
+        frame = self.store.frames.read(line, [self.trace.id])
+        measured = np.flatnonzero(~np.isnan(frame.values[0])) + frame.first
+        at = None if self.at is None else line.positions.get(self.at, -1)
+        clusters = [
+            each
+            for each in self.store.findings.clusters.of_trace(self.trace.id)
+            if each.alert == alert.name and each.suspect_range.slot in line.positions
+        ]
+        commits = self.commits([each.suspect_range.slot for each in clusters])
+        points = {point.id: point for point in self.points}
+        found = []
+        for each in sorted(clusters, key=lambda each: line.positions[each.suspect_range.slot]):
+            position = line.positions[each.suspect_range.slot]
+            (member,) = each.members
+            if not _near(measured, at, position, position):
+                continue
+            accepted = member.state is MemberState.MEMBER and not each.gone
+            reason = "" if accepted else member.verdict.reason or "the last run did not find it in this cluster"
+            candidate = Candidate(position, accepted, member.verdict.checks, reason)
+            found.append(
+                ExplainedCandidate(
+                    commits[each.suspect_range.slot], candidate, _note(each, member), points.get(member.point_id)
+                )
+            )
+        reason = (
+            ""
+            if clusters
+            else (
+                f"the method {alert.method} judges traces together, and the last run found no step of a cluster with this trace"
+            )
+        )
+        return AlertExplanation(alert, line.name, reason, None, tuple(found), (), len(clusters) - len(found))
 
     def _steps(
         self,

@@ -91,14 +91,17 @@ function renderCandidates(context: TraceContext, title: string, candidates: read
 }
 
 function renderCandidate(context: TraceContext, candidate: Candidate) {
-  const { position, commit, accepted, reason } = candidate;
+  const { position, commit, accepted, reason, note } = candidate;
   const pin = (): void => context.updateRoute({ commit: position });
   return html`<tr aria-current=${position === context.route.commit ? "true" : "false"}>
     <td>
       <button class="link" title="Show the commit on the plot" @click=${pin}>commit ${grouped(position + 1)}</button>
       <div class="second">${commitHash(commit)}${date(commit.time)}</div>
     </td>
-    <td>${accepted ? html`<strong>✓ a change</strong>` : html`<span>✗ ${reason || "rejected"}</span>`}</td>
+    <td>
+      ${accepted ? html`<strong>✓ a change</strong>` : html`<span>✗ ${reason || "rejected"}</span>`}
+      ${note ? html`<div class="second">${note}</div>` : nothing}
+    </td>
     <td>${renderChecks(candidate)}</td>
   </tr>`;
 }

@@ -41,8 +41,11 @@ def _step(step: ExplainedStep) -> str:
 
 def _alert_lines(explained: AlertExplanation, *, at: bool) -> Iterator[str]:
     yield f"alert {explained.alert.name} (method {explained.alert.method}, line {explained.line})"
-    if explained.reason or explained.detection is None:
+    if explained.reason:
         yield f"  does not judge this trace: {explained.reason}"
+        return
+    if explained.detection is None:
+        yield from _cluster_lines(explained)
         return
     yield from (f"  {line}" for line in detection_lines(explained.detection))
     yield f"  steps: {len(explained.steps)}" + (" near the commit" if at else "")
@@ -57,6 +60,17 @@ def _alert_lines(explained: AlertExplanation, *, at: bool) -> Iterator[str]:
             yield from (f"      {line}" for line in check_lines(each.candidate.checks))
     if explained.omitted:
         yield f"  {explained.omitted} candidates elsewhere are left out"
+
+
+def _cluster_lines(explained: AlertExplanation) -> Iterator[str]:
+    """Yield the clusters that the trace was judged for, and the checks that say why it belongs, or does not."""
+    yield f"  clusters that step with this trace or near it: {len(explained.candidates)}"
+    for each in explained.candidates:
+        yield f"    at {_commit(each.commit)}: {each.note}"
+        yield f"      {f'finding P{each.point.id}' if each.point else each.candidate.reason or 'no finding'}"
+        yield from (f"      {line}" for line in check_lines(each.candidate.checks))
+    if explained.omitted:
+        yield f"  {explained.omitted} clusters elsewhere are left out"
 
 
 def _lines(explanation: Explanation) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +9,7 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
-from knickpoint.model.errors import InputError
+from knickpoint.cli.regression_argument import read_regression
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_REGRESSION: Final = re.compile(r"R?([0-9]{1,15})", re.IGNORECASE)
 _SHORT: Final = 10
 _NOT_RANKED: Final = "The suspects are not ranked yet: the next knick run or the worker does that."
 
@@ -53,7 +51,7 @@ def command(regression: str, *, limit: int | None, instance: str | None, output:
     The probabilities come from the place of the change and from what each commit touches, before any commit is measured
     again. They leave a part for causes that are no commit of the list.
     """
-    key = _read_regression(regression)
+    key = read_regression(regression)
     with open_chosen_instance(instance) as opened:
         repository = opened.store.findings.repository_of(key)
         found = opened.store.findings.suspects.get(key)
@@ -63,18 +61,6 @@ def command(regression: str, *, limit: int | None, instance: str | None, output:
         click.echo(f"No commit of this list: {_share(found.none)}.")
         if found.note and rows:
             click.echo(found.note)
-
-
-def _read_regression(text: str) -> int:
-    """Return the id of a regression. Raises ``InputError`` where ``text`` is none."""
-    found = _REGRESSION.fullmatch(text)
-    if found is None:
-        raise InputError(
-            f"{text!r} is no id of a regression",
-            where="REGRESSION",
-            remedy="Take it from knick regressions, such as R12.",
-        )
-    return int(found[1])
 
 
 def _rows(store: Store, repository: Repository, found: Suspects) -> Iterator[Row]:

@@ -86,11 +86,13 @@ def _candidate_answer(explained: ExplainedCandidate, line: Line, step: Explained
         candidate = replace(candidate, checks=(*candidate.checks, *step.evidence))
     refused = step.reason if step and candidate.accepted else ""
     position = line.positions.get(explained.commit.slot, candidate.index)
+    point = step.point if step else explained.point
     return CandidateAnswer.of(
         candidate,
         position=position,
         commit=commit_answer(explained.commit.commit, position),
         accepted=candidate.accepted and not refused,
         reason=candidate.reason or refused,
-        finding=step.point.id if step and step.point and candidate.accepted else None,
+        note=explained.note,
+        finding=point.id if point and candidate.accepted else None,
     )

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from knickpoint.model.errors import InputError
 from knickpoint.model.regression import Direction, Status
 from knickpoint.model.settlement import Certainty, FindingKind
+from knickpoint.server.answers.clusters import list_clusters
 from knickpoint.server.answers.history import history_answer
 from knickpoint.server.answers.regressions import (
     FEW_MEMBERS,
@@ -22,6 +23,7 @@ from knickpoint.server.answers.tickets import list_trackers, with_new_ticket
 from knickpoint.server.answers.triage import decide, list_decisions, merge, split, undo
 from knickpoint.server.callers import Editor
 from knickpoint.server.routes.dependencies import MOST, RepositoryName, RequestInstance, Visible
+from knickpoint.server.schemas.clusters import ClustersAnswer
 from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
 from knickpoint.server.schemas.history import HistoryAnswer
 from knickpoint.server.schemas.members import MembersAnswer
@@ -142,6 +144,18 @@ def get_suspects(
     Alerts rank them after each run, and they are kept with the regression.
     """
     return list_suspects(visible, regression)
+
+
+@router.get("/regressions/{regression}/clusters")
+def get_clusters(
+    visible: Visible,
+    regression: Annotated[int, Path(ge=0, le=MOST, description="Id of the regression.")],
+) -> ClustersAnswer:
+    """List the clusters of a regression: members, what they have in common, and traces that were left out, with reasons.
+
+    Alerts with a method that judges traces together keep them after each run; others have none.
+    """
+    return list_clusters(visible, regression)
 
 
 @router.get("/members")

@@ -32,6 +32,10 @@ class CandidateAnswer(Answer):
     commit: CommitAnswer
     accepted: bool = Field(description="Whether the method found a step there and the alert reports it.")
     reason: str = Field(description="Why it was rejected; empty when it was accepted.")
+    note: str = Field(
+        description="What the trace is to the cluster that steps there, and since which run; empty where the method judges each "
+        "trace alone."
+    )
     finding: int | None = Field(description="Id of its change point.")
     checks: list[CheckAnswer]
 

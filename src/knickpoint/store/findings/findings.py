@@ -26,6 +26,7 @@ from knickpoint.store.findings.alert_definitions import AlertDefinitions
 from knickpoint.store.findings.alerts import AlertTable
 from knickpoint.store.findings.alerts_in_force import AlertsInForce
 from knickpoint.store.findings.announcements import AnnouncementLedger
+from knickpoint.store.findings.clusters import ClusterTable
 from knickpoint.store.findings.digests import DigestTable
 from knickpoint.store.findings.groups import GroupTable, refresh_regressions_of
 from knickpoint.store.findings.missed_changes import MissedChangeTable
@@ -75,6 +76,7 @@ class Findings:
         tickets: which traces and which commit each ticket is about.
         tracker_tickets: tickets that channels made in trackers, and their state there.
         announcements: the ledger of what was announced.
+        clusters: traces that moved together, as alerts that judge traces together found them.
         newest: verdicts on the newest values of traces.
         missed: changes that people marked as missed.
         records: findings with their first decisions, for measuring the alerts.
@@ -94,6 +96,7 @@ class Findings:
         self.tickets = TicketTable(database)
         self.tracker_tickets = TrackerTicketTable(database)
         self.announcements = AnnouncementLedger(database)
+        self.clusters = ClusterTable(database)
         self.newest = NewestVerdicts(database)
         self.missed = MissedChangeTable(database)
         self.records = FindingRecords(database)

@@ -22,6 +22,7 @@ from knickpoint.model.settlement import SETTLED
 from knickpoint.store import Store
 from knickpoint.store.findings.rows import stored_step
 from knickpoint.watch.alert_run.alert_job import AlertJob, failure_of
+from knickpoint.watch.detection.clusters import GroupClusters
 from knickpoint.watch.detection.filters import reported_detections
 from knickpoint.watch.detection.trace_detection import SharedDetection, TraceDetection, detect_traces, detection_key
 from knickpoint.watch.identity.point_matching import Ruler, match_points
@@ -64,7 +65,8 @@ class AlertComparison:
 
     ``changed`` are the traces in which something differs. ``digests`` has, by trace, those of all traces in which the
     alert detected. ``kept``, ``added`` and ``lost`` count sightings. ``unwatched`` are traces that the alert no longer
-    matches. ``failure`` says what ended the alert before all traces were compared, "" for nothing.
+    matches. ``failure`` says what ended the alert before all traces were compared, "" for nothing. ``groups`` has the
+    clusters of the groups that the alert judged.
     """
 
     changed: tuple[TraceComparison, ...] = ()
@@ -74,6 +76,7 @@ class AlertComparison:
     lost: int = 0
     unwatched: tuple[int, ...] = ()
     failure: str = ""
+    groups: tuple[GroupClusters, ...] = ()
 
     @classmethod
     def joined(cls, parts: Sequence[AlertComparison]) -> AlertComparison:
@@ -86,6 +89,7 @@ class AlertComparison:
             lost=sum(part.lost for part in parts),
             unwatched=tuple(trace for part in parts for trace in part.unwatched),
             failure=next((part.failure for part in parts if part.failure), ""),
+            groups=tuple(group for part in parts for group in part.groups),
         )
 
 
@@ -225,6 +229,7 @@ def _compare_trace(job: AlertJob, detection: TraceDetection, old: Sequence[Sight
     return AlertComparison(
         changed=() if [stored_step(each) for each in old] == [stored_step(each) for each in new] else (changed,),
         digests={detection.trace.id: detection.digest},
+        groups=(detection.group,) if detection.group else (),
         kept=kept,
         added=len(new) - kept,
         lost=len(old) - kept,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.regression import KnownPoint, PointUpdate, Sighting, Transition
+from knickpoint.model.regression import KnownPoint, PointUpdate, Sighting, SuspectRange, Transition
 from knickpoint.store import Store
 from knickpoint.store.findings.rows import stored_step
 from knickpoint.watch.alert_run.comparison import TraceComparison
@@ -51,8 +51,16 @@ def by_trace(comparisons: Iterable[TraceComparison]) -> dict[int, list[TraceComp
     return found
 
 
-def persist_changes(store: Store, comparisons: Sequence[TraceComparison], lines: Lines) -> PersistedChanges:
+def persist_changes(
+    store: Store,
+    comparisons: Sequence[TraceComparison],
+    lines: Lines,
+    *,
+    expected: Mapping[int, SuspectRange] | None = None,
+) -> PersistedChanges:
     """Reconcile the traces of ``comparisons`` and write their change points, in one transaction.
+
+    ``expected`` has the change points whose cluster drifted, by id, and where it is now.
 
     What is known is read inside the transaction, so that decisions made in the meantime count.
     """
@@ -61,6 +69,11 @@ def persist_changes(store: Store, comparisons: Sequence[TraceComparison], lines:
         return PersistedChanges()
     with store.transaction():
         known = store.findings.known(found.keys())
+        if expected:
+            known = {
+                key: [replace(point, expected=expected.get(point.id)) for point in points]
+                for key, points in known.items()
+            }
         stored = store.findings.sightings.of_traces(found.keys())
 
         # Decide what became of each point; leave out those of which everything is stored already.

@@ -22,9 +22,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.detect import judges_groups
 from knickpoint.model.alert import Alert
 from knickpoint.model.announcement import DEFAULT_ANNOUNCEMENT_RULE, AnnouncementRule
 from knickpoint.model.commit import Repository
+from knickpoint.model.regression import SuspectRange
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, FindingsChanged
 from knickpoint.watch.alert_run.comparison import (
@@ -34,6 +36,7 @@ from knickpoint.watch.alert_run.comparison import (
     compare_retired,
     shared_detections,
 )
+from knickpoint.watch.alert_run.kept_clusters import drifted_points, keep_clusters
 from knickpoint.watch.alert_run.persistence import PersistedChanges, persist_changes
 from knickpoint.watch.alert_run.redetection import detect_again
 from knickpoint.watch.alert_run.run_plan import RepositoryPlan, RunRequest, chosen_alerts, plan_run, unable_alerts
@@ -135,7 +138,7 @@ def _run_repository(
     found = _detect(store, plan, runner, advance, latest)
     with store.transaction():
         _begin_history(store, plan)
-        written = found.written + _write(store, plan, found.pending, latest, failed=found.failures)
+        written = found.written + _write(store, plan, found.pending, latest, found.drifted, failed=found.failures)
         regressions = _update_regressions(store, plan, written.changes)
         hold_findings(store, plan.lines.repository, plan.lines)
         announce(store, plan.lines.repository, written.changes.point_ids, announcements, complete=plan.complete)
@@ -143,7 +146,18 @@ def _run_repository(
         _keep_digests(store, found.results, written.overtaken)
         for name in found.retired:
             store.findings.digests.forget(name)
-        return _record(store, plan, found, written, regressions)
+            store.findings.clusters.forget_alert(name)
+        summary = _record(store, plan, found, written, regressions)
+        _keep_clusters(store, plan, found.results, summary)
+        return summary
+
+
+def _keep_clusters(store: Store, plan: RepositoryPlan, results: Sequence[JobResult], summary: RunSummary) -> None:
+    """Keep the clusters of the alerts that judge traces together."""
+    run = next((record.run for record in summary.alerts), 0)
+    for result in results:
+        if judges_groups(result.job.alert.method) and not result.failure:
+            keep_clusters(store, result.job, result.comparison.groups, plan.lines, run=run)
 
 
 def _judge_newest(store: Store, plan: RepositoryPlan) -> None:
@@ -176,13 +190,15 @@ class _Written:
 class _Found:
     """What the jobs of a repository found: what is written already, and what is to be written (``pending``).
 
-    ``retired`` are the names of alerts that no longer exist.
+    ``retired`` are the names of alerts that no longer exist. ``drifted`` has the change points whose cluster is found at
+    another place now.
     """
 
     results: tuple[JobResult, ...]
     pending: tuple[TraceComparison, ...]
     written: _Written
     retired: tuple[str, ...]
+    drifted: Mapping[int, SuspectRange]
 
     @property
     def failures(self) -> dict[str, str]:
@@ -195,6 +211,7 @@ def _detect(store: Store, plan: RepositoryPlan, runner: Runner, advance: Advance
     results: list[JobResult] = []
     pending: list[TraceComparison] = []
     written = _Written()
+    drifted: dict[int, SuspectRange] = {}
     for jobs in shared_detections(plan.jobs):
         begun = time.perf_counter()
         advance(sum(len(job.trace_ids) - len(job.due) for job in jobs))
@@ -203,8 +220,9 @@ def _detect(store: Store, plan: RepositoryPlan, runner: Runner, advance: Advance
             advance(len(block.digests))
             blocks[job.alert.name].append(replace(block, changed=()))
             pending += block.changed
+            drifted |= drifted_points(store, job, block.groups, plan.lines)
             if len(plan.jobs) == 1 and len(pending) >= _BATCH:
-                written += _write(store, plan, pending, latest)
+                written += _write(store, plan, pending, latest, drifted)
                 pending = []
         seconds = (time.perf_counter() - begun) / len(jobs)
         results += [
@@ -214,7 +232,7 @@ def _detect(store: Store, plan: RepositoryPlan, runner: Runner, advance: Advance
     retired = () if plan.in_force is None else _retired(store, plan.in_force)
     for name in (*retired, *plan.elsewhere):
         pending += compare_retired(store, name, plan.lines).changed
-    return _Found(tuple(results), tuple(pending), written, retired)
+    return _Found(tuple(results), tuple(pending), written, retired, drifted)
 
 
 def _retired(store: Store, in_force: Collection[str]) -> tuple[str, ...]:
@@ -237,6 +255,7 @@ def _write(
     plan: RepositoryPlan,
     comparisons: Sequence[TraceComparison],
     latest: int,
+    drifted: Mapping[int, SuspectRange],
     *,
     failed: Collection[str] = (),
 ) -> _Written:
@@ -249,7 +268,7 @@ def _write(
     lines = plan.lines
     with store.transaction():
         if store.findings.alerts.last() == latest:
-            return _Written(persist_changes(store, comparisons, lines))
+            return _Written(persist_changes(store, comparisons, lines, expected=drifted))
         lines = Lines(store, lines.repository)
         again = detect_again(store, plan.jobs, comparisons, lines, failed=failed)
         overtaken = frozenset(comparison.trace.id for comparison in comparisons)

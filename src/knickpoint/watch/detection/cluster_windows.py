@@ -71,12 +71,12 @@ class WindowStep:
 
 
 def steps_in_windows(
-    values: NDArray[np.floating[Any]], columns: NDArray[np.int64], width: int, keys: list[str], alert: Alert
+    values: NDArray[np.floating[Any]], columns: NDArray[np.int64], width: int, alert: Alert
 ) -> Iterator[WindowStep]:
     """Yield the steps of the clusters in each window of ``width`` of the ``columns``."""
     for whole, part in windows(int(columns.size), width):
         block = values[:, columns[whole.start : whole.stop]]
-        for found in find_clusters(block, keys, method=alert.method, **alert.parameters):
+        for found in find_clusters(block, None, method=alert.method, **alert.parameters):
             if found.step is None or not found.interesting or whole.start + found.step.index not in part:
                 continue
             column = int(columns[whole.start + found.step.index])

@@ -40,9 +40,22 @@ from knickpoint.watch.detection.cluster_windows import (
 from knickpoint.watch.detection.found_clusters import GroupFrame, JudgedTrace, build_cluster
 from knickpoint.watch.detection.member_checks import TracePlace, judge_members, measure_own_steps
 
-__all__ = ["GroupDetection", "detect_groups"]
+__all__ = ["GroupClusters", "GroupDetection", "detect_groups"]
 
 Values = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupClusters:
+    """The clusters that an alert found in one group: ``key`` are the values of the params that it groups by.
+
+    ``measured`` are the positions on the line of the alert at which any trace of the group has a value, ascending. Clusters
+    come in the order of the line, up before down.
+    """
+
+    key: tuple[str, ...]
+    measured: NDArray[np.int64]
+    clusters: tuple[FoundCluster, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +63,14 @@ class GroupDetection:
     """The steps of each trace of one group; the indices of ``steps[row]`` are columns of ``frame``.
 
     ``window`` is where the window of the alert lies in each row, and ``anchor`` the column of the change point from which
-    detection begins, -1 without one. ``clusters`` are in the order of their columns, up before down.
+    detection begins, -1 without one.
     """
 
     frame: Frame
     steps: tuple[tuple[Step, ...], ...]
     window: WindowColumns
     anchor: int
-    clusters: tuple[FoundCluster, ...]
+    found: GroupClusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +90,11 @@ _Verdicts = Mapping[tuple[int, int], Sequence[MemberVerdict]]
 """The verdict on each of these steps."""
 
 
-def _by_clusters(values: Values, columns: NDArray[np.int64], keys: list[str], alert: Alert) -> _Found:
+def _by_clusters(values: Values, columns: NDArray[np.int64], alert: Alert) -> _Found:
     """Return the steps of the clusters of ``alert``: each trace has those of the narrowest windows that hold them."""
     by_row: dict[int, list[WindowStep]] = defaultdict(list)
     for width in widths(int(columns.size), narrowest(alert.parameters)):
-        for step in steps_in_windows(values, columns, width, keys, alert):
+        for step in steps_in_windows(values, columns, width, alert):
             for row in step.cluster.members:
                 by_row[row].append(step)
 
@@ -179,19 +192,20 @@ def _detect_group(frame: Frame, alert: Alert, known: Mapping[int, Sequence[int]]
     columns = columns[columns >= int(group.start[0])]
 
     # Find where the method sees steps, and judge each trace there by its own values.
-    keys = [trace.key for trace in frame.traces]
-    if load_method(alert.method).kind is MethodKind.JOINT:
-        found = _jointly(values, columns, alert)
-    else:
-        found = _by_clusters(values, columns, keys, alert)
+    find = _jointly if load_method(alert.method).kind is MethodKind.JOINT else _by_clusters
+    found = find(values, columns, alert)
     verdicts = {(column, way): _judge(values, found[column, way], way) for column, way in found}
 
     # Traces that belong get their steps; each place and movement with such traces is a cluster.
     steps = _steps(values, found, verdicts, alert.method)
     key = group_key(alert, frame.traces[0])
-    clusters = _clusters(GroupFrame(key, frame.traces, values, columns), found, verdicts)
+    clusters = _clusters(GroupFrame(key, frame.traces, values, frame.slots, columns), found, verdicts)
     return GroupDetection(
-        frame, tuple(steps.get(row, ()) for row in range(len(held))), window, int(group.anchor[0]), clusters
+        frame,
+        tuple(steps.get(row, ()) for row in range(len(held))),
+        window,
+        int(group.anchor[0]),
+        GroupClusters(key, np.flatnonzero(measured) + frame.first, clusters),
     )
 
 

@@ -28,11 +28,15 @@ _MOST_LEFT_OUT: Final = 1_000
 
 @dataclass(frozen=True)
 class GroupFrame:
-    """The values of one group: ``values`` is traces x commits, and ``columns`` are those at which any trace is measured."""
+    """The values of one group, traces x commits.
+
+    ``slots`` are those of all columns, ``columns`` the columns at which any trace is measured.
+    """
 
     key: tuple[str, ...]
     traces: Sequence[Trace]
     values: NDArray[np.floating[Any]]
+    slots: NDArray[np.int64]
     columns: NDArray[np.int64]
 
     @cached_property
@@ -63,12 +67,12 @@ def build_cluster(frame: GroupFrame, column: int, movement: int, judged: Sequenc
     keys = [frame.traces[each.place.row].key for each in members]
     return FoundCluster(
         group=frame.key,
-        column=column,
-        previous=int(frame.columns[np.searchsorted(frame.columns, column) - 1]),
+        slot=int(frame.slots[column]),
+        previous=int(frame.slots[frame.columns[np.searchsorted(frame.columns, column) - 1]]),
         movement=movement,
         regression=_regression(centroid.astype(np.float64), int(np.searchsorted(columns, column))),
         centroid=centroid,
-        columns=columns,
+        slots=frame.slots[columns],
         members=_ordered(frame, members, shapes, centroid),
         left_out=_ordered(frame, others, _shapes(frame, others, columns), centroid)[:_MOST_LEFT_OUT],
         shared=shared_params(keys, frame.pairs, len(frame.traces)),
@@ -97,7 +101,9 @@ def _ordered(
     found = []
     for each, distance in zip(judged, distances, strict=True):
         trace = frame.traces[each.place.row]
-        found.append(ClusterMember(trace.id, trace.key, distance, each.verdict))
+        held = ~np.isnan(frame.values[each.place.row, each.place.column :])
+        slot = int(frame.slots[each.place.column + int(np.argmax(held))])
+        found.append(ClusterMember(trace.id, trace.key, slot, distance, each.verdict))
     return tuple(sorted(found, key=lambda member: (member.distance, member.trace_id)))
 
 

@@ -29,7 +29,7 @@ from knickpoint.watch.detection.alert_window import (
     known_columns,
     window_columns,
 )
-from knickpoint.watch.detection.clusters import GroupDetection, detect_groups
+from knickpoint.watch.detection.clusters import GroupClusters, GroupDetection, detect_groups
 from knickpoint.watch.detection.digests import Digester, content_digests, group_digests
 from knickpoint.watch.detection.settlement import settle_by_count, settle_steps
 from knickpoint.watch.detection.sightings import sightings_of
@@ -57,7 +57,8 @@ class TraceDetection:
     ``measured`` are the positions on the line at which the trace has a value, ascending. The alert reports sightings
     after the position ``reported_after``; those up to there only show which known ones are still found (see
     :mod:`knickpoint.watch.detection.alert_window`). ``digest`` stands for everything that the result depends on (see
-    :mod:`knickpoint.watch.detection.digests`).
+    :mod:`knickpoint.watch.detection.digests`). ``group`` has the clusters of the whole group, in its first trace, where the
+    method judges traces together.
     """
 
     trace: Trace
@@ -65,6 +66,7 @@ class TraceDetection:
     reported_after: int
     sightings: tuple[Sighting, ...]
     digest: int
+    group: GroupClusters | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,10 @@ def detect_traces(
                 SettledSteps(steps, settle_by_count(values, steps, alert.settle_rule))
                 for values, steps in zip(group.frame.values, group.steps, strict=True)
             ]
-            yield from _described(context, rows, settled, [_digests_of_group(context, group)])
+            described = _described(context, rows, settled, [_digests_of_group(context, group)])
+            first = next(described)
+            yield replace(first, detection=replace(first.detection, group=group.found))
+            yield from described
         return
     under_way: deque[_Rows] = deque()
 

@@ -1,20 +1,66 @@
 """Recognise clusters from run to run by their fingerprint.
 
-The members nearest to the centroid are the fingerprint of a cluster. A new cluster that shares keys with the fingerprint
-of a known one is the same one again. The rule is that of Skia Perf's design document, for callers who keep clusters
-themselves; the store keeps change points instead, for the reason in
-``docs/decisions/0053-alerts-that-need-many-traces.md``.
+The members nearest to the centroid are the fingerprint of a cluster. A new cluster that shares traces with the fingerprint
+of a known one is the same one again. :func:`match_clusters` is the rule of the alerts: the places have to be near each
+other, so that the next regression of the same traces is a new one. :func:`coalesce` is the rule of Skia Perf's design
+document to the letter. The record is ``docs/decisions/0186-clusters-are-kept.md``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from knickpoint.model.cluster import FINGERPRINT
 from knickpoint.model.regression import Status
+from knickpoint.watch.identity.point_matching import REACH
 
-__all__ = ["KnownCluster", "coalesce"]
+__all__ = ["DRIFT", "ClusterPlace", "KnownCluster", "coalesce", "match_clusters"]
+
+DRIFT: Final = 12
+"""Measured commits of its group that a cluster may drift between two runs and still be the same: a quarter of the narrowest
+windows in which clusters are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPlace:
+    """What matching needs of a cluster: ids of traces by rising distance to the centroid, and where it steps.
+
+    ``rank`` counts the measured commits of the group before the step, None where its commit is no longer on the line.
+    ``strength`` is the regression without its sign.
+    """
+
+    traces: tuple[int, ...]
+    rank: int | None
+    movement: int
+    strength: float
+
+
+def match_clusters(known: Sequence[ClusterPlace], fresh: Sequence[ClusterPlace]) -> dict[int, int]:
+    """Return which known cluster each fresh one is, as index in ``fresh`` to index in ``known``; the others are new.
+
+    A pair may match when both move the same way, are at most :data:`DRIFT` measured commits apart, and a trace of the
+    known fingerprint (its first :data:`~knickpoint.model.cluster.FINGERPRINT` traces) is in the fresh cluster. Pairs are
+    taken one to one: first those at one place (at most :data:`~knickpoint.watch.identity.point_matching.REACH` apart), then
+    by most shared traces, least distance, and largest strength of the fresh one; what is still equal by the order of
+    ``known``, and of ``fresh``.
+    """
+    pairs: list[tuple[bool, int, int, float, int, int]] = []
+    members = [frozenset(cluster.traces) for cluster in fresh]
+    for i, old in enumerate(known):
+        for j, new in enumerate(fresh):
+            if old.rank is None or new.rank is None or old.movement != new.movement:
+                continue
+            shared = sum(trace in members[j] for trace in old.traces[:FINGERPRINT])
+            distance = abs(old.rank - new.rank)
+            if shared and distance <= DRIFT:
+                pairs.append((distance > REACH, -shared, distance, -new.strength, i, j))
+    matched: dict[int, int] = {}
+    for *_, i, j in sorted(pairs):
+        if j not in matched and i not in matched.values():
+            matched[j] = i
+    return matched
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Decide what became of the change points of a trace: new, moved, unchanged, gone or back.
 
 Pure: known points and sightings in, updates out. The sightings of all alerts become points first. Then each known point
-is looked for among them by the rule of :mod:`knickpoint.watch.identity.point_matching`, in three rounds. What matches is
+is looked for among them by the rule of :mod:`knickpoint.watch.identity.point_matching`, in rounds. What matches is
 unchanged, moved or back; known points without a match are gone; points without a known one are new. The record is
 ``docs/decisions/0006-identity-of-change-points.md``.
 """
@@ -95,12 +95,17 @@ def _rounds(known: Sequence[KnownPoint]) -> tuple[list[_Candidate], ...]:
 
     Decisions come first: the points that were there at the last decision about the trace are looked for where they were
     then. So a status depends on data and decisions, and not on the results that came in between. What is left is looked
-    for at its last place, live points before those that were gone.
+    for at its last place, live points before those that were gone; live points also where their cluster drifted to.
     """
     decided = [_Candidate(point, point.anchor, carried=False) for point in known if point.anchor]
     latest = [_Candidate(point, point.suspect_range, carried=point.anchor is not None) for point in known]
     live = [candidate for candidate in latest if candidate.known.condition is not Condition.GONE]
-    return decided, live, latest
+    drifted = [
+        _Candidate(point, point.expected, carried=point.anchor is not None)
+        for point in known
+        if point.expected and point.condition is not Condition.GONE
+    ]
+    return decided, live, drifted, latest
 
 
 def _update(candidate: _Candidate, point: tuple[Sighting, ...]) -> PointUpdate:

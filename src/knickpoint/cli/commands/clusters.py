@@ -1,0 +1,82 @@
+"""``knick clusters``: list the clusters of a regression, with the verdict on each trace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, percent, show
+from knickpoint.cli.regression_argument import read_regression
+
+if TYPE_CHECKING:
+    from knickpoint.model.cluster import KeptCluster
+
+__all__ = ["command"]
+
+_NONE = "No cluster: only alerts whose method judges traces together have them."
+
+
+def _p_value(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.2g}"
+
+
+_COLUMNS = (
+    Column("cluster"),
+    Column("state"),
+    Column("rank", right=True),
+    Column("since_run", right=True),
+    Column("joined", text=lambda joined: "later" if joined else ""),
+    Column("change", text=percent, right=True),
+    Column("p", text=_p_value, right=True),
+    Column("trace"),
+    Column("reason"),
+)
+
+
+@click.command("clusters")
+@click.argument("regression")
+@click.option("--limit", type=click.IntRange(1), default=None, metavar="N", help="At most N traces.")
+@instance_option
+@format_option
+def command(regression: str, *, limit: int | None, instance: str | None, output: OutputFormat) -> None:
+    """List the clusters of REGRESSION, such as R12: traces that belong, that were left out, and that were members once.
+
+    Members come nearest to the centroid first. The reason says which check a trace that was left out failed; knick explain
+    has all checks of one trace.
+    """
+    key = read_regression(regression)
+    with open_chosen_instance(instance) as opened:
+        opened.store.findings.repository_of(key)
+        found = opened.store.findings.clusters.of_regression(key)
+    rows = [row for cluster in found for row in _rows(cluster)]
+    show(_COLUMNS, rows[:limit], output, empty=_NONE)
+    if output is OutputFormat.TEXT:
+        for cluster in found:
+            click.echo(_summary(cluster))
+
+
+def _rows(cluster: KeptCluster) -> Iterator[Row]:
+    for member in cluster.members:
+        yield {
+            "cluster": f"C{cluster.id}",
+            "state": member.state.value,
+            "rank": member.rank,
+            "since_run": member.run,
+            "joined": member.joined,
+            "change": member.verdict.relative_size,
+            "p": member.verdict.p_value,
+            "trace": member.key,
+            "reason": member.verdict.reason,
+        }
+
+
+def _summary(cluster: KeptCluster) -> str:
+    """Return what the members have in common, and how many other traces have it too."""
+    shared = ", ".join(
+        f"{each.name}={each.value} ({each.others} of {cluster.others} others)" for each in cluster.shared[:5]
+    )
+    return f"C{cluster.id}, alert {cluster.alert}, since run {cluster.run}: members share {shared or 'no param'}."
