@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import Final
@@ -12,7 +13,8 @@ import click
 from structure import draw_structure
 
 from knickpoint.cli.program import COMMANDS, knick
-from knickpoint.instance.config.reference import configuration_page
+from knickpoint.instance.config.reference import attribute_meanings, configuration_page
+from knickpoint.notify.messages import facts
 from knickpoint.server import describe_api
 from knickpoint.server.api_reference import render_openapi, render_reference
 
@@ -110,6 +112,31 @@ def openapi() -> str:
     return render_openapi(describe_api())
 
 
+def templates() -> str:
+    """Return the variables and the filters of the templates of messages."""
+    lines = [
+        "# Variables of message templates",
+        "",
+        "Written from the code by `make docs-write`. [What messages say](../guide/messages.md#templates-of-your-own) explains",
+        "how templates use them. A template sees the variables of the first table, and `change`, the first of `changes`.",
+        "",
+    ]
+    for title, kind in (
+        ("At the top", facts.NotificationFacts),
+        ("A change", facts.ChangeFacts),
+        ("A trace", facts.TraceFacts),
+        ("A suspect range", facts.RangeFacts),
+        ("A suspect", facts.SuspectCommit),
+        ("A commit", facts.CommitFacts),
+        ("Links", facts.LinkFacts),
+    ):
+        lines += [f"## {title}", "", "| variable | is |", "|---|---|"]
+        described = attribute_meanings(kind)
+        lines += [f"| `{each.name}` | {described[each.name]} |" for each in fields(kind) if each.repr]
+        lines.append("")
+    return "\n".join(lines)
+
+
 def decisions() -> str:
     """Return the index of the decision records, by area."""
     lines = [
@@ -136,6 +163,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "configuration.md": configuration_page,
     "methods.md": methods,
     "openapi.json": openapi,
+    "templates.md": templates,
 }
 
 

@@ -93,6 +93,9 @@ GET    /api/v1/traces/{key}/runs              401 200 200 200 404 200 403 200 20
 GET    /api/v1/traces/{key}/without-value     401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}/environments      401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}/explanation       401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/traces/{key}/badge.svg         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/traces/{key}/plot.png          401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/traces/{key}/plot.svg          401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/never-measured                 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/formulas                       401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/shortcuts/{name}               401 200 200 200 404 200 403 200 200 | 401 401 401 401 401

@@ -38,6 +38,7 @@ COMMANDS: Final = {
     "tokens": ("tokens", "Create, list and revoke tokens for machines."),
     "audit": ("audit", "List the audit log: sign-ins, tokens, the configuration, decisions."),
     "explain": ("explain", "Explain why there is, or is not, a finding."),
+    "plot": ("plot", "Draw a trace with its findings as a picture."),
     "check": ("check", "Judge new results against the history."),
     "serve": ("serve", "Serve the API and the dashboard, and run a worker."),
     "export": ("export", "Write the points, one row each."),

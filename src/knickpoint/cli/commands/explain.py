@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import SlottedCommit
     from knickpoint.watch.explanation import AlertExplanation, ExplainedStep, Explanation
 
-__all__ = ["command"]
+__all__ = ["command", "find_trace"]
 
 
 def _commit(slotted: SlottedCommit) -> str:

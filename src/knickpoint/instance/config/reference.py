@@ -13,7 +13,7 @@ from typing import Any
 from knickpoint.instance.config.reader import CONFIG_FILE
 from knickpoint.instance.config.settings import Config
 
-__all__ = ["configuration_page"]
+__all__ = ["attribute_meanings", "configuration_page"]
 
 _ATTRIBUTE = re.compile(r"^(\w+): (.*)$")
 
@@ -31,7 +31,7 @@ def configuration_page() -> str:
         summary = inspect.cleandoc(kind.__doc__ or "").partition("\n")[0].partition(";")[0].rstrip(".")
         lines += [f"## {title}", "", summary.replace("``", "`") + ".", ""]
         lines += ["| setting | type | by default | meaning |", "|---|---|---|---|"]
-        meanings = _meanings(kind)
+        meanings = attribute_meanings(kind)
         hints = typing.get_type_hints(kind)
         for each in dataclasses.fields(kind):
             if _section_of(hints[each.name]) is None and not (each.name == "name" and title.endswith("NAME]")):
@@ -66,7 +66,7 @@ def _section_of(hint: Any) -> tuple[type[Any], str] | None:
     return typing.cast("type[Any]", last), "" if typing.get_origin(hint) is tuple else ".NAME"
 
 
-def _meanings(kind: type[Any]) -> dict[str, str]:
+def attribute_meanings(kind: type[Any]) -> dict[str, str]:
     """Return the meaning of each attribute in the docstring of a dataclass."""
     _, _, attributes = inspect.cleandoc(kind.__doc__ or "").partition("Attributes:\n")
     found: dict[str, str] = {}

@@ -188,7 +188,7 @@ class TemplateSet:
                 raise ConfigError(
                     f"{getattr(node, 'attr', '')} is no fact",
                     where=f"{self._places[name]}, line {node.lineno}",
-                    remedy="Take a variable from the guide, Notifications.",
+                    remedy="Take a variable from docs/reference/templates.md.",
                 )
 
     def _check_depth(self, name: str, way: tuple[str, ...]) -> int:
@@ -258,7 +258,7 @@ class TemplateSet:
                 line = trace.tb_lineno
             trace = trace.tb_next
         where = self._places[found] + (f", line {line}" if line else "")
-        return ConfigError(message, where=where, remedy="Take a variable from the guide, Notifications.")
+        return ConfigError(message, where=where, remedy="Take a variable from docs/reference/templates.md.")
 
 
 def _ending(name: str) -> str:

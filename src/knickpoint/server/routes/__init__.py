@@ -12,6 +12,7 @@ from knickpoint.server.routes import (
     health,
     me,
     missing,
+    pictures,
     quarantines,
     regressions,
     traces,
@@ -33,6 +34,7 @@ def routers() -> tuple[APIRouter, ...]:
         quarantines.router,
         traces.router,
         missing.router,
+        pictures.router,
         formulas.router,
         uploads.router,
     )
