@@ -18,6 +18,7 @@ const ROUTES: readonly Route[] = [
     filter: "a&b = c",
     direction: "regression",
     status: "hidden",
+    alertKind: "informational",
     minimumPercent: 5,
     sort: "date",
     page: 3,

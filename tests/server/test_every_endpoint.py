@@ -50,6 +50,7 @@ GET    /                                      307
 GET    /triage                                200
 GET    /explore                               200
 GET    /trace/{number}                        200
+GET    /missing                               200
 GET    /tokens                                200
 GET    /audit                                 200
 GET    /icon.svg                              200

@@ -2,6 +2,7 @@
 
 import { auditFormat, type AuditRoute } from "./audit";
 import { exploreFormat, type ExploreRoute } from "./explore";
+import { missingFormat, type MissingRoute } from "./missing";
 import { tokensFormat, type TokensRoute } from "./tokens";
 import { traceFormat, type TraceRoute } from "./trace";
 import { triageFormat, type TriageRoute } from "./triage";
@@ -13,7 +14,7 @@ export interface UnknownRoute {
   path: string;
 }
 
-export type Route = TriageRoute | TraceRoute | ExploreRoute | TokensRoute | AuditRoute | UnknownRoute;
+export type Route = TriageRoute | TraceRoute | ExploreRoute | MissingRoute | TokensRoute | AuditRoute | UnknownRoute;
 export type View = Route["view"];
 export type RouteOf<V extends View> = Extract<Route, { view: V }>;
 
@@ -22,6 +23,7 @@ const FORMATS: { [V in View]: RouteFormat<RouteOf<V>> } = {
   triage: triageFormat,
   trace: traceFormat,
   explore: exploreFormat,
+  missing: missingFormat,
   tokens: tokensFormat,
   audit: auditFormat,
   unknown: {

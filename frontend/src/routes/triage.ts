@@ -13,6 +13,8 @@ export interface TriageRoute {
   direction: string;
   /** Only findings of this status; all of them for "". */
   status: string;
+  /** Only findings of alerts of this kind; work for "". */
+  alertKind: string;
   /** The smallest change that is listed, in percent. */
   minimumPercent: number;
   sort: string;
@@ -38,6 +40,7 @@ export const triageRoute: TriageRoute = {
   filter: "",
   direction: "",
   status: "",
+  alertKind: "",
   minimumPercent: 0,
   sort: DEFAULT_SORT,
   page: 1,
@@ -59,6 +62,7 @@ export const triageFormat: RouteFormat<TriageRoute> = {
       filter: get("q"),
       direction: get("direction"),
       status: get("status"),
+      alertKind: get("alerts"),
       minimumPercent: parseWhole(get("least")) ?? 0,
       sort: get("sort") || DEFAULT_SORT,
       page: parseWhole(get("page")) ?? 1,
@@ -75,6 +79,7 @@ export const triageFormat: RouteFormat<TriageRoute> = {
       ["q", route.filter],
       ["direction", route.direction],
       ["status", route.status],
+      ["alerts", route.alertKind],
       ["least", route.minimumPercent > 0 ? route.minimumPercent : ""],
       ["sort", route.sort === DEFAULT_SORT ? "" : route.sort],
       ["page", route.page > 1 ? route.page : ""],

@@ -67,6 +67,26 @@ export function kindTag(finding: Pick<Finding, "kind">): TemplateResult | typeof
   return finding.kind === "step" ? nothing : html`<span class="tag">${finding.kind}</span>`;
 }
 
+const ALERT_KIND_TITLES: Record<Finding["alert_kind"], string> = {
+  work: "",
+  informational: "Only informational alerts found it: it is no work, and is not announced.",
+  canary: "Only canary alerts found it: it says that a machine moved, and is no work.",
+};
+
+/** The kind of the alerts that found it, if it is no work, and their severity, if it is not normal. */
+export function alertTags(
+  finding: Pick<Finding, "alert_kind">,
+  severity: Finding["alert_severity"],
+): TemplateResult | typeof nothing {
+  const kind = finding.alert_kind;
+  return html`${kind === "work" ? nothing : html`<span class="tag" title=${ALERT_KIND_TITLES[kind]}>${kind}</span>`}
+  ${
+    severity === "normal"
+      ? nothing
+      : html`<span class="tag ${severity}" title="Severity of the alerts that found it">${severity} severity</span>`
+  }`;
+}
+
 /** The shapes of the statuses; plots draw the same ones. */
 const STATUS_SHAPES: Record<Status, TemplateResult> = {
   new: html`<svg viewBox="0 0 12 12" aria-hidden="true"><path d="M6 .8 11.2 6 6 11.2.8 6Z" /></svg>`,

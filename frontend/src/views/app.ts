@@ -12,6 +12,7 @@ import { PageElement } from "../page-element";
 import "../components/toast";
 import { auditRoute } from "../routes/audit";
 import { exploreRoute } from "../routes/explore";
+import { missingRoute } from "../routes/missing";
 import { followLink, navigate } from "../routes/navigation";
 import { pageTitle, parseRoute, routeUrl, type Route, type View } from "../routes/routes";
 import { tokensRoute } from "../routes/tokens";
@@ -152,6 +153,7 @@ export class App extends PageElement {
     return html`<nav aria-label="Views">
       ${this.renderLink("triage", routeUrl(triageRoute), "Triage")}
       ${this.renderLink("explore", routeUrl(exploreRoute), "Explore")}
+      ${this.renderLink("missing", routeUrl(missingRoute), "Missing")}
       ${isAllowedSomewhere(caller, "admin") ? this.renderLink("tokens", routeUrl(tokensRoute), "Tokens", "admin") : nothing}
       ${isAllowedEverywhere(caller, "admin") ? this.renderLink("audit", routeUrl(auditRoute), "Audit log", "admin") : nothing}
     </nav>`;

@@ -5,6 +5,7 @@ import type { Caller, Repository } from "../api/client";
 import type { RouteOf, View } from "../routes/routes";
 import "./audit/view";
 import "./explore/view";
+import "./missing/view";
 import "./tokens/view";
 import "./trace/view";
 import "./triage/view";
@@ -22,6 +23,8 @@ export const PAGES: { [V in View]: RenderPage<V> } = {
   trace: (route, { repositories, caller }) =>
     html`<kp-trace .route=${route} .repositories=${repositories} .caller=${caller}></kp-trace>`,
   explore: (route, { repositories }) => html`<kp-explore .route=${route} .repositories=${repositories}></kp-explore>`,
+  missing: (route, { repositories, caller }) =>
+    html`<kp-missing .route=${route} .repositories=${repositories} .caller=${caller}></kp-missing>`,
   tokens: (route, { repositories, caller }) =>
     html`<kp-tokens .route=${route} .repositories=${repositories} .caller=${caller}></kp-tokens>`,
   audit: (route, { caller }) => html`<kp-audit .route=${route} .caller=${caller}></kp-audit>`,

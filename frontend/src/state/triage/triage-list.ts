@@ -39,6 +39,7 @@ export function listFilter(route: TriageRoute): ListFilter {
     direction: (route.direction || null) as Direction | null,
     status: (route.status || null) as Status | null,
     alert: "",
+    alert_kind: (route.alertKind || null) as NonNullable<ListFilter["alert_kind"]> | null,
     assignee: "",
     ticket: "",
     minimum_hazard: 0,

@@ -18,6 +18,7 @@ const UNPROCESSED: ListFilter = {
   direction: null,
   status: null,
   alert: "",
+  alert_kind: null,
   assignee: "",
   ticket: "",
   minimum_hazard: 0,

@@ -15,6 +15,7 @@ import {
   hazard,
   HAZARD_TITLE,
   historyTag,
+  alertTags,
   kindTag,
   provisionalTag,
   statusLabel,
@@ -125,7 +126,7 @@ function renderSubject(context: TriageContext, row: RegressionRow, lead: Finding
             >`
           : nothing
       }
-      ${regression.history && tab !== "history" ? historyTag() : nothing}
+      ${regression.history && tab !== "history" ? historyTag() : nothing} ${alertTags(lead, regression.alert_severity)}
       ${kindTag(lead)}${regression.certainty === "provisional" ? provisionalTag(lead) : nothing}
       ${showsDecisions(tab) ? renderStatuses(regression) : nothing}
     </div>

@@ -68,6 +68,17 @@ function renderFilters(context: TriageContext) {
       percents.map((percent) => [String(percent), percent === 0 ? "Any size" : `From ${percent} %`]),
       (percent) => filterBy({ minimumPercent: Number(percent) }),
     )}
+    ${selectField(
+      "Kind of alert",
+      route.alertKind,
+      [
+        ["", "Work"],
+        ["informational", "Informational"],
+        ["canary", "Canaries"],
+        ["any", "All alerts"],
+      ],
+      (alertKind) => filterBy({ alertKind }),
+    )}
     ${
       route.tab === "processed"
         ? selectField("Status", route.status, [["", "Any status"], ...statuses], (status) => filterBy({ status }))

@@ -173,10 +173,17 @@ def _preview_and_show(
 
     previews = preview_change(opened, changed, removed, seconds=seconds)
     rows: list[Row] = [
-        {"name": name, "change": "removed" if name in removed else "set", **_counts(preview)}
+        {"name": name, "change": _change(name, changed, removed), **_counts(preview)}
         for name, preview in previews.items()
     ]
     _show_preview((Column("name"), Column("change"), *_PREVIEW), rows, previews.values(), output)
+
+
+def _change(name: str, changed: Sequence[Alert], removed: Collection[str]) -> str:
+    """Return what happens to an alert; another than the given ones is the default alert, which comes or goes with them."""
+    if name in {alert.name for alert in changed}:
+        return "set"
+    return "removed" if changed or name in removed else "added"
 
 
 def _counts(preview: Preview) -> Row:

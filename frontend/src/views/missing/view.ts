@@ -1,0 +1,200 @@
+/** Missing data: jobs, series and commits that should have results, and renames that may explain it. */
+
+import { html, nothing } from "lit";
+import { customElement, property } from "lit/decorators.js";
+import { api, type Caller, type Missing, type MissingEntry, type Repository } from "../../api/client";
+import { PageElement } from "../../page-element";
+import { missingRoute, type MissingRoute } from "../../routes/missing";
+import { navigate } from "../../routes/navigation";
+import { isAllowedSomewhere } from "../../state/access";
+import { Resource } from "../../state/resource";
+import { showToast } from "../../state/toasts";
+import { commitHash, date } from "../../templates/commit";
+import { errorNotice, loadingNotice } from "../../templates/notice";
+import { selectField } from "../../templates/select-field";
+import { longName } from "../../templates/trace-name";
+import { countText } from "../../text/numbers";
+
+const KINDS: Record<MissingEntry["kind"], string> = { job: "job", series: "series", commits: "commits" };
+
+@customElement("kp-missing")
+export class MissingView extends PageElement {
+  @property({ attribute: false }) route: MissingRoute = missingRoute;
+  @property({ attribute: false }) repositories: readonly Repository[] = [];
+  @property({ attribute: false }) caller!: Caller;
+
+  private readonly missing = new Resource<readonly [string], readonly Missing[]>(this, {
+    args: () => [this.route.repository],
+    load: ([repository], signal) => api.missing(repository, signal),
+    keepWhileLoading: () => true,
+  });
+
+  private get mayDecide(): boolean {
+    return isAllowedSomewhere(this.caller, "decide");
+  }
+
+  override render() {
+    const { value, error } = this.missing;
+    return html`<div class="page-head">
+        <h1>Missing data</h1>
+        <p class="faint">
+          What should have results, by its own rhythm: a silence of more than twice the longest recent gap. A job that
+          stopped is one row.
+        </p>
+      </div>
+      ${this.renderFilter()} ${error ? errorNotice(error, () => this.missing.reload()) : nothing}
+      ${value ? this.renderAll(value) : error ? nothing : loadingNotice("Reading all values")}`;
+  }
+
+  private renderFilter() {
+    if (this.repositories.length < 2) return nothing;
+    const names = this.repositories.map(({ name }) => [name, name] as const);
+    return html`<div class="tools">
+      ${selectField("Repository", this.route.repository, [["", "All repositories"], ...names], (repository) =>
+        navigate({ ...missingRoute, repository }),
+      )}
+    </div>`;
+  }
+
+  private renderAll(all: readonly Missing[]) {
+    const shown = all.filter((each) => each.entries.length + each.proposed.length + each.accepted.length > 0);
+    if (shown.length === 0)
+      return html`<div class="notice">
+        <h2>Nothing is missing</h2>
+        <p>Every series with a rhythm has its results.</p>
+      </div>`;
+    return shown.map((each) => this.renderRepository(each, all.length > 1));
+  }
+
+  private renderRepository(missing: Missing, named: boolean) {
+    return html`<section aria-label=${missing.repository}>
+      ${named ? html`<h2>${missing.repository}</h2>` : nothing}
+      ${missing.entries.length > 0 ? renderEntries(missing.entries) : nothing} ${this.renderRenames(missing)}
+    </section>`;
+  }
+
+  private renderRenames({ proposed, accepted }: Missing) {
+    if (proposed.length + accepted.length === 0) return nothing;
+    return html`<table class="records">
+      <caption>
+        Renames: a new series that continues an old one
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">Old</th>
+          <th scope="col">New</th>
+          <th scope="col">Names alike</th>
+          <th scope="col">Values alike</th>
+          <th scope="col">Probability</th>
+          <th scope="col"></th>
+        </tr>
+      </thead>
+      <tbody>
+        ${proposed.map(
+          (each) =>
+            html`<tr>
+              <td data-label="Old">${traceLink(each.old)}</td>
+              <td data-label="New">${traceLink(each.new)}</td>
+              <td data-label="Names alike">${percent(each.name_likeness)}</td>
+              <td data-label="Values alike">${percent(each.value_likeness)}</td>
+              <td data-label="Probability">${percent(each.probability)}</td>
+              <td>
+                ${
+                  this.mayDecide
+                    ? html`<button
+                        class="small"
+                        @click=${() => this.change("acceptRename", each.old.id, each.new.id, "The series is continued")}
+                      >
+                        Accept
+                      </button>`
+                    : nothing
+                }
+              </td>
+            </tr>`,
+        )}
+        ${accepted.map(
+          (each) =>
+            html`<tr>
+              <td data-label="Old">${traceLink(each.old)}</td>
+              <td data-label="New">${traceLink(each.new)}</td>
+              <td colspan="3">accepted by ${each.who}, ${date(each.time)}</td>
+              <td>
+                ${
+                  this.mayDecide
+                    ? html`<button
+                        class="small"
+                        @click=${() => this.change("undoRename", each.old.id, each.new.id, "The rename is taken back")}
+                      >
+                        Undo
+                      </button>`
+                    : nothing
+                }
+              </td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>`;
+  }
+
+  private async change(action: "acceptRename" | "undoRename", old: number, to: number, done: string): Promise<void> {
+    try {
+      await api[action](old, to);
+      showToast({ text: `${done}; the next run judges again.` });
+    } catch (thrown) {
+      showToast({ text: thrown instanceof Error ? thrown.message : String(thrown), failure: true });
+    }
+    this.missing.reload();
+  }
+}
+
+function renderEntries(entries: readonly MissingEntry[]) {
+  return html`<table class="records">
+    <caption class="sr-only">
+      What is missing, the largest first
+    </caption>
+    <thead>
+      <tr>
+        <th scope="col">Kind</th>
+        <th scope="col">What</th>
+        <th scope="col">Last results</th>
+        <th scope="col">Without results</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${entries.map(
+        (each) =>
+          html`<tr>
+            <td data-label="Kind"><span class="tag">${KINDS[each.kind]}</span></td>
+            <td data-label="What">${renderWhat(each)}</td>
+            <td data-label="Last results">${commitHash(each.last)} ${date(each.last.time)}</td>
+            <td data-label="Without results">
+              ${countText(each.silent, "commit")}; the usual gap is at most ${each.usual}
+            </td>
+          </tr>`,
+      )}
+    </tbody>
+  </table>`;
+}
+
+function renderWhat(entry: MissingEntry) {
+  if (entry.kind === "commits")
+    return html`${countText(entry.silent, "commit")} before ${entry.until ? commitHash(entry.until) : nothing}`;
+  if (entry.count === 0) return html`everything: no commit has results since`;
+  if (entry.count === 1) return html`${entry.traces.map(traceLink)}`;
+  return html`${longName(entry.params.join(" "))}
+    <details>
+      <summary>${entry.count} series</summary>
+      <ul>
+        ${entry.traces.map((trace) => html`<li>${traceLink(trace)}</li>`)}
+        ${entry.count > entry.traces.length ? html`<li>…</li>` : nothing}
+      </ul>
+    </details>`;
+}
+
+function traceLink(trace: MissingEntry["traces"][number]) {
+  return html`<a href="/trace/${trace.id}">${longName(trace.key)}</a>`;
+}
+
+function percent(share: number): string {
+  return `${Math.round(100 * share)} %`;
+}
