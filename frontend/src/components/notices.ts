@@ -4,6 +4,7 @@ import { html, nothing } from "lit";
 import { customElement, state } from "lit/decorators.js";
 import { api, type Notice } from "../api/client";
 import { routeUrl } from "../routes/routes";
+import { missingRoute } from "../routes/missing";
 import { triageRoute } from "../routes/triage";
 import { Resource } from "../state/resource";
 import { HASH_DIGITS } from "../templates/commit";
@@ -41,8 +42,9 @@ export class Notices extends PageElement {
     if (!notices) return loadingNotice("Reading all values");
     if (notices.length === 0) return html`<p class="faint">No canary moved, and no benchmark stopped.</p>`;
     return html`<ul>
-      ${notices.map(renderNotice)}
-    </ul>`;
+        ${notices.map(renderNotice)}
+      </ul>
+      <a href=${routeUrl(missingRoute)}>All missing data, and renames</a>`;
   }
 }
 

@@ -20,6 +20,7 @@ export const AUDIT_KINDS: Record<AuditKind, string> = {
   "alert-removed": "Alert removed",
   "rename-accepted": "Rename accepted",
   "rename-withdrawn": "Rename taken back",
+  "quarantine-lifted": "Quarantine lifted",
   "entries-deleted": "Old entries deleted",
   restored: "Restored from a backup",
 };

@@ -153,7 +153,7 @@ export class App extends PageElement {
     return html`<nav aria-label="Views">
       ${this.renderLink("triage", routeUrl(triageRoute), "Triage")}
       ${this.renderLink("explore", routeUrl(exploreRoute), "Explore")}
-      ${this.renderLink("missing", routeUrl(missingRoute), "Missing")}
+      ${this.renderLink("missing", routeUrl(missingRoute), "Missing", "admin")}
       ${isAllowedSomewhere(caller, "admin") ? this.renderLink("tokens", routeUrl(tokensRoute), "Tokens", "admin") : nothing}
       ${isAllowedEverywhere(caller, "admin") ? this.renderLink("audit", routeUrl(auditRoute), "Audit log", "admin") : nothing}
     </nav>`;

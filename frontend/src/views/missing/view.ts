@@ -75,65 +75,69 @@ export class MissingView extends PageElement {
 
   private renderRenames({ proposed, accepted }: Missing) {
     if (proposed.length + accepted.length === 0) return nothing;
-    return html`<table class="records">
-      <caption>
-        Renames: a new series that continues an old one
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Old</th>
-          <th scope="col">New</th>
-          <th scope="col">Names alike</th>
-          <th scope="col">Values alike</th>
-          <th scope="col">Probability</th>
-          <th scope="col"></th>
-        </tr>
-      </thead>
-      <tbody>
-        ${proposed.map(
-          (each) =>
-            html`<tr>
-              <td data-label="Old">${traceLink(each.old)}</td>
-              <td data-label="New">${traceLink(each.new)}</td>
-              <td data-label="Names alike">${percent(each.name_likeness)}</td>
-              <td data-label="Values alike">${percent(each.value_likeness)}</td>
-              <td data-label="Probability">${percent(each.probability)}</td>
-              <td>
-                ${
-                  this.mayDecide
-                    ? html`<button
-                        class="small"
-                        @click=${() => this.change("acceptRename", each.old.id, each.new.id, "The series is continued")}
-                      >
-                        Accept
-                      </button>`
-                    : nothing
-                }
-              </td>
-            </tr>`,
-        )}
-        ${accepted.map(
-          (each) =>
-            html`<tr>
-              <td data-label="Old">${traceLink(each.old)}</td>
-              <td data-label="New">${traceLink(each.new)}</td>
-              <td colspan="3">accepted by ${each.who}, ${date(each.time)}</td>
-              <td>
-                ${
-                  this.mayDecide
-                    ? html`<button
-                        class="small"
-                        @click=${() => this.change("undoRename", each.old.id, each.new.id, "The rename is taken back")}
-                      >
-                        Undo
-                      </button>`
-                    : nothing
-                }
-              </td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>`;
+    return html`<div class="page-head">
+        <h2>Renames</h2>
+        <p class="faint">A new series that may continue an old one. You decide; no stored value changes.</p>
+      </div>
+      <table class="records">
+        <caption class="sr-only">
+          Renames: a new series that continues an old one
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">Old</th>
+            <th scope="col">New</th>
+            <th scope="col">Names alike</th>
+            <th scope="col">Values alike</th>
+            <th scope="col">Probability</th>
+            <th scope="col"></th>
+          </tr>
+        </thead>
+        <tbody>
+          ${proposed.map(
+            (each) =>
+              html`<tr>
+                <td data-label="Old">${traceLink(each.old)}</td>
+                <td data-label="New">${traceLink(each.new)}</td>
+                <td data-label="Names alike">${percent(each.name_likeness)}</td>
+                <td data-label="Values alike">${percent(each.value_likeness)}</td>
+                <td data-label="Probability">${percent(each.probability)}</td>
+                <td>
+                  ${
+                    this.mayDecide
+                      ? html`<button
+                          class="button small"
+                          @click=${() => this.change("acceptRename", each.old.id, each.new.id, "The series is continued")}
+                        >
+                          Accept
+                        </button>`
+                      : nothing
+                  }
+                </td>
+              </tr>`,
+          )}
+          ${accepted.map(
+            (each) =>
+              html`<tr>
+                <td data-label="Old">${traceLink(each.old)}</td>
+                <td data-label="New">${traceLink(each.new)}</td>
+                <td colspan="3">accepted by ${each.who}, ${date(each.time)}</td>
+                <td>
+                  ${
+                    this.mayDecide
+                      ? html`<button
+                          class="button small"
+                          @click=${() => this.change("undoRename", each.old.id, each.new.id, "The rename is taken back")}
+                        >
+                          Undo
+                        </button>`
+                      : nothing
+                  }
+                </td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>`;
   }
 
   private async change(action: "acceptRename" | "undoRename", old: number, to: number, done: string): Promise<void> {
@@ -164,9 +168,11 @@ function renderEntries(entries: readonly MissingEntry[]) {
       ${entries.map(
         (each) =>
           html`<tr>
-            <td data-label="Kind"><span class="tag">${KINDS[each.kind]}</span></td>
+            <td data-label="Kind">
+              <span><span class="tag">${KINDS[each.kind]}</span></span>
+            </td>
             <td data-label="What">${renderWhat(each)}</td>
-            <td data-label="Last results">${commitHash(each.last)} ${date(each.last.time)}</td>
+            <td data-label="Last results"><span>${commitHash(each.last)} ${date(each.last.time)}</span></td>
             <td data-label="Without results">
               ${countText(each.silent, "commit")}; the usual gap is at most ${each.usual}
             </td>
