@@ -5,6 +5,7 @@ same replay with every new regression announced at first sight. The parts are
 
 - ``generated``: noise with known changes, made here; it needs nothing else;
 - ``published``: the histories of ``data/histories`` in the directory that ``KNICKPOINT_REFERENCE`` names;
+- ``injected``: changes of known sizes, put into quiet parts of the series of ``data/dev-series`` there;
 - ``series``: single series of ``data/dev-series`` there, sampled at random with a fixed seed;
 - ``dense`` and ``sparse``: the time of runs over large instances (``watch_load.py``).
 
@@ -29,6 +30,7 @@ from numpy.typing import NDArray
 
 from accuracy_series import place_of_series, read_real
 from table import Reach, Row, finish
+from watch_injected import SIZES, Injected, inject, outcome
 from watch_load import dense_rows, sparse_rows
 from watch_replay import Replay, history_of_series, published_history, replay
 
@@ -36,6 +38,9 @@ _SEED: Final = 20261122
 _SERIES: Final = 6
 _LENGTH: Final = 200
 """Newest values of each sampled series: a replay of more takes minutes."""
+
+_EACH: Final = 6
+"""Injected changes of each size."""
 
 _PUBLISHED: Final = ("msal-dotnet", "hyper", "safetensors")
 _AT_FIRST_SIGHT: Final = "each new regression at first sight"
@@ -171,9 +176,42 @@ def _series_rows() -> list[Row]:
     return _rows(f"{_SERIES} development series", replays)
 
 
+def _injected_rows() -> list[Row]:
+    """Return for each size how many changes are announced, how soon, and how soon any test could know."""
+    place = place_of_series()
+    series = read_real(place) if place else {}
+    made = inject([series[name] for name in sorted(series)], _SEED, each=_EACH) if series else []
+    rows: list[Row] = []
+    others = 0
+    for size in SIZES:
+        changes = [each for each in made if each.size == size]
+        done = [replay(history_of_series(each.values, name=f"injected{k}")) for k, each in enumerate(changes)]
+        delays, announced, false = outcome(changes, done)
+        others += false
+        rows += _rows_of_size(size, changes, delays, announced)
+    name = f"injected: announcements of other changes in {_EACH * len(SIZES)} histories"
+    return [*rows, Row(name, "", float(others) if made else None)]
+
+
+def _rows_of_size(size: float, changes: Sequence[Injected], delays: Sequence[int], announced: int) -> list[Row]:
+    name = f"injected, {size:g} deviations"
+    return [
+        Row(f"{name}: share announced", "", len(delays) / len(changes) if changes else None),
+        Row(f"{name}: announcements for each", "", announced / len(delays) if delays else None),
+        Row(
+            f"{name}: median delay",
+            "values",
+            median(delays) if delays else None,
+            median(each.soonest for each in changes) if changes else None,
+            "a test that knows place and size",
+        ),
+    ]
+
+
 _PARTS: Final = {
     "generated": _generated_rows,
     "published": _published_rows,
+    "injected": _injected_rows,
     "series": _series_rows,
     "dense": dense_rows,
     "sparse": sparse_rows,

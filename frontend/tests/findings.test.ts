@@ -7,6 +7,7 @@ import {
   directionCountsText,
   hazardNumber,
   hazardText,
+  newestText,
   sizeInDeviations,
   standingText,
 } from "../src/text/findings";
@@ -103,4 +104,10 @@ test("a finding of the history says so, and its status", () => {
   expect(standingText({ condition: "present", history: true, status: "hidden" })).toBe("hidden, history");
   expect(standingText({ condition: "present", history: false, status: "new" })).toBe("unprocessed");
   expect(standingText({ condition: "gone", history: true, status: "new" })).toBe("gone");
+});
+
+test("a remarkable newest value says what it is a sign of", () => {
+  const trace = { dimension: "time" };
+  expect(newestText({ value: 112, centre: 100, relative_size: 0.12 }, trace)).toMatch(/^12.% slower at first sight$/);
+  expect(newestText({ value: 90, centre: 100, relative_size: -0.1 }, trace)).toMatch(/^10.% faster at first sight$/);
 });

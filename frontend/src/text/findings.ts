@@ -43,6 +43,15 @@ export function changeText(finding: Change): string {
   return `${ratioText(1 + finding.relative_size)}× the ${words.noun}`;
 }
 
+/** What the newest value of a trace is a sign of: "12 % slower at first sight". */
+export function newestText(
+  newest: { value: number; centre: number; relative_size: number | null },
+  trace: Pick<Trace, "dimension">,
+): string {
+  const { value, centre, relative_size } = newest;
+  return `${changeText({ size: value - centre, relative_size, trace })} at first sight`;
+}
+
 /** The size of a change in standard deviations of single values; undefined if the values do not vary. */
 export function sizeInDeviations(finding: Pick<Finding, "size" | "deviation">): number | undefined {
   return finding.deviation ? Math.abs(finding.size) / finding.deviation : undefined;

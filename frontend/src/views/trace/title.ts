@@ -6,7 +6,7 @@ import { exploreRoute } from "../../routes/explore";
 import { routeUrl } from "../../routes/routes";
 import { selectField } from "../../templates/select-field";
 import { longName, param } from "../../templates/trace-name";
-import { betterText } from "../../text/findings";
+import { betterText, newestText } from "../../text/findings";
 import { countText, grouped } from "../../text/numbers";
 import { traceName } from "../../text/trace-names";
 import { unitText, valueText } from "../../text/units";
@@ -30,11 +30,22 @@ export function renderTitle(context: TraceContext, changes: Changes) {
         >
         <span>${grouped(changes.measured)} of ${countText(changes.commits, "commit")} measured</span>
         ${newest === undefined ? nothing : html`<span>newest value ${valueText(newest, trace.unit)}</span>`}
+        ${renderSign(changes)}
       </p>
     </div>
     ${renderLineField(context, changes)}
     <a class="button small" href=${compare}>Compare with others</a>
   </div>`;
+}
+
+/** The verdict on the newest value, where it does not belong to the level before it. */
+function renderSign({ newest, trace }: Changes) {
+  if (!newest) return nothing;
+  const [low, high] = [newest.low, newest.high].map((bound) => valueText(bound, trace.unit));
+  const title =
+    `The newest value is ${valueText(newest.value, trace.unit)}; the noise of the level before it reaches from ${low} ` +
+    `to ${high}. It is one value: a change needs values after it.`;
+  return html`<span class="tag" title=${title}>${newestText(newest, trace)}</span>`;
 }
 
 function renderLineField(context: TraceContext, { trace, line }: Changes) {
