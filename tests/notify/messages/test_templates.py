@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from knickpoint.instance.config import read_config
 from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.notification import Delivery, Message, NotificationKind, Recipient
@@ -211,3 +212,13 @@ def test_a_file_that_replaces_no_template_is_refused(tmp_path: Path) -> None:
 def test_a_directory_that_is_missing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         load_templates(ChannelSettings("all", ChannelKind.MAIL, templates="none"), tmp_path)
+
+
+def test_a_wrong_template_is_found_when_the_configuration_is_read(tmp_path: Path) -> None:
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "change.txt").write_text("{{ change.sise }}", encoding="utf-8")
+    file = tmp_path / "knickpoint.toml"
+    file.write_text('[channels.team]\nkind = "mail"\ntemplates = "texts"\n', encoding="utf-8")
+    with pytest.raises(ConfigError, match="sise") as caught:
+        read_config(file)
+    assert "change.txt, line 1" in caught.value.where

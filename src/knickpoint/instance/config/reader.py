@@ -34,6 +34,7 @@ def read_config(path: Path) -> Config:
     _check_alerts(config, path)
     _check_outgoing(config, path)
     _check_quarantine(config, path)
+    _check_templates(config, path)
     check_ci_jobs(config, path)
     check_sign_in(config, path)
     return config
@@ -106,6 +107,15 @@ def _check_alerts(config: Config, path: Path) -> None:
 
     for name, alert in config.alerts.items():
         check_references(alert, people=config.people, channels=config.channels, where=f"{path}, [alerts.{name}]")
+
+
+def _check_templates(config: Config, path: Path) -> None:
+    """Refuse templates of channels that cannot be rendered, before a message needs them."""
+    for channel in config.channels.values():
+        if channel.templates:
+            from knickpoint.notify.messages import load_templates
+
+            load_templates(channel, path.parent)
 
 
 def _check_quarantine(config: Config, path: Path) -> None:
