@@ -89,3 +89,27 @@ def test_the_methods_of_a_package_find_steps(installed: Callable[[str], Run], tm
     assert (
         json.loads(run("detect", "one.csv", "--method", "halves", "--set", "factor=3", "--format", "json").stdout) == []
     )
+
+
+def test_the_channel_of_a_package_takes_messages(installed: Callable[[str], Run], tmp_path: Path) -> None:
+    run = installed("channel.md")
+    run("init", "instance")
+    (tmp_path / "instance" / "messages").mkdir()
+    page = (_PAGES / "channel.md").read_text(encoding="utf-8")
+    section = next(block[2] for block in _BLOCK.finditer(page) if block[1] == "ini")
+    with (tmp_path / "instance" / "knickpoint.toml").open("a", encoding="utf-8") as file:
+        file.write(section)
+    tried = run("notify", "--test", "archive", "--instance", "instance")
+    assert tried.returncode == 0, tried.stderr
+    (message,) = (tmp_path / "instance" / "messages").iterdir()
+    assert "test of the channel archive" in message.read_text(encoding="utf-8")
+
+
+def test_a_channel_that_no_package_registers_is_named(installed: Callable[[str], Run], tmp_path: Path) -> None:
+    run = installed("channel.md")
+    run("init", "instance")
+    with (tmp_path / "instance" / "knickpoint.toml").open("a", encoding="utf-8") as file:
+        file.write('[channels.archive]\nkind = "other"\nplugin = "fax"\n')
+    refused = run("notify", "--test", "archive", "--instance", "instance")
+    assert refused.returncode == 2
+    assert "plugin is 'fax', which no package registers" in refused.stderr

@@ -62,9 +62,11 @@ def _login(_server: SMTP, _session: Session, _envelope: Envelope, _way: str, dat
 
 
 @contextmanager
-def serving_mail(certificate: Path | None = None, *, starttls: bool = False, login: bool = False) -> Iterator[MailBox]:
+def serving_mail(
+    certificate: Path | None = None, *, starttls: bool = False, login: bool = False, box: MailBox | None = None
+) -> Iterator[MailBox]:
     """Run a mail server in a thread: encrypted from the start with a ``certificate``, or after STARTTLS."""
-    box = MailBox()
+    box = box or MailBox()
     loop = asyncio.new_event_loop()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if certificate else None
     if context and certificate:

@@ -61,6 +61,8 @@ GET    /sign-in/{name}                        503
 GET    /sign-in/{name}/callback               401
 POST   /sign-out                              303
 GET    /signed-out                            200
+GET    /link/{text}                           404
+POST   /link/{text}                           404
 GET    /api/v1/openapi.json                   200
 GET    /api/v1/me                             200 200 200 200 200 200 200 200 200 | 200 200 401 401 401
 GET    /api/v1/version                        200 200 200 200 200 200 200 200 200 | 401 401 401 401 401
@@ -105,6 +107,9 @@ POST   /api/v1/triage                         401 403 200 200 403 403 403 200 20
 POST   /api/v1/triage/undo                    401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
 POST   /api/v1/triage/split                   401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
 POST   /api/v1/triage/merge                   401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
+GET    /api/v1/deliveries                     401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
+POST   /api/v1/deliveries/retry               401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
+POST   /api/v1/deliveries/drop                401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
 POST   /api/v1/results                        401 403 403 200 403 403 200 403 200 | 401 401 401 401 401
 POST   /api/v1/arrivals                       401 403 403 400 403 403 400 403 400 | 401 401 401 401 401
 GET    /api/v1/tokens                         401 403 403 200 403 403 403 403 200 | 401 401 401 401 401
@@ -192,6 +197,7 @@ class Served:
             number=self.closed.trace,
             regression=self.closed.regression,
             quarantine=quarantine_of(self.instance.store) if "{quarantine}" in path else 0,
+            text="no-link",
         )
         return Client(self.app).ask(method, filled, follow=False, headers=headers, **options)
 
@@ -213,6 +219,8 @@ class Served:
             "POST /api/v1/triage/undo": {"json": {"ids": [closed.decided]}},
             "POST /api/v1/triage/split": {"json": {"ids": [closed.decided]}},
             "POST /api/v1/triage/merge": {"json": {"ids": [closed.decided]}},
+            "POST /api/v1/deliveries/retry": {"json": {"ids": []}},
+            "POST /api/v1/deliveries/drop": {"json": {"ids": []}},
             "POST /api/v1/tokens": {"json": {"name": f"new-{column}", "scopes": ["read"]}},
             "DELETE /api/v1/tokens/{name}": {"name": f"spare-{column}"},
             "POST /api/v1/results": {

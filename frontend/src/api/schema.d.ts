@@ -196,6 +196,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Deliveries
+         * @description List what was sent to whom, the newest first; it has the addresses of people, so it is for editors.
+         */
+        get: operations["get_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/deliveries/drop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Drop
+         * @description Drop deliveries that wait or failed: they are not sent.
+         */
+        post: operations["post_drop"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/deliveries/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Retry
+         * @description Send failed deliveries again, with all their attempts.
+         */
+        post: operations["post_retry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/facets": {
         parameters: {
             query?: never;
@@ -1884,6 +1944,93 @@ export interface components {
             who: string;
         };
         /**
+         * DeliveriesRequest
+         * @description Which deliveries to change.
+         */
+        DeliveriesRequest: {
+            /**
+             * Ids
+             * @description Ids of deliveries.
+             */
+            ids: number[];
+        };
+        /**
+         * DeliveryAnswer
+         * @description One delivery: a message to one recipient, and how far it is.
+         */
+        DeliveryAnswer: {
+            /**
+             * Address
+             * @description Address within the channel; empty where it has one receiver.
+             */
+            address: string;
+            /**
+             * Answer
+             * @description Why it failed or was dropped; empty where it did not.
+             */
+            answer: string;
+            /**
+             * Attempts
+             * @description How many attempts were started.
+             */
+            attempts: number;
+            /**
+             * Channel
+             * @description Name of the channel.
+             */
+            channel: string;
+            /**
+             * Created
+             * Format: date-time
+             */
+            created: string;
+            /**
+             * Due
+             * Format: date-time
+             * @description When the next attempt may start.
+             */
+            due: string;
+            /** Id */
+            id: number;
+            kind: components["schemas"]["NotificationKind"];
+            /**
+             * Link
+             * @description Page of the message at its receiver, such as a ticket; empty without one.
+             */
+            link: string;
+            /**
+             * Person
+             * @description Name of the person in `[people]`; empty for others, lists and rooms.
+             */
+            person: string;
+            /**
+             * Regressions
+             * @description Ids of the regressions that it is about.
+             */
+            regressions: number[];
+            /** Sent */
+            sent?: string | null;
+            state: components["schemas"]["DeliveryState"];
+        };
+        /**
+         * DeliveryChange
+         * @description How many deliveries a request changed; others were in a state in which it does nothing.
+         */
+        DeliveryChange: {
+            /** Changed */
+            changed: number;
+        };
+        /**
+         * DeliveryState
+         * @description The state of a delivery.
+         *
+         *     WAITING until it is due, SENDING while a sender holds it, SENT once the receiver took it. A delivery that failed for now
+         *     is WAITING again; one that cannot succeed, or failed too often, is FAILED. DROPPED was not sent, because what it says
+         *     was no longer true or the channel is gone.
+         * @enum {string}
+         */
+        DeliveryState: "waiting" | "sending" | "sent" | "failed" | "dropped";
+        /**
          * Direction
          * @description Whether a change is bad or good; unknown where it is unknown which direction is better.
          * @enum {string}
@@ -2754,6 +2901,16 @@ export interface components {
          * @enum {string}
          */
         NoticeKind: "canary" | "silence";
+        /**
+         * NotificationKind
+         * @description What a notification is about.
+         *
+         *     CHANGE carries announcements of one chain as soon as they may be sent, DIGEST those of many together. PROVISIONAL is
+         *     about findings that are not settled, for those who ask. ESCALATION reminds of a regression that no person took.
+         *     PROBLEM is about the instance: an alert that fails, canaries that moved.
+         * @enum {string}
+         */
+        NotificationKind: "change" | "digest" | "provisional" | "escalation" | "problem";
         /**
          * Outcome
          * @description The outcome of a benchmark in a run; a missing benchmark is neither failed nor skipped.
@@ -4757,6 +4914,328 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CommitAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_deliveries: {
+        parameters: {
+            query?: {
+                /** @description Only those about this regression. */
+                regression?: number | null;
+                /** @description Only those in this state. */
+                state?: components["schemas"]["DeliveryState"] | null;
+                /** @description Only those of this channel. */
+                channel?: string;
+                /** @description Id of the last delivery of the page before. Default: the newest ones. */
+                before?: number | null;
+                /** @description How many to return. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryAnswer"][];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    post_drop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeliveriesRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryChange"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    post_retry: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeliveriesRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryChange"];
                 };
             };
             /** @description The request cannot be used. */

@@ -35,6 +35,8 @@ COMMANDS: Final = {
     "triage": ("triage", "Decide about findings."),
     "history": ("history", "Show the history boundary, and move it."),
     "tickets": ("tickets", "Import tickets of an issue tracker."),
+    "notify": ("notify", "Send what is due, print what would go to whom, or test a channel."),
+    "deliveries": ("deliveries", "List what was sent to whom, send it again, or drop it."),
     "tokens": ("tokens", "Create, list and revoke tokens for machines."),
     "audit": ("audit", "List the audit log: sign-ins, tokens, the configuration, decisions."),
     "explain": ("explain", "Explain why there is, or is not, a finding."),

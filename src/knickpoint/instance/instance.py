@@ -192,6 +192,7 @@ def open_instance(directory: Path | str | None = None) -> Instance:
     record_configuration(store, found / CONFIG_FILE)
     opened = Instance(found, config, store)
     _record_alerts(opened)
+    _switch_notifications(opened)
     return opened
 
 
@@ -204,6 +205,18 @@ def _record_alerts(instance: Instance) -> None:
             instance.store.findings.alerts_in_force.replace(instance.alerts)
     except StoreError as error:
         _LOG.info("the change of the alerts is recorded later: %s", error)
+
+
+def _switch_notifications(instance: Instance) -> None:
+    """Begin behind the newest announcement where channels are configured for the first time, and end without any."""
+    wanted = bool(instance.config.channels)
+    if (instance.store.notifications.cursor() is not None) == wanted:
+        return
+    try:
+        with instance.store.transaction(wait=False):
+            instance.store.notifications.switch(on=wanted)
+    except StoreError as error:
+        _LOG.info("notifications are switched later: %s", error)
 
 
 def open_configured_store(config: Config, directory: Path) -> Store:

@@ -19,6 +19,7 @@ from knickpoint.server.callers import IDENTIFYING
 from knickpoint.server.dashboard import add_pages
 from knickpoint.server.error_responses import ERRORS, add_error_handlers
 from knickpoint.server.forwarded_headers import ForwardedHeaders
+from knickpoint.server.link_pages import add_link_pages
 from knickpoint.server.parameter_texts import check_texts, describe_texts
 from knickpoint.server.request_guard import RequestGuard
 from knickpoint.server.request_limits import RequestLimits, limit_request
@@ -113,6 +114,7 @@ def create_app(
     app.state.request_metrics = RequestMetrics()
     app.state.clock = clock
     add_sign_in(app, instance, clock=clock)
+    add_link_pages(app, instance, clock=clock)
     add_pages(app)
     app.add_middleware(AuditAddress, proxies=config.server.proxies)
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)

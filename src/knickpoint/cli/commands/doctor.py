@@ -30,6 +30,7 @@ _RESTORE: Final = "Check the disk; then restore the newest backup with knick res
 _RELAY: Final = "nats"
 _WORKER_LOST_AFTER: Final = timedelta(minutes=10)
 _RELAY_STUCK_AFTER: Final = timedelta(minutes=10)
+_DELIVERIES_LATE_AFTER: Final = timedelta(minutes=30)
 
 _COLUMNS = (Column("state"), Column("about"), Column("observed"), Column("remedy"))
 
@@ -169,6 +170,30 @@ def _canaries(instance: Instance) -> Iterator[Row]:
             yield _row(f"canaries in {repository.name}", observed, "Run them again, or see knick canaries.")
 
 
+def _deliveries(instance: Instance) -> Iterator[Row]:
+    from knickpoint.model.notification import DeliveryState
+
+    if not instance.config.channels:
+        return
+    counts = instance.store.notifications.counts()
+    failed = {name: count for (name, state), count in counts.items() if state is DeliveryState.FAILED}
+    for name, count in failed.items():
+        (newest,) = instance.store.notifications.newest(state=DeliveryState.FAILED, channel=name, limit=1)
+        yield _row(
+            f"channel {name}",
+            f"{counted(count, 'delivery', 'deliveries')} failed for good, the newest: {newest.answer}",
+            "Correct the reason, then knick deliveries retry --all; or knick deliveries drop.",
+        )
+    late = instance.store.notifications.next_due()
+    if late is not None and datetime.now(UTC) - late > _DELIVERIES_LATE_AFTER and not instance.config.notify.paused:
+        remedy = "Keep knick worker running, or run knick notify."
+        yield _row("notifications", f"deliveries wait since {late:%Y-%m-%d %H:%M} UTC", remedy)
+    waiting = sum(count for (_, state), count in counts.items() if state is DeliveryState.WAITING)
+    if not failed:
+        paused = "; [notify] pauses them" if instance.config.notify.paused else ""
+        yield _row("notifications", f"{waiting:,} wait, none failed{paused}")
+
+
 def _alerts(instance: Instance) -> Iterator[Row]:
     from knickpoint.watch.alert_config.alert_health import health_of_alerts
 
@@ -276,6 +301,7 @@ def command(instance: str | None, output: OutputFormat, *, deep: bool) -> None:
             *_workers(opened),
             *_notices(opened),
             *_canaries(opened),
+            *_deliveries(opened),
             *_alerts(opened),
             *_alert_sources(opened),
             *_access(opened),

@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from knickpoint.instance.config.ci_job_checks import check_ci_jobs
+from knickpoint.instance.config.notification_checks import check_notifications
 from knickpoint.instance.config.settings import Config, StoreSettings
 from knickpoint.instance.config.sign_in_checks import check_sign_in
 from knickpoint.instance.config.toml_tables import read_section
@@ -37,6 +38,7 @@ def read_config(path: Path) -> Config:
     _check_templates(config, path)
     check_ci_jobs(config, path)
     check_sign_in(config, path)
+    check_notifications(config, path)
     return config
 
 

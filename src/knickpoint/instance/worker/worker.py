@@ -1,4 +1,4 @@
-"""The worker of an instance: rounds of tasks, beside a connection to NATS where there is one.
+"""The worker of an instance: rounds of tasks, beside a connection to NATS where there is one, and a thread that sends.
 
 A round polls the sources, follows the repositories, runs the alerts over what changed and, by schedule, over everything,
 ranks suspects, reads tickets, syncs trackers, reports notices, seals full tiles and applies the retention rules. The order matters: results that a round
@@ -29,6 +29,7 @@ from knickpoint.instance.suspects import rank_new_suspects
 from knickpoint.instance.trackers import sync_tracker, trackers
 from knickpoint.instance.worker.alert_runs import AlertRuns
 from knickpoint.instance.worker.heartbeat import Heartbeat
+from knickpoint.instance.worker.sending import Sending
 from knickpoint.instance.worker.task_runner import Announce, Task, TaskRunner
 from knickpoint.model.plain_text import counted
 
@@ -66,6 +67,7 @@ class Worker:
     _alerts: AlertRuns = field(init=False)
     _heartbeat: Heartbeat = field(init=False)
     _quarantines: QuarantineRounds = field(init=False)
+    _sending: Sending = field(init=False)
     _uses_nats: bool = field(default=False, init=False)
     _sources: dict[str, WatchedSource] = field(default_factory=dict, init=False)
     _announced_notices: frozenset[object] = field(default=frozenset(), init=False)
@@ -83,14 +85,16 @@ class Worker:
         self._alerts = AlertRuns(self.instance, self.name, self.announce, self.clock)
         self._quarantines = QuarantineRounds(self.instance)
         self._heartbeat = Heartbeat(self.instance.store, self.name, self.clock)
+        self._sending = Sending(self.instance, self.name, self.announce, self.clock)
 
     def run(self, stop: threading.Event) -> None:
         """Work until ``stop`` is set, and finish the current task; no failure ends it before."""
-        while not stop.is_set():
-            self._tasks.run("connection", lambda: self._run_rounds(stop))
-            failures = self._tasks.failures.get("connection")
-            if failures is not None:
-                stop.wait(max(0.0, failures.retry_at - self.clock()))
+        with self._sending.beside(stop):
+            while not stop.is_set():
+                self._tasks.run("connection", lambda: self._run_rounds(stop))
+                failures = self._tasks.failures.get("connection")
+                if failures is not None:
+                    stop.wait(max(0.0, failures.retry_at - self.clock()))
         self._tasks.run("worker", self._end_heartbeat)
 
     def _run_rounds(self, stop: threading.Event) -> bool:
@@ -111,10 +115,11 @@ class Worker:
         return True
 
     def once(self, stop: threading.Event | None = None) -> None:
-        """Run one round: import what NATS announces, do all tasks, and publish the events to NATS."""
+        """Run one round: import what NATS announces, do all tasks, send what is due, and publish the events to NATS."""
         if self._uses_nats:
             self._relay().once()
         self.step(stop)
+        self._sending.once(stop)
         if self._uses_nats:
             self._relay().once()
         self._tasks.run("worker", self._end_heartbeat)
@@ -264,7 +269,7 @@ class Worker:
         return False
 
     def _beat(self) -> bool:
-        self._heartbeat.beat(self._tasks.failures)
+        self._heartbeat.beat({**self._tasks.failures, **self._sending.failures})
         return False
 
     def _end_heartbeat(self) -> bool:

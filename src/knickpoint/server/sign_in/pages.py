@@ -9,7 +9,7 @@ from typing import Final
 
 from fastapi.responses import HTMLResponse
 
-__all__ = ["STYLE", "STYLE_PATH", "Link", "SignOutButton", "page"]
+__all__ = ["STYLE", "STYLE_PATH", "Button", "Link", "SignOutButton", "page"]
 
 STYLE_PATH: Final = "/sign-in.css"
 
@@ -52,7 +52,7 @@ a.action, button {
   cursor: pointer;
 }
 a.action:hover, button:hover { background: light-dark(#f3f6fa, #1b1f26); }
-a.action.first { border-color: transparent; background: light-dark(#1f5fbf, #7fb0ff); color: light-dark(#ffffff, #0c1726); }
+a.action.first, button.first { border-color: transparent; background: light-dark(#1f5fbf, #7fb0ff); color: light-dark(#ffffff, #0c1726); }
 :focus-visible { outline: 2px solid light-dark(#1f5fbf, #7fb0ff); outline-offset: 2px; }
 """
 
@@ -66,6 +66,14 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Button:
+    """A button that sends a POST without a body to an address."""
+
+    text: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
 class SignOutButton:
     """The button that signs out."""
 
@@ -73,7 +81,12 @@ class SignOutButton:
 
 
 def page(
-    instance: str, title: str, lines: Sequence[str], actions: Sequence[Link | SignOutButton] = (), *, status: int = 200
+    instance: str,
+    title: str,
+    lines: Sequence[str],
+    actions: Sequence[Link | Button | SignOutButton] = (),
+    *,
+    status: int = 200,
 ) -> HTMLResponse:
     """Return a page of ``instance`` with a title, paragraphs and ways on; the first link stands out."""
     paragraphs = "".join(f"<p>{escape(line)}</p>\n" for line in lines if line)
@@ -88,7 +101,10 @@ def page(
     return HTMLResponse(html, status, {"cache-control": "no-store"})
 
 
-def _action(action: Link | SignOutButton, *, is_first: bool) -> str:
+def _action(action: Link | Button | SignOutButton, *, is_first: bool) -> str:
+    if isinstance(action, Button):
+        form = f'<form method="post" action="{escape(action.address)}">'
+        return f'{form}<button class="{"first" if is_first else ""}">{escape(action.text)}</button></form>'
     if isinstance(action, SignOutButton):
         return f'<form method="post" action="/sign-out"><button>{escape(action.text)}</button></form>'
     kind = "action first" if is_first else "action"

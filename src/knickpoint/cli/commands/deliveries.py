@@ -1,0 +1,135 @@
+"""``knick deliveries``: list the delivery ledger, send again what failed, or drop deliveries."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.model.errors import InputError
+from knickpoint.model.notification import DeliveryState
+from knickpoint.model.plain_text import counted
+
+if TYPE_CHECKING:
+    from knickpoint.model.notification import Delivery
+
+__all__ = ["command"]
+
+
+def _short(time: str) -> str:
+    return time[:16].replace("T", " ")
+
+
+_COLUMNS: Final = (
+    Column("id", text=lambda key: f"D{key}"),
+    Column("state"),
+    Column("kind"),
+    Column("channel"),
+    Column("recipient", text=lambda recipient: recipient or "(the room)"),
+    Column("regressions", text=" ".join),
+    Column("attempts", right=True),
+    Column("due", text=_short),
+    Column("sent", text=lambda sent: _short(sent) if sent else ""),
+    Column("answer", text=lambda answer: answer if len(answer) <= 80 else f"{answer[:79]}…"),
+)
+
+
+@click.group("deliveries")
+def command() -> None:
+    """List what was sent to whom, send again what failed, or drop what shall not be sent."""
+
+
+@command.command("list")
+@click.option(
+    "--state", type=click.Choice([each.value for each in DeliveryState]), default=None, help="Only those in this state."
+)
+@click.option("--channel", default="", metavar="NAME", help="Only those of this channel.")
+@click.option("--regression", default="", metavar="ID", help="Only those about this regression, such as R12.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, metavar="N", help="At most N.")
+@instance_option
+@format_option
+def list_(
+    *, state: str | None, channel: str, regression: str, limit: int, instance: str | None, output: OutputFormat
+) -> None:
+    """List deliveries, the newest first."""
+    with open_chosen_instance(instance) as opened:
+        notifications = opened.store.notifications
+        wanted = DeliveryState(state) if state else None
+        if regression:
+            found = [
+                each
+                for each in reversed(notifications.of_regression(_number(regression, "R")))
+                if wanted in {None, each.state} and channel in {"", each.recipient.channel}
+            ][:limit]
+        else:
+            found = notifications.newest(state=wanted, channel=channel, limit=limit)
+        about = {
+            each.id: each.regression_id
+            for each in opened.store.findings.announcements.get({key for one in found for key in one.announcements})
+        }
+    show(_COLUMNS, [_row(each, about) for each in found], output, empty="There are no deliveries.")
+
+
+@command.command("retry")
+@click.argument("ids", nargs=-1, metavar="ID…")
+@click.option("--all", "everything", is_flag=True, help="All that failed.")
+@instance_option
+def retry(ids: tuple[str, ...], *, everything: bool, instance: str | None) -> None:
+    """Send failed deliveries again, with all their attempts; an ID is such as D12."""
+    with open_chosen_instance(instance) as opened:
+        notifications = opened.store.notifications
+        keys = [_number(each, "D") for each in ids]
+        if everything:
+            keys = [each.id for each in notifications.newest(state=DeliveryState.FAILED, limit=1_000_000)]
+        elif not keys:
+            raise InputError(
+                "nothing to send again", where="knick deliveries retry", remedy="Name an ID, or give --all."
+            )
+        count = notifications.send_again(keys, datetime.now(UTC))
+    _finish(count, "due again", expected=len(keys), states="failed")
+
+
+@command.command("drop")
+@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@instance_option
+def drop(ids: tuple[str, ...], *, instance: str | None) -> None:
+    """Drop deliveries that wait or failed: they are not sent."""
+    from knickpoint.access.local_user import local_caller
+
+    with open_chosen_instance(instance) as opened:
+        keys = [_number(each, "D") for each in ids]
+        count = opened.store.notifications.give_up(keys, f"dropped by {local_caller().name}")
+    _finish(count, "dropped", expected=len(keys), states="waiting or failed")
+
+
+def _finish(count: int, what: str, *, expected: int, states: str) -> None:
+    click.echo(f"{counted(count, 'delivery', 'deliveries')} {what}.")
+    if count < expected:
+        missing = counted(expected - count, "delivery", "deliveries")
+        raise InputError(f"{missing} of those named are not {states}", remedy="See knick deliveries list.")
+
+
+def _number(text: str, letter: str) -> int:
+    plain = text.upper().removeprefix(letter)
+    if not (plain.isascii() and plain.isdigit() and len(plain) < 16):
+        raise InputError(f"{text!r} is no id", remedy=f"Write it as {letter}12 or 12.")
+    return int(plain)
+
+
+def _row(delivery: Delivery, about: dict[int, int]) -> Row:
+    regressions = dict.fromkeys(about[key] for key in delivery.announcements if key in about)
+    return {
+        "id": delivery.id,
+        "state": delivery.state.value,
+        "kind": delivery.kind.value,
+        "channel": delivery.recipient.channel,
+        "recipient": delivery.recipient.address,
+        "regressions": [f"R{key}" for key in regressions],
+        "attempts": delivery.attempts,
+        "due": delivery.due.isoformat(),
+        "sent": delivery.sent.isoformat() if delivery.sent else "",
+        "answer": delivery.answer,
+    }

@@ -1,0 +1,269 @@
+"""The notifications of an instance: what its configuration says, put together with its store and its channels."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urljoin
+
+from knickpoint.access.session_key import session_key
+from knickpoint.instance.instance import Instance
+from knickpoint.instance.suspects import rank_new_suspects
+from knickpoint.model.errors import ConfigError
+from knickpoint.model.notification import Delivery, Message, NotificationKind, PlannedDelivery, Recipient
+from knickpoint.notify.channel import Channel, ChannelContext
+from knickpoint.notify.channels.registry import open_channel
+from knickpoint.notify.links import LINK_PATH, LinkAction, LinkClaim, sign_link
+from knickpoint.notify.planner import Planner
+from knickpoint.notify.recipients import Audience
+from knickpoint.notify.schedule import read_schedule
+from knickpoint.notify.sender import Outcome, Sender, WriteMessage
+from knickpoint.notify.settings import ChannelKind, ChannelSettings
+from knickpoint.people import Directory
+
+if TYPE_CHECKING:
+    from knickpoint.notify.messages import NotificationFacts, Templates
+
+__all__ = ["Notifications", "SignedLinks", "audience_of", "channel_context", "try_channel"]
+
+_FACTS_KEPT_SECONDS: Final = 30.0
+"""How long the facts of a change are used for further recipients before they are read again."""
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def audience_of(instance: Instance) -> Audience:
+    """Return the people and channels of an instance.
+
+    Raises:
+        ConfigError: two people have the same address.
+    """
+    config = instance.config
+    return Audience(config.channels, Directory(config.people), config.notify.suspect_probability)
+
+
+def channel_context(instance: Instance) -> ChannelContext:
+    """Return what the channels of an instance know of it."""
+    config = instance.config
+    return ChannelContext(instance.directory, config.server.address, instance.outgoing, config.name, instance.store)
+
+
+def try_channel(instance: Instance, name: str, *, to: str = "") -> Message:
+    """Send a test message through a channel, to its first address or ``to``; return the message.
+
+    Raises:
+        ConfigError: there is no such channel, it cannot be opened, or a mail channel has no address.
+        DeliveryError: the receiver did not take it.
+    """
+    from knickpoint.notify.messages import NotificationFacts, load_templates, message_for
+
+    config = instance.config
+    settings = config.channels.get(name)
+    if settings is None:
+        known = ", ".join(config.channels) or "none"
+        raise ConfigError(f"there is no channel {name!r}", remedy=f"Channels of the configuration: {known}.")
+    address = to or next(iter(settings.to), "")
+    if settings.kind is ChannelKind.MAIL and not address:
+        raise ConfigError("there is no address to send to", where=f"[channels.{name}]", remedy="Give one with --to.")
+    now = _utc_now()
+    facts = NotificationFacts(
+        kind=NotificationKind.PROBLEM.value,
+        instance=config.name,
+        problem=f"This is a test of the channel {name}",
+        problem_details="A person asked for it with knick notify --test. There is nothing to do.",
+        address=config.server.address,
+    )
+    key = secrets.token_hex(20)
+    delivery = Delivery(
+        0, key, NotificationKind.PROBLEM, Recipient(name, address), 0, (), f"test-{key}", created=now, due=now
+    )
+    message = message_for(delivery, facts, load_templates(settings, instance.directory))
+    channel = open_channel(settings, channel_context(instance))
+    try:
+        channel.send(message)
+    finally:
+        channel.close()
+    return message
+
+
+@dataclass(frozen=True)
+class SignedLinks:
+    """Makes the signed links of messages.
+
+    Attributes:
+        address: the public address of the dashboard, "" without one; then there are no links.
+        key: that of the instance.
+        expires: until when the links are good.
+    """
+
+    address: str
+    key: bytes = field(repr=False)
+    expires: datetime
+
+    def noise(self, regression: int, recipient: Recipient) -> str:
+        """Return the link with which ``recipient`` marks a regression as noise, "" where there is none."""
+        return self._link(regression, LinkAction.NOISE, recipient)
+
+    def take(self, regression: int, recipient: Recipient) -> str:
+        """Return the link with which ``recipient`` takes a regression, "" where there is none."""
+        return self._link(regression, LinkAction.TAKE, recipient)
+
+    def mute(self, recipient: Recipient) -> str:  # noqa: ARG002  # people are muted in the configuration
+        """Return "": people are muted by [people.NAME], and lists by the channel."""
+        return ""
+
+    def _link(self, regression: int, action: LinkAction, recipient: Recipient) -> str:
+        if not (self.address and recipient.address):
+            return ""  # what goes into rooms and tickets can be read by others than its recipient
+        claim = LinkClaim(regression, action, recipient.address, recipient.person, self.expires)
+        return urljoin(self.address, f"{LINK_PATH}{sign_link(claim, self.key)}")
+
+
+@dataclass
+class Notifications:
+    """Plans and sends the notifications of an instance; any number of processes may do so.
+
+    Attributes:
+        instance: the open instance.
+        name: name of the worker or the command, for the leases.
+        announce: receives one line about each delivery that was not sent.
+        clock: the time, in UTC.
+        write: writes messages. Default: from the facts in the store, with the templates of the channel.
+    """
+
+    instance: Instance
+    name: str
+    announce: Callable[[str], None] = lambda _line: None
+    clock: Callable[[], datetime] = _utc_now
+    write: WriteMessage | None = None
+
+    @cached_property
+    def planner(self) -> Planner:
+        """The planner; opening it reads the schedule and the people of the configuration."""
+        config = self.instance.config
+        return Planner(
+            self.instance.store,
+            audience_of(self.instance),
+            read_schedule(config.notify),
+            improvements=config.findings.improvements,
+            escalate_hours=config.notify.escalate_hours,
+        )
+
+    @cached_property
+    def _sender(self) -> Sender:
+        config = self.instance.config
+        return Sender(
+            self.instance.store,
+            config.channels,
+            self._open,
+            self.write or _Writer(self.instance),
+            self.planner.schedule,
+            config.notify.attempts,
+            f"{self.name}/{secrets.token_hex(4)}",
+            self.clock,
+        )
+
+    def plan(self) -> int:
+        """Plan the deliveries of what was announced, and the escalations that are due; return how many there are.
+
+        The suspects are ranked before: their authors are recipients.
+        """
+        planner = self.planner
+        count = 0
+        upto = planner.newest()
+        cursor = self.instance.store.notifications.cursor()
+        if cursor is not None and cursor < upto:
+            rank_new_suspects(self.instance)
+            while (plan := planner.next_plan(self.clock(), upto)) is not None:
+                if planner.write(plan, self.clock()):
+                    count += len(plan.deliveries)
+        return count + planner.remind(self.clock())
+
+    def preview(self) -> list[PlannedDelivery]:
+        """Return the deliveries that the next plan would write, without writing them."""
+        rank_new_suspects(self.instance)
+        planner, now = self.planner, self.clock()
+        plan = planner.next_plan(now, planner.newest())
+        return [*(plan.deliveries if plan else ()), *planner.reminders(now)[0]]
+
+    def send(self, stop: threading.Event | None = None) -> int:
+        """Send some of what is due; return how many deliveries ended or failed. While paused, nothing is sent."""
+        if self.instance.config.notify.paused:
+            return 0
+        done = self._sender.step(stop)
+        for delivery, outcome, reason in done:
+            if outcome in {Outcome.FAILED, Outcome.DROPPED}:
+                self.announce(f"delivery {delivery.id} to {_shown(delivery.recipient)} {outcome.value}: {reason}")
+        return len(done)
+
+    def step(self, stop: threading.Event | None = None) -> bool:
+        """Plan, and send some of what is due; return whether there was anything to do."""
+        if not self.instance.config.channels:
+            return False
+        planned = self.plan()
+        return self.send(stop) > 0 or planned > 0
+
+    def drain(self, stop: threading.Event | None = None, *, seconds: float = 60.0) -> int:
+        """Plan, and send what is due until nothing is, or ``seconds`` are over; return how many deliveries were handled."""
+        if not self.instance.config.channels:
+            return 0
+        self.plan()
+        end = time.monotonic() + seconds
+        count = 0
+        while not (stop is not None and stop.is_set()) and time.monotonic() < end and (done := self.send(stop)):
+            count += done
+        self.close()
+        return count
+
+    def close(self) -> None:
+        """End the connections of the channels."""
+        self._sender.close()
+
+    def _open(self, settings: ChannelSettings) -> Channel:
+        return open_channel(settings, channel_context(self.instance))
+
+
+def _shown(recipient: Recipient) -> str:
+    return f"{recipient.channel} {recipient.address}".strip()
+
+
+@dataclass
+class _Writer:
+    """Writes messages from the facts in the store; facts are read again after a while."""
+
+    instance: Instance
+    _templates: dict[str, Templates] = field(default_factory=dict, init=False)
+    _read: Callable[[Delivery, datetime], NotificationFacts] | None = field(default=None, init=False)
+    _until: float = field(default=0.0, init=False)
+
+    def __call__(self, delivery: Delivery, now: datetime) -> Message | None:
+        """Return the message of a delivery, None where nothing of it is left."""
+        from knickpoint.notify.messages import load_templates, message_for
+
+        name = delivery.recipient.channel
+        if name not in self._templates:
+            settings = self.instance.config.channels[name]
+            self._templates[name] = load_templates(settings, self.instance.directory)
+        if self._read is None or time.monotonic() >= self._until:
+            self._read = self._new_reader(now)
+            self._until = time.monotonic() + _FACTS_KEPT_SECONDS
+        facts = self._read(delivery, now)
+        return message_for(delivery, facts, self._templates[name]) if facts.changes else None
+
+    def _new_reader(self, now: datetime) -> Callable[[Delivery, datetime], NotificationFacts]:
+        from knickpoint.notify.messages.fact_reader import FactReader, FactSettings
+
+        config = self.instance.config
+        expires = now + timedelta(days=config.notify.link_days)
+        key = session_key(self.instance.directory, config.access)
+        links = SignedLinks(config.server.address, key, expires)
+        settings = FactSettings(config.name, config.server.address, self.instance.alerts, links)
+        return FactReader(self.instance.store, settings).read

@@ -1,0 +1,111 @@
+"""List deliveries, send failed ones again, and drop them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime
+
+from knickpoint.model.access import Permission
+from knickpoint.model.notification import Delivery, DeliveryState
+from knickpoint.server.errors import UnknownError
+from knickpoint.server.schemas.deliveries import DeliveryAnswer, DeliveryChange
+from knickpoint.server.visible_repositories import VisibleRepositories
+
+__all__ = ["drop", "list_deliveries", "retry"]
+
+
+def list_deliveries(
+    visible: VisibleRepositories,
+    *,
+    regression: int | None,
+    state: DeliveryState | None,
+    channel: str,
+    before: int | None,
+    limit: int,
+) -> list[DeliveryAnswer]:
+    """List deliveries about the repositories in which the caller may decide, the newest first.
+
+    Raises:
+        UnknownError: there is no such regression.
+    """
+    notifications, allowed = visible.store.notifications, _allowed(visible)
+    if regression is None:
+        found = notifications.newest(state=state, channel=channel, repositories=allowed, before=before, limit=limit)
+    else:
+        visible.require(Permission.DECIDE, [visible.of_regression(regression)])
+        found = [
+            each
+            for each in reversed(notifications.of_regression(regression))
+            if (allowed is None or each.repository_id in allowed)
+            and state in {None, each.state}
+            and channel in {"", each.recipient.channel}
+            and (before is None or each.id < before)
+        ][:limit]
+    return _answers(visible, found)
+
+
+def retry(visible: VisibleRepositories, ids: Sequence[int]) -> DeliveryChange:
+    """Have failed deliveries tried again.
+
+    Raises:
+        UnknownError: there is no such delivery.
+    """
+    return _change(visible, ids, lambda keys: visible.store.notifications.send_again(keys, datetime.now(UTC)))
+
+
+def drop(visible: VisibleRepositories, ids: Sequence[int]) -> DeliveryChange:
+    """Drop deliveries that wait or failed.
+
+    Raises:
+        UnknownError: there is no such delivery.
+    """
+    reason = f"dropped by {visible.caller.name}"
+    return _change(visible, ids, lambda keys: visible.store.notifications.give_up(keys, reason))
+
+
+def _change(visible: VisibleRepositories, ids: Sequence[int], act: Callable[[Collection[int]], int]) -> DeliveryChange:
+    allowed = _allowed(visible)
+    with visible.store.transaction():
+        known = {
+            each.id for each in visible.store.notifications.get(ids) if allowed is None or each.repository_id in allowed
+        }
+        missing = [key for key in ids if key not in known]
+        if missing:
+            raise UnknownError(
+                f"there is no delivery {missing[0]}", where="ids", remedy="List what there is with /api/v1/deliveries."
+            )
+        return DeliveryChange(changed=act(ids))
+
+
+def _allowed(visible: VisibleRepositories) -> list[int] | None:
+    """Return the ids of the repositories in which the caller may decide, None for all of them.
+
+    Messages about several repositories belong to callers who may decide in all.
+    """
+    grants = visible.caller.grants
+    if Permission.DECIDE in grants.everywhere:
+        return None
+    return [each.id for each in visible.all() if grants.allow(Permission.DECIDE, each.name)]
+
+
+def _answers(visible: VisibleRepositories, deliveries: Sequence[Delivery]) -> list[DeliveryAnswer]:
+    ids = {key for each in deliveries for key in each.announcements}
+    about = {each.id: each.regression_id for each in visible.store.findings.announcements.get(ids)}
+    return [
+        DeliveryAnswer(
+            id=each.id,
+            kind=each.kind,
+            state=each.state,
+            channel=each.recipient.channel,
+            address=each.recipient.address,
+            person=each.recipient.person,
+            regressions=list(dict.fromkeys(about[key] for key in each.announcements if key in about)),
+            created=each.created,
+            due=each.due,
+            attempts=each.attempts,
+            answer=each.answer,
+            sent=each.sent,
+            link=each.link,
+        )
+        for each in deliveries
+    ]
