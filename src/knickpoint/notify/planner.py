@@ -67,7 +67,7 @@ class Planner:
         before = self.store.notifications.cursor()
         if before is None or before >= upto:
             return None
-        rows = self.store.findings.announcements.after(before, limit=_BATCH)
+        rows = self.store.findings.announcements.after(before, provisional=True, limit=_BATCH)
         announcements = [each for each in rows if each.id <= upto]
         if not announcements:
             return Plan((), before, upto)
@@ -160,7 +160,7 @@ class _Listeners:
         """Return who hears of what, in the order of the announcements; no receiver twice of the same."""
         found: list[Heard] = []
         for each in self.announcements:
-            purpose = Purpose.PROVISIONAL if _is_provisional(each) else Purpose.CHANGE
+            purpose = Purpose.PROVISIONAL if each.provisional else Purpose.CHANGE
             known = self._heard[purpose].setdefault(each.chain, {})
             for recipient in self._recipients(each, known):
                 if recipient.receiver not in known.get(each.id, {}):
@@ -172,13 +172,13 @@ class _Listeners:
         self, announcement: Announcement, known: Mapping[int, Mapping[str, tuple[Recipient, DeliveryState]]]
     ) -> list[Recipient]:
         """Return who hears of one announcement: of a change those concerned, of what follows those who heard of it."""
-        first = announcement.kind.opens or announcement.kind.value == "provisional"
+        first = announcement.kind.opens or announcement.kind is AnnouncementKind.PROVISIONAL
         if first:
             if announcement.kind is AnnouncementKind.IMPROVED and not self.planner.improvements:
                 return []
             chain = announcement.chain
             alerts, authors = self._alerts.get(chain, ()), self._authors.get(chain, ())
-            return self.planner.audience.of_change(alerts, authors, provisional=_is_provisional(announcement))
+            return self.planner.audience.of_change(alerts, authors, provisional=announcement.provisional)
         followers = {
             receiver: recipient
             for receivers in known.values()
@@ -186,10 +186,6 @@ class _Listeners:
             if state is not DeliveryState.FAILED and self.planner.audience.still_there(recipient)
         }
         return list(followers.values())
-
-
-def _is_provisional(announcement: Announcement) -> bool:
-    return bool(getattr(announcement, "provisional", False))
 
 
 def _states(receivers: Mapping[str, Delivery]) -> dict[str, tuple[Recipient, DeliveryState]]:
