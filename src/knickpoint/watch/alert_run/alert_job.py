@@ -85,10 +85,23 @@ def plan_jobs(
     Without them the run is complete, and all traces are due that changed since the alert's last run, or with ``afresh``
     all that there are.
     """
-    chunks = WholeChunks(store, lines)
+    renames = {rename.old: rename.new for rename in store.traces.renames.all(lines.repository)}
+    chunks = WholeChunks(store, lines, renames)
+    touched = traces if traces is None else _with_successors(traces, renames)
     return [
-        _plan(store, alert, lines, traces, chunks, afresh=afresh) for alert in alerts if _watches(store, alert, lines)
+        _plan(store, alert, lines, touched, chunks, afresh=afresh) for alert in alerts if _watches(store, alert, lines)
     ]
+
+
+def _with_successors(traces: NDArray[np.int64], renames: Mapping[int, int]) -> NDArray[np.int64]:
+    """Return ``traces`` and those that continue them, sorted: a late value of the old one is a value of the new one."""
+    found = set(traces.tolist()) if renames else set()
+    reached = found & renames.keys()
+    while reached:
+        later = {renames[old] for old in reached} - found
+        found |= later
+        reached = later & renames.keys()
+    return np.array(sorted(found), dtype=np.int64) if renames else traces
 
 
 def _watches(store: Store, alert: Alert, lines: Lines) -> bool:
@@ -107,7 +120,8 @@ def _plan(
         # The traces that the run is about.
         line = store.commits.line(lines.repository, alert.line)
         ids = store.traces.select(lines.repository, parse_query(alert.query))
-        ids = np.setdiff1d(ids, [rename.old for rename in store.traces.renames.all(lines.repository)])
+        if chunks.renames:
+            ids = np.setdiff1d(ids, sorted(chunks.renames))
         if traces is not None:
             ids = whole_groups(store, alert, ids, traces)
         job = replace(job, line=line, trace_ids=ids)

@@ -30,9 +30,14 @@ _ALL: Final = parse_query("")
 
 
 class WholeChunks:
-    """Make the digests of the chunks of one repository for its alerts, from one look at the store for each line."""
+    """Make the digests of the chunks of one repository for its alerts, from one look at the store for each line.
 
-    def __init__(self, store: Store, lines: Lines) -> None:
+    ``renames`` are the traces that others continue, old → new. What an old trace holds belongs to its successor, in another
+    chunk; so chunks with successors depend on the chunks of all old traces.
+    """
+
+    def __init__(self, store: Store, lines: Lines, renames: Mapping[int, int]) -> None:
+        self.renames = renames
         self._store = store
         self._lines = lines
         self._of_line: dict[str, dict[int, int]] = {}
@@ -50,15 +55,24 @@ class WholeChunks:
             self._of_line[line.name] = self._store.frames.chunk_digests(line, everything)
         seed = Digester(alert, line, self._lines).seed.tobytes() + self._settings()
         stored = self._of_line[line.name]
+        continued = self._of_old_traces(stored)
+        successors = {new // CHUNK for new in self.renames.values()}
         return {
             chunk: int.from_bytes(
-                blake2b(seed + stored[chunk].to_bytes(_BYTES, "little", signed=True), digest_size=_BYTES).digest(),
+                blake2b(
+                    seed + stored[chunk].to_bytes(_BYTES, "little", signed=True) + continued * (chunk in successors),
+                    digest_size=_BYTES,
+                ).digest(),
                 "little",
                 signed=True,
             )
             for chunk in np.unique(ids // CHUNK).tolist()
             if chunk in stored
         }
+
+    def _of_old_traces(self, stored: Mapping[int, int]) -> bytes:
+        chunks = {old // CHUNK for old in self.renames}
+        return repr((sorted(self.renames.items()), [stored.get(chunk) for chunk in sorted(chunks)])).encode()
 
     def _settings(self) -> bytes:
         """Return a digest of what changes values or directions, and stands in no row of a chunk."""
