@@ -11,7 +11,7 @@ from knickpoint.model.alert import AlertKind
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
-    from knickpoint.watch.quarantine.assessment import CanaryHealth
+    from knickpoint.watch.quarantine.assessment import CanaryHealth, KeptWalks
     from knickpoint.watch.quarantine.rules import QuarantineRule
     from knickpoint.watch.quarantine.update import QuarantineUpdate
 
@@ -84,10 +84,12 @@ class QuarantineRounds:
     instance: Instance
     _seen: dict[int, object] = field(default_factory=dict, init=False)
     _next_end: dict[int, datetime] = field(default_factory=dict, init=False)
+    _kept: dict[int, KeptWalks] = field(default_factory=dict, init=False)
 
     def run(self, now: datetime | None = None) -> list[str]:
         """Bring the quarantines up to date, and return a line about each that changed."""
         from knickpoint.model.quarantine import QuarantineState
+        from knickpoint.watch.quarantine.assessment import KeptWalks
         from knickpoint.watch.quarantine.update import update_quarantines
 
         if not self.instance.config.quarantine.watch:
@@ -100,7 +102,9 @@ class QuarantineRounds:
             ends = self._next_end.get(repository.id)
             if self._seen.get(repository.id) == seen and not (ends and moment >= ends):
                 continue
-            update = update_quarantines(store, repository, rule, hooks=self.instance.config.hooks, now=moment)
+            kept = self._kept.setdefault(repository.id, KeptWalks())
+            hooks = self.instance.config.hooks
+            update = update_quarantines(store, repository, rule, hooks=hooks, now=moment, kept=kept)
             self._seen[repository.id] = seen
             active = store.quarantines.all(repository, states={QuarantineState.QUARANTINED})
             self._next_end.pop(repository.id, None)

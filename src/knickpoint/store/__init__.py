@@ -9,7 +9,7 @@ from knickpoint.store.events.payloads import EventKind
 from knickpoint.store.points.file_ledger import FileEntry, FileState, Ledger, Quarantined, Waiting
 from knickpoint.store.points.integrity import DamagedRow, IntegrityReport
 from knickpoint.store.points.retention import Forgotten
-from knickpoint.store.points.run_records import Receipt, Run, RunKind, RunPoint, RunWrite, ValueChanges
+from knickpoint.store.points.run_records import Receipt, Run, RunHead, RunKind, RunPoint, RunWrite, ValueChanges
 from knickpoint.store.points.runs import Runs
 from knickpoint.store.store import Store, create_store, open_store, restore
 
@@ -27,6 +27,7 @@ __all__ = [
     "Quarantined",
     "Receipt",
     "Run",
+    "RunHead",
     "RunKind",
     "RunPoint",
     "RunWrite",

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knickpoint.model.quarantine import QuarantineState
-from knickpoint.watch.quarantine.assessment import CanaryTrace, MachineRun, Verdicts, assess_machine
+from knickpoint.watch.quarantine.assessment import CanaryTrace, KeptWalks, MachineRun, Verdicts, assess_machine
 from knickpoint.watch.quarantine.rules import QuarantineRule
 
 CANARIES = {1: CanaryTrace("loop", 1, ",name=loop,", "ms"), 2: CanaryTrace("copy", 2, ",name=copy,", "ms")}
@@ -144,3 +144,19 @@ def test_nothing_waits_longer_than_a_machine_needs_to_stay_or_to_come_back(
     late = [run(20 + place, *values, kernel=kernel) for place, (values, kernel) in enumerate(tail)]
     waiting = [each for each in assess([*calm(20, kernel="6.1"), *late]).runs.values() if each.state is QUARANTINED]
     assert len(waiting) < RULE.stays
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=25, deadline=None)
+def test_what_was_assessed_before_is_kept_without_another_verdict(seed: int) -> None:
+    draw = random.Random(seed)
+    runs = [
+        run(place, draw.gauss(10.0 if draw.random() < 0.9 else 12.0, 0.02), kernel=str(draw.random() < 0.02))
+        for place in range(160)
+    ]
+    kept = KeptWalks()
+    late = draw.randrange(140)
+    for known in (runs[:90], runs[:late] + runs[late + 1 : 150], runs):
+        again = assess_machine(known, CANARIES, RULE, machine="bench-1", kept=kept)
+        fresh = assess(known)
+        assert (again.runs, repr(again.health)) == (fresh.runs, repr(fresh.health))

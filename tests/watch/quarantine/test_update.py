@@ -218,3 +218,18 @@ def test_the_end_state_does_not_depend_on_the_order_of_arrival(
 
 
 _NAMES = iter(range(1_000_000))
+
+
+def test_without_canaries_and_changed_facts_no_run_is_read(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        pytest.fail("the runs of the line were read")
+
+    monkeypatch.setattr("knickpoint.watch.quarantine.update.read_runs", refuse)
+    assert update_quarantines(bench.store, bench.repository, QuarantineRule(), now=NOW) == QuarantineUpdate()
+
+
+def test_quarantines_end_once_no_canary_is_configured(bench: Bench) -> None:
+    bench.measure(20, 150.0, 12.0)
+    bench.update()
+    (changed,) = update_quarantines(bench.store, bench.repository, QuarantineRule(), now=NOW).changed
+    assert (changed.state, bench.points()[20]) == (QuarantineState.UNFOUNDED, 150)

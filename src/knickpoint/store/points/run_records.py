@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from knickpoint.model.report import Outcome, Result, RunReport
 
-__all__ = ["Receipt", "Run", "RunKind", "RunPoint", "RunWrite", "ValueChanges"]
+__all__ = ["Receipt", "Run", "RunHead", "RunKind", "RunPoint", "RunWrite", "ValueChanges"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,16 @@ class Receipt:
     trace_ids: NDArray[np.int64] = field(default_factory=_no_ids)
     new_traces: NDArray[np.int64] = field(default_factory=_no_ids)
     changes: ValueChanges = field(default_factory=ValueChanges)
+
+
+@dataclass(frozen=True, slots=True)
+class RunHead:
+    """The least of a run: which it is, the commit that it measured, and its environment."""
+
+    id: int
+    slot: int
+    identity: str
+    environment: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,13 @@ of which hands frozen results to the next:
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import StoreError
@@ -32,7 +33,7 @@ from knickpoint.store.points.change_events import publish_changes
 from knickpoint.store.points.part_table import PartTable
 from knickpoint.store.points.point_writer import PointWriter
 from knickpoint.store.points.provenance import Provenance
-from knickpoint.store.points.run_records import Receipt, Run, RunKind, RunPoint, RunWrite
+from knickpoint.store.points.run_records import Receipt, Run, RunHead, RunKind, RunPoint, RunWrite
 from knickpoint.store.points.run_resolver import RunResolver
 from knickpoint.store.points.run_results import check_samples
 from knickpoint.store.points.run_table import RunRecord, RunTable, StoredRun, run_of
@@ -41,6 +42,7 @@ from knickpoint.store.points.tiles import Tiles
 from knickpoint.store.points.withheld_runs import WithheldRuns
 from knickpoint.store.points.write_plan import plan_recount, plan_write
 from knickpoint.store.tables.commits import repository as repository_table
+from knickpoint.store.tables.runs import environment
 from knickpoint.store.tables.runs import run as table
 from knickpoint.store.timestamps import moment
 from knickpoint.store.traces.traces import Traces
@@ -244,6 +246,25 @@ class Runs:
         with self._database.reading() as connection:
             rows = connection.execute(query, {"numbers": self._database.listed(slots)}).all()
             return [run_of(connection, row) for row in rows]
+
+    def heads(self, repository: Repository) -> list[RunHead]:
+        """Return the least of every run of a repository, by slot and then by arrival; each environment is read once."""
+        query = select(table.c.id, table.c.slot, table.c.identity, table.c.environment_id)
+        query = query.where(table.c.repository_id == repository.id).order_by(table.c.slot, table.c.id)
+        with self._database.reading() as connection:
+            rows = connection.execute(query).all()
+            facts = self._environments(connection, repository)
+        return [RunHead(key, slot, identity, facts.get(number, {})) for key, slot, identity, number in rows]
+
+    def environments(self, repository: Repository) -> list[Mapping[str, str]]:
+        """Return the environments that runs of a repository state, each once."""
+        with self._database.reading() as connection:
+            return [facts for _, facts in sorted(self._environments(connection, repository).items())]
+
+    def _environments(self, connection: Connection, repository: Repository) -> dict[int, Mapping[str, str]]:
+        used = select(table.c.environment_id).where(table.c.repository_id == repository.id).distinct()
+        query = select(environment.c.id, environment.c.facts).where(environment.c.id.in_(used))
+        return {row.id: json.loads(row.facts) for row in connection.execute(query)}
 
     def slots(self, repository: Repository) -> set[int]:
         """Return the slots of the commits that have a run."""

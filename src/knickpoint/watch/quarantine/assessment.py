@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from typing import Final
 
 import numpy as np
 
 from knickpoint.model.quarantine import CanaryMove, FactChange, QuarantineState
-from knickpoint.watch.quarantine.canary_levels import FEWEST, canary_move, noise_of
+from knickpoint.watch.quarantine.canary_levels import FEWEST, NEAREST, canary_move, noise_of
 from knickpoint.watch.quarantine.rules import QuarantineRule
 
-__all__ = ["Assessment", "CanaryHealth", "CanaryTrace", "MachineRun", "Verdicts", "assess_machine"]
+__all__ = ["Assessment", "CanaryHealth", "CanaryTrace", "KeptWalks", "MachineRun", "Verdicts", "assess_machine"]
 
 _MOST_EPISODES: Final = 0.1
 """A canary that moves and comes back more often than at this share of the commits says nothing about its machine."""
@@ -28,6 +28,9 @@ _MOST_EPISODES: Final = 0.1
 _FEWEST_EPISODES: Final = 3
 _MOST_NOISE: Final = 0.25
 """A canary whose values stray further than this share of its level cannot show what a machine does."""
+
+_NEWEST: Final = 50
+"""Sessions whose verdicts are never kept."""
 
 _CHANGES_OFTEN: Final = 4
 _SHARE_OF_CHANGES: Final = 3
@@ -90,26 +93,37 @@ class Verdicts:
 
 
 def assess_machine(
-    runs: Iterable[MachineRun], canaries: Mapping[int, CanaryTrace], rule: QuarantineRule, *, machine: str
+    runs: Iterable[MachineRun],
+    canaries: Mapping[int, CanaryTrace],
+    rule: QuarantineRule,
+    *,
+    machine: str,
+    kept: KeptWalks | None = None,
 ) -> Verdicts:
     """Return which of the ``runs`` of one machine are suspect, in whatever order they are given.
 
     ``machine`` is "" where the runs name none. Then they share the levels of canaries, but each run stands for itself: a
-    run without canaries is not suspect, and facts do not count, because another machine may have measured it.
+    run without canaries is not suspect, and facts do not count, because another machine may have measured it. With ``kept``,
+    runs that an earlier call has passed are not judged again; the verdicts are the same.
     """
     ordered = sorted(runs, key=lambda run: (run.position, run.identity))
     sessions = [list(session) for _, session in groupby(ordered, key=lambda run: run.position)]
     facts = _telling_facts(sessions, rule.facts) if machine else frozenset()
+    kept = kept if kept is not None else KeptWalks()
 
     # Each canary by itself: one that moves all the time must not quarantine everything.
-    health = []
+    health, walks = [], {}
     for trace in _measured(ordered, canaries):
-        alone = _Machine({trace.id: trace}, frozenset(), rule, named=bool(machine)).walk(sessions)
-        health.append(_health(trace, machine, alone))
+        begin = _Machine({trace.id: trace}, frozenset(), rule, named=bool(machine))
+        walks[trace.id] = kept.walk(begin, sessions, (machine, trace.id))
+        health.append(_health(trace, machine, walks[trace.id]))
 
     # The useful ones together, with the facts.
     useful = {each.trace.id: each.trace for each in health if not each.useless}
-    return Verdicts(_Machine(useful, facts, rule, named=bool(machine)).walk(sessions).found, tuple(health))
+    if len(useful) == 1 and not facts:
+        return Verdicts(walks[min(useful)].found, tuple(health))
+    begin = _Machine(useful, facts, rule, named=bool(machine))
+    return Verdicts(kept.walk(begin, sessions, (machine, None)).found, tuple(health))
 
 
 def _measured(runs: Sequence[MachineRun], canaries: Mapping[int, CanaryTrace]) -> list[CanaryTrace]:
@@ -127,14 +141,15 @@ def _health(trace: CanaryTrace, machine: str, walked: _Machine) -> CanaryHealth:
 
 
 def _telling_facts(sessions: Sequence[Sequence[MachineRun]], watched: Collection[str]) -> frozenset[str]:
-    """Return those of the ``watched`` facts that change rarely enough to describe the machine."""
-    telling = set()
+    """Return those of the ``watched`` facts that change rarely enough to describe the machine; none where none changes."""
+    telling, changed = set(), False
     for name in watched:
         stated = [run.facts[name] for session in sessions for run in session if name in run.facts]
         changes = sum(before != after for before, after in pairwise(stated))
+        changed |= changes > 0
         if changes < _CHANGES_OFTEN or changes * _SHARE_OF_CHANGES <= len(stated):
             telling.add(name)
-    return frozenset(telling)
+    return frozenset(telling) if changed else frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +186,23 @@ class _Machine:
     episodes: int = 0
     found: dict[str, Assessment] = field(default_factory=dict)
 
-    def walk(self, sessions: Sequence[Sequence[MachineRun]]) -> _Machine:
-        """Let all sessions pass by."""
+    def begins_as(self, other: _Machine) -> bool:
+        """Return whether both walk by the same canaries, facts and rule."""
+        mine = (self.canaries, self.telling, self.rule, self.named)
+        return mine == (other.canaries, other.telling, other.rule, other.named)
+
+    def copy(self) -> _Machine:
+        """Return the same state; the copy goes its own way."""
+        levels = defaultdict(list, {key: values[-NEAREST:] for key, values in self.levels.items()})
+        return replace(self, levels=levels, facts=dict(self.facts), waiting=list(self.waiting), found=dict(self.found))
+
+    def walk(self, sessions: Sequence[Sequence[MachineRun]]) -> None:
+        """Let sessions pass by."""
         for session in sessions:
             self._pass(session)
+
+    def end(self) -> _Machine:
+        """Decide that what still waits is quarantined; no session passes by after that."""
         for each in self.waiting:
             self._decide(each, QuarantineState.QUARANTINED, "")
         self.episodes += bool(self.waiting)
@@ -240,7 +268,7 @@ class _Machine:
         self._begin_anew()
         for key in sorted({key for each in calm for key in each.run.canaries}):
             values = [each.run.canaries[key] for each in calm if key in each.run.canaries]
-            self.levels[key].append(float(np.median(values)))
+            self.levels[key].append(values[0] if len(values) == 1 else float(np.median(values)))
         self._take_facts(calm)
 
     def _wait(self, suspect: Sequence[_Suspicion]) -> None:
@@ -278,3 +306,26 @@ class _Machine:
 
     def _decide(self, suspicion: _Suspicion, state: QuarantineState, outcome: str) -> None:
         self.found[suspicion.run.identity] = Assessment(suspicion.moves, suspicion.facts, state, outcome)
+
+
+@dataclass
+class KeptWalks:
+    """What earlier walks over the sessions of machines came to, for a process that assesses the same line again and again.
+
+    A walk goes on from where the sessions are the same as before. The newest are passed again each time, because re-runs of
+    their commits arrive.
+    """
+
+    _walks: dict[tuple[str, int | None], tuple[Sequence[Sequence[MachineRun]], _Machine]] = field(default_factory=dict)
+
+    def walk(self, begin: _Machine, sessions: Sequence[Sequence[MachineRun]], key: tuple[str, int | None]) -> _Machine:
+        """Return what a walk from ``begin`` over ``sessions`` comes to; ``key`` names it among those of the line."""
+        passed, state = self._walks.get(key, ((), begin))
+        if not state.begins_as(begin) or list(sessions[: len(passed)]) != list(passed):
+            passed, state = (), begin
+        machine = state.copy()
+        kept = max(len(sessions) - _NEWEST, len(passed))
+        machine.walk(sessions[len(passed) : kept])
+        self._walks[key] = (sessions[:kept], machine.copy())
+        machine.walk(sessions[kept:])
+        return machine.end()

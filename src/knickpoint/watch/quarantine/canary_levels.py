@@ -12,12 +12,12 @@ from knickpoint.detect.region_noise import rare_share
 from knickpoint.model.judgement import Judgement
 from knickpoint.model.step import Verdict
 
-__all__ = ["FEWEST", "canary_move", "noise_of"]
+__all__ = ["FEWEST", "NEAREST", "canary_move", "noise_of"]
 
 FEWEST: Final = 8
 """Values that a machine must have of a canary before it can move: with fewer, its noise is not known."""
 
-_NEAREST: Final = 60
+NEAREST: Final = 60
 """Values that a value is compared with: the newest at the present level of the machine."""
 
 _ALPHA: Final = 0.002
@@ -31,7 +31,7 @@ def canary_move(level: Sequence[float], value: float, minimum_effect: float) -> 
 
     Most values are unremarkable, which counting decides; only the others are judged in full.
     """
-    region = np.asarray(level[-_NEAREST:], dtype=np.float64)
+    region = np.asarray(level[-NEAREST:], dtype=np.float64)
     if region.size < FEWEST:
         return None
     most = rare_share(region.size) * region.size
@@ -43,6 +43,6 @@ def canary_move(level: Sequence[float], value: float, minimum_effect: float) -> 
 
 def noise_of(level: Sequence[float]) -> float:
     """Return how far values stray from their median as a share of it, in four cases of five; nan for too few values."""
-    region = np.asarray(level[-_NEAREST:], dtype=np.float64)
+    region = np.asarray(level[-NEAREST:], dtype=np.float64)
     centre = float(np.median(region)) if region.size >= FEWEST else 0.0
     return float(np.quantile(np.abs(region - centre), 0.8) / abs(centre)) if centre else float("nan")

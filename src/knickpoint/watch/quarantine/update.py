@@ -16,9 +16,9 @@ from knickpoint.model.plain_text import plain_line
 from knickpoint.model.quarantine import Quarantine, QuarantineState
 from knickpoint.store import Run, Store
 from knickpoint.store.quarantines import StoredQuarantine
-from knickpoint.watch.quarantine.assessment import Assessment, CanaryHealth, assess_machine
+from knickpoint.watch.quarantine.assessment import Assessment, CanaryHealth, KeptWalks, assess_machine
 from knickpoint.watch.quarantine.held_findings import hold_findings
-from knickpoint.watch.quarantine.machine_runs import canary_traces, read_runs
+from knickpoint.watch.quarantine.machine_runs import canary_traces, facts_differ, read_runs
 from knickpoint.watch.quarantine.rules import QuarantineRule
 
 __all__ = ["QuarantineUpdate", "lift_quarantine", "update_quarantines"]
@@ -46,12 +46,14 @@ def update_quarantines(
     *,
     hooks: Collection[str] = (),
     now: datetime | None = None,
+    kept: KeptWalks | None = None,
 ) -> QuarantineUpdate:
     """Assess the default line of ``repository``, and write which results are quarantined since when, and why.
 
     Each of ``hooks`` is to be called once about each run whose quarantine begins without an outcome, ever.
     The outcome depends on the stored results, the decisions of people and ``now`` alone. Where nothing changed, nothing
-    is written. O(runs of the line).
+    is written. Without a canary and without a fact that changed, only the distinct environments are read. Else the runs of
+    the line are read in brief; ``kept`` has what earlier calls about this repository assessed, which is not done again.
 
     Raises:
         QueryError: the query of a canary cannot be read.
@@ -60,15 +62,21 @@ def update_quarantines(
     time = now or datetime.now(UTC)
     with store.transaction():
         canaries = canary_traces(store, repository, rule)
+        if not canaries and not _may_concern(store, repository, rule):
+            return QuarantineUpdate()
         line = store.commits.line(repository)
         read = read_runs(store, line, canaries, rule)
         verdicts = [
-            assess_machine(runs, canaries, rule, machine=machine) for machine, runs in sorted(read.machines.items())
+            assess_machine(runs, canaries, rule, machine=machine, kept=kept)
+            for machine, runs in sorted(read.machines.items())
         ]
         machines = {run.identity: machine for machine, runs in read.machines.items() for run in runs}
         found = {identity: each for verdict in verdicts for identity, each in verdict.runs.items()}
         writer = _Writer(store, repository, rule, time, np.array(sorted(canaries), dtype=np.int64))
-        changes = writer.compare(found, read.runs, machines)
+        runs = {
+            run.identity: run for run in store.runs.at(repository, sorted({read.runs[each].slot for each in found}))
+        }
+        changes = writer.compare(found, runs, machines)
         store.quarantines.put(changes)
         writer.let_points_follow()
         waiting = [each.quarantine.identity for each in changes if each.quarantine.state.holds]
@@ -83,6 +91,11 @@ def update_quarantines(
         health=tuple(each for verdict in verdicts for each in verdict.health),
         held=len(held),
     )
+
+
+def _may_concern(store: Store, repository: Repository, rule: QuarantineRule) -> bool:
+    """Return whether a repository without canaries has, or may have, suspect runs."""
+    return facts_differ(store.runs.environments(repository), rule) or bool(store.quarantines.all(repository))
 
 
 def lift_quarantine(store: Store, repository: Repository, key: int, *, who: str, reason: str) -> Quarantine:
