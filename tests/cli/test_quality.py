@@ -55,3 +55,37 @@ def test_an_unknown_alert_is_refused(knick: Knick) -> None:
     refused = knick("backtest", "--alert", "other")
     assert refused.code == 2
     assert "there is no alert 'other'" in refused.errors
+
+
+@pytest.mark.usefixtures("judged")
+def test_the_corpus_is_json_lines_or_csv(knick: Knick) -> None:
+    knick("triage", "4", "--as", "acknowledged")
+    (row,) = [json.loads(line) for line in knick("quality", "corpus", "--values").output.splitlines()]
+    assert (row["label"], row["status"], len(row["values"])) == ("real", "acknowledged", 71)
+    header, line = knick("quality", "corpus", "--format", "csv").output.splitlines()
+    assert header.startswith("repository,line,trace,")
+    assert ",real,acknowledged," in line
+    assert knick("quality", "corpus", "--values", "--format", "csv").code == 2
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_proposal_is_accepted_and_taken_back(knick: Knick) -> None:
+    rows = json.loads(knick("regressions", "--format", "json").output)
+    for row in rows:
+        small = abs(row["relative_size"]) < 0.35
+        knick("triage", row["id"], "--as", "hidden" if small else "acknowledged")
+    (proposal,) = [
+        each
+        for each in json.loads(knick("quality", "proposals", "--backtest", "--format", "json").output)
+        if each["name"] == "default:raise"
+    ]
+    # What is smaller today may have looked larger when it was announced: not all of it is avoided.
+    assert proposal["noise_after"] < proposal["noise_before"] == proposal["hidden"]
+    assert proposal["found_after"] == proposal["found_before"]
+    accepted = knick("quality", "accept", "default:raise")
+    assert accepted.code == 0, accepted.errors
+    assert "knick alerts remove default" in accepted.output
+    assert json.loads(knick("alerts", "list", "--format", "json").output)[0]["minimum_effect"] > 0
+    assert knick("alerts", "remove", "default").code == 0
+    assert json.loads(knick("alerts", "list", "--format", "json").output)[0]["minimum_effect"] == 0
+    assert knick("quality", "accept", "default:magic").code == 2

@@ -1,0 +1,226 @@
+"""Proposals: changes of alerts that would have left out much of what people hid, and little of what they kept.
+
+Each names the settings that it changes and the counts behind it. A person accepts it or not: nothing is changed here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
+
+from knickpoint.model.alert import Alert
+from knickpoint.model.params import decode_key
+from knickpoint.model.quality import FindingRecord, Label
+from knickpoint.model.query import Query, QueryTerm, parse_query
+from knickpoint.watch.detection.alert_groups import depends_on_group
+
+__all__ = ["Proposal", "ProposalKind", "propose"]
+
+_LEAST_HIDDEN: Final = 5
+"""Hidden findings of an alert from which a proposal is made: fewer may be chance."""
+
+_LEAST_SHARE: Final = 0.3
+"""Share of the hidden findings that a proposal has to leave out."""
+
+_MOST_REAL: Final = 0.02
+"""Share of the real findings that it may leave out."""
+
+_ENOUGH: Final = 0.8
+"""Share of the hidden findings at which no further traces are named."""
+
+_ROUNDING: Final = 1000
+"""Effects are proposed in steps of 0.1 %."""
+
+
+class ProposalKind(Enum):
+    """RAISE the least effect, MUTE traces, or SPLIT traces that jump between levels off to an alert for modes."""
+
+    RAISE = "raise"
+    MUTE = "mute"
+    SPLIT = "split"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A change of ``alert``: ``changed`` takes its place, and with SPLIT a second alert comes.
+
+    ``hidden`` of ``all_hidden`` hidden findings of the alert and ``real`` of ``all_real`` real ones would not have been
+    reported by it. ``traces`` are those with hidden findings that it is about.
+    """
+
+    kind: ProposalKind
+    alert: Alert
+    changed: tuple[Alert, ...]
+    hidden: int
+    all_hidden: int
+    real: int
+    all_real: int
+    traces: int
+
+    @property
+    def name(self) -> str:
+        """The name by which a person accepts it, as in ``all:raise``."""
+        return f"{self.alert.name}:{self.kind.value}"
+
+    @property
+    def reason(self) -> str:
+        """The counts behind it, in words."""
+        noun = "trace" if self.traces == 1 else "traces"
+        share = self.hidden / self.all_hidden
+        return (
+            f"{self.traces} {noun} made {share:.0%} of what was hidden ({self.hidden} of {self.all_hidden}); "
+            f"{self.real} of {self.all_real} real changes would go"
+        )
+
+    @property
+    def change(self) -> str:
+        """What it does, in words."""
+        first = self.changed[0]
+        if self.kind is ProposalKind.RAISE:
+            return f"minimum_effect {self.alert.minimum_effect:g} → {first.minimum_effect:g}"
+        if self.kind is ProposalKind.MUTE:
+            return f"query → {first.query}"
+        second = self.changed[1]
+        return f"query → {first.query}; new alert {second.name}: query {second.query}, method {second.method}"
+
+
+def propose(records: Iterable[FindingRecord], alerts: Sequence[Alert]) -> list[Proposal]:
+    """Return the proposals for ``alerts`` by the labels of ``records``, those that leave out most first.
+
+    Of two kinds for one alert, a person takes one: the other is proposed again as far as it still holds.
+    """
+    listed = list(records)
+    found = [proposal for alert in alerts for proposal in _for_alert(alert, listed)]
+    return sorted(found, key=lambda each: (-each.hidden, each.real, each.name))
+
+
+def _for_alert(alert: Alert, records: Iterable[FindingRecord]) -> Iterator[Proposal]:
+    own = [record for record in records if alert.name in record.methods]
+    noise = [record for record in own if record.label is Label.NOISE]
+    real = [record for record in own if record.label is Label.REAL]
+    if len(noise) < _LEAST_HIDDEN:
+        return
+    for proposal in (_raise(alert, noise, real), _mute(alert, noise, real), _split(alert, noise, real)):
+        if proposal is not None and proposal.hidden >= _LEAST_SHARE * len(noise):
+            yield proposal
+
+
+def _made(
+    kind: ProposalKind,
+    alert: Alert,
+    changed: tuple[Alert, ...],
+    *,
+    noise: Sequence[FindingRecord],
+    real: Sequence[FindingRecord],
+    dropped: Sequence[FindingRecord],
+) -> Proposal:
+    hidden = [record for record in dropped if record.label is Label.NOISE]
+    return Proposal(
+        kind,
+        alert,
+        changed,
+        hidden=len(hidden),
+        all_hidden=len(noise),
+        real=len(dropped) - len(hidden),
+        all_real=len(real),
+        traces=len({record.trace_id for record in hidden}),
+    )
+
+
+# Raise
+
+
+def _raise(alert: Alert, noise: Sequence[FindingRecord], real: Sequence[FindingRecord]) -> Proposal | None:
+    """Propose the least effect that keeps the real findings but for a few, just above the largest hidden one below."""
+    kept = sorted(abs(record.relative_size) for record in real)
+    allowed = int(_MOST_REAL * len(kept))
+    bound = kept[allowed] if kept else math.inf
+    below = [abs(record.relative_size) for record in noise if abs(record.relative_size) < bound]
+    if not below:
+        return None
+    effect = math.floor(max(below) * _ROUNDING + 1) / _ROUNDING
+    if effect > bound:
+        effect = math.floor(bound * _ROUNDING) / _ROUNDING
+    if not effect > alert.minimum_effect or math.isinf(effect):
+        return None
+    dropped = [record for record in (*noise, *real) if abs(record.relative_size) < effect]
+    changed = replace(alert, minimum_effect=effect)
+    return _made(ProposalKind.RAISE, alert, (changed,), noise=noise, real=real, dropped=dropped)
+
+
+# Mute and split: by values of one param, because that is what a query can name.
+
+
+def _mute(alert: Alert, noise: Sequence[FindingRecord], real: Sequence[FindingRecord]) -> Proposal | None:
+    """Propose to leave out the values of one param that made most of what was hidden, and next to nothing real."""
+    chosen = _noisy_values(noise, real, len(real))
+    if chosen is None:
+        return None
+    name, values = chosen
+    muted = replace(alert, query=_with_term(alert, QueryTerm(name, refused=values)))
+    dropped = [record for record in (*noise, *real) if decode_key(record.trace_key).get(name) in values]
+    return _made(ProposalKind.MUTE, alert, (muted,), noise=noise, real=real, dropped=dropped)
+
+
+def _split(alert: Alert, noise: Sequence[FindingRecord], real: Sequence[FindingRecord]) -> Proposal | None:
+    """Propose an alert for modes over the traces whose hidden findings go up and down."""
+    if alert.method == "modes" or depends_on_group(alert):
+        return None
+    movements: dict[int, set[int]] = defaultdict(set)
+    for record in noise:
+        movements[record.trace_id].add(record.movement)
+    jumping = [record for record in noise if len(movements[record.trace_id]) > 1]
+    chosen = _noisy_values(jumping, real, len(real))
+    if chosen is None:
+        return None
+    name, values = chosen
+    rest = replace(alert, query=_with_term(alert, QueryTerm(name, refused=values)))
+    modes = replace(
+        alert,
+        name=f"{alert.name}-modes",
+        query=str(Query.of(*parse_query(alert.query).without(name).terms, QueryTerm(name, values=values))),
+        method="modes",
+        parameters={},
+    )
+    dropped = [record for record in (*noise, *real) if decode_key(record.trace_key).get(name) in values]
+    return _made(ProposalKind.SPLIT, alert, (rest, modes), noise=noise, real=real, dropped=dropped)
+
+
+def _noisy_values(
+    noise: Sequence[FindingRecord], real: Sequence[FindingRecord], all_real: int
+) -> tuple[str, tuple[str, ...]] | None:
+    """Return the param and its values that cover most of ``noise`` and almost nothing of ``real``, None for none."""
+    hidden = _counts(noise)
+    kept = _counts(real)
+    best: tuple[int, int, str, tuple[str, ...]] | None = None
+    for name, counts in sorted(hidden.items()):
+        covered, lost, values = 0, 0, []
+        for value, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
+            cost = kept.get(name, Counter())[value]
+            if lost + cost > _MOST_REAL * all_real:
+                continue
+            covered, lost = covered + count, lost + cost
+            values.append(value)
+            if covered >= _ENOUGH * len(noise):
+                break
+        # A param with one value for all of them says nothing about which traces are noisy.
+        if values and len({**counts, **kept.get(name, Counter())}) > len(values):
+            candidate = (-covered, len(values), name, tuple(values))
+            best = candidate if best is None else min(best, candidate)
+    return None if best is None else (best[2], best[3])
+
+
+def _counts(records: Iterable[FindingRecord]) -> dict[str, Counter[str]]:
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for record in records:
+        for name, value in decode_key(record.trace_key).items():
+            found[name][value] += 1
+    return found
+
+
+def _with_term(alert: Alert, term: QueryTerm) -> str:
+    return str(Query.of(*parse_query(alert.query).terms, term))
