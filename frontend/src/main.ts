@@ -4,6 +4,7 @@ import "./styles/frame.css";
 import "./styles/components.css";
 import "./styles/access.css";
 import "./styles/records.css";
+import "./styles/quality.css";
 import "./styles/chart.css";
 import "./styles/triage.css";
 import "./styles/trace.css";

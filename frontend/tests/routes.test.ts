@@ -80,5 +80,5 @@ test("the server sends the dashboard for the path of every page", async () => {
   const views = /^_VIEWS.*?\((.*?)\)$/m.exec(source)?.[1] ?? "";
   const paths = [...views.matchAll(/"(.*?)"/g)].map(([, path = ""]) => path.replace(/\{.*?\}/, "1"));
   const served = new Set(paths.map((path) => parse(path).view));
-  expect(served).toEqual(new Set(["triage", "explore", "trace", "tokens", "audit"]));
+  expect(served).toEqual(new Set(["triage", "explore", "trace", "missing", "quality", "tokens", "audit"]));
 });

@@ -38,6 +38,7 @@ def test_the_noisiest_traces_are_listed(knick: Knick) -> None:
     assert (row["hidden"], row["share"]) == (1, 1.0)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("judged")
 def test_a_backtest_compares_a_change_with_the_alert_as_it_is(knick: Knick) -> None:
     knick("triage", "1", "--as", "hidden")
@@ -68,6 +69,7 @@ def test_the_corpus_is_json_lines_or_csv(knick: Knick) -> None:
     assert knick("quality", "corpus", "--values", "--format", "csv").code == 2
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("judged")
 def test_a_proposal_is_accepted_and_taken_back(knick: Knick) -> None:
     rows = json.loads(knick("regressions", "--format", "json").output)

@@ -37,13 +37,14 @@ from knickpoint.access.tokens import create_token
 from knickpoint.instance import Instance, open_instance
 from knickpoint.instance.alert_definition import set_alert
 from knickpoint.model.access import Permission
-from knickpoint.model.alert import Alert
+from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.quarantine import Quarantine, QuarantineState
 from knickpoint.server import create_app
 from knickpoint.server.dashboard import STATIC
 from knickpoint.server.routes import routers
 from knickpoint.store import Store
 from knickpoint.store.quarantines import StoredQuarantine
+from knickpoint.watch.missed_changes import MissedPlace, mark_missed
 
 TABLE: Final = """\
 GET    /                                      307
@@ -51,6 +52,7 @@ GET    /triage                                200
 GET    /explore                               200
 GET    /trace/{number}                        200
 GET    /missing                               200
+GET    /quality                               200
 GET    /tokens                                200
 GET    /audit                                 200
 GET    /icon.svg                              200
@@ -110,6 +112,10 @@ POST   /api/v1/triage/merge                   401 403 200 200 403 403 403 200 20
 GET    /api/v1/deliveries                     401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
 POST   /api/v1/deliveries/retry               401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
 POST   /api/v1/deliveries/drop                401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
+GET    /api/v1/alert-quality                  401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/missed                         401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
+POST   /api/v1/missed                         401 403 201 201 403 403 403 201 201 | 401 401 401 401 401
+DELETE /api/v1/missed/{key}                   401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
 POST   /api/v1/results                        401 403 403 200 403 403 200 403 200 | 401 401 401 401 401
 POST   /api/v1/arrivals                       401 403 403 400 403 403 400 403 400 | 401 401 401 401 401
 GET    /api/v1/tokens                         401 403 403 200 403 403 403 403 200 | 401 401 401 401 401
@@ -191,7 +197,7 @@ class Served:
         if endpoint == "POST /sign-out" and caller in PEOPLE:
             headers = sign_in(self.instance, caller)  # which the request ends
         filled = path.format(
-            key=self.closed.trace,
+            key=self._marked(method) if "missed" in path else self.closed.trace,
             revision=self.closed.commit,
             name=options.pop("name", "company"),
             number=self.closed.trace,
@@ -200,6 +206,18 @@ class Served:
             text="no-link",
         )
         return Client(self.app).ask(method, filled, follow=False, headers=headers, **options)
+
+    def _marked(self, method: str) -> int:
+        """Take all marks of missed changes back; for the request that removes one, make it and return its id."""
+        store = self.instance.store
+        repository = store.commits.repository(CLOSED)
+        for change in store.findings.missed.all(repository):
+            store.findings.missed.remove(change.id)
+        if method != "DELETE":
+            return 0
+        (trace,) = store.traces.get([self.closed.trace])
+        place = MissedPlace(self.closed.commit, AlertDirection.DOWN)
+        return mark_missed(store, repository, trace, place, who="test").id
 
     def _options(self, endpoint: str, caller: str) -> dict[str, Any]:
         closed = self.closed
@@ -221,6 +239,7 @@ class Served:
             "POST /api/v1/triage/merge": {"json": {"ids": [closed.decided]}},
             "POST /api/v1/deliveries/retry": {"json": {"ids": []}},
             "POST /api/v1/deliveries/drop": {"json": {"ids": []}},
+            "POST /api/v1/missed": {"json": {"trace": closed.trace, "commit": closed.commit, "direction": "down"}},
             "POST /api/v1/tokens": {"json": {"name": f"new-{column}", "scopes": ["read"]}},
             "DELETE /api/v1/tokens/{name}": {"name": f"spare-{column}"},
             "POST /api/v1/results": {

@@ -7,6 +7,7 @@ import { decodeSeries, type Series } from "./series";
 
 type Schemas = components["schemas"];
 export type Alert = Schemas["AlertAnswer"];
+export type AlertQuality = Schemas["AlertQualityAnswer"];
 export type AuditEntry = Schemas["AuditEntryAnswer"];
 export type AuditKind = Schemas["AuditKind"];
 export type Caller = Schemas["MeAnswer"];
@@ -163,6 +164,8 @@ export const api = {
   tokens: (signal?: AbortSignal) => get<Token[]>(apiUrl("tokens"), signal),
   createToken: (token: TokenRequest) => post<NewToken>(apiUrl("tokens"), token),
   revokeToken: (name: string) => remove<Token>(apiUrl(`tokens/${encodeURIComponent(name)}`)),
+  alertQuality: (since: string | undefined, signal?: AbortSignal) =>
+    get<AlertQuality>(apiUrl("alert-quality", { since }), signal),
   audit: (request: AuditRequest, signal?: AbortSignal) => get<AuditEntry[]>(apiUrl("audit", { ...request }), signal),
   version: (signal?: AbortSignal) => get<Version>(apiUrl("version"), signal),
   alerts: (signal?: AbortSignal) => get<Alert[]>(apiUrl("alerts"), signal),

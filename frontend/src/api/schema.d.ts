@@ -4,6 +4,26 @@
  */
 
 export interface paths {
+    "/api/v1/alert-quality": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Alert Quality
+         * @description Measure the alerts by what people decided: the table of alerts, labels in doubt, the noisiest traces, proposals.
+         */
+        get: operations["get_alert_quality"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/alerts": {
         parameters: {
             query?: never;
@@ -416,6 +436,50 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/missed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Missed
+         * @description List the changes that people marked as missed, each with the finding that it is by now.
+         */
+        get: operations["get_missed"];
+        put?: never;
+        /**
+         * Post Missed
+         * @description Mark a change that no alert found. What an alert found, or is marked already, is refused.
+         */
+        post: operations["post_missed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/missed/{key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Missed
+         * @description Take a mark back. The audit log keeps that it was there.
+         */
+        delete: operations["delete_missed"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1438,6 +1502,21 @@ export interface components {
             window: number;
         };
         /**
+         * AlertQualityAnswer
+         * @description The measures of the alerts in a period.
+         */
+        AlertQualityAnswer: {
+            /** Alerts */
+            alerts: components["schemas"]["AlertRowAnswer"][];
+            /** Doubts */
+            doubts: components["schemas"]["DoubtAnswer"][];
+            /** Noisiest */
+            noisiest: components["schemas"]["NoisyTraceAnswer"][];
+            /** Proposals */
+            proposals: components["schemas"]["ProposalAnswer"][];
+            total: components["schemas"]["AlertRowAnswer"];
+        };
+        /**
          * AlertRequest
          * @description The settings of an alert, as in `[alerts.NAME]` of knickpoint.toml; those that are missing have their defaults.
          */
@@ -1530,6 +1609,49 @@ export interface components {
              * @default 0
              */
             window: number;
+        };
+        /**
+         * AlertRowAnswer
+         * @description What became of the findings of one alert by one method.
+         */
+        AlertRowAnswer: {
+            /** Acknowledged */
+            acknowledged: number;
+            /**
+             * Alert
+             * @description Empty in the total, which counts each finding once.
+             */
+            alert: string;
+            /** Findings */
+            findings: number;
+            /**
+             * Gone
+             * @description Findings of any status that later data no longer show.
+             */
+            gone: number;
+            /** Hidden */
+            hidden: number;
+            /** Method */
+            method: string;
+            /**
+             * Missed
+             * @description Changes marked as missed that it still does not find.
+             */
+            missed: number;
+            precision: components["schemas"]["RateAnswer"];
+            recall: components["schemas"]["RateAnswer"];
+            /** Regressions */
+            regressions: number;
+            /** Ticketed */
+            ticketed: number;
+            /** Tickets */
+            tickets: number;
+            /** @description From the finding to the first decision. */
+            to_decision: components["schemas"]["DelayAnswer"];
+            /** @description From the commit to the finding. */
+            to_finding: components["schemas"]["DelayAnswer"];
+            /** Undecided */
+            undecided: number;
         };
         /**
          * AlertSeverity
@@ -1944,6 +2066,18 @@ export interface components {
             who: string;
         };
         /**
+         * DelayAnswer
+         * @description Times in hours.
+         */
+        DelayAnswer: {
+            /** Count */
+            count: number;
+            /** Median */
+            median: number | null;
+            /** P90 */
+            p90: number | null;
+        };
+        /**
          * DeliveriesRequest
          * @description Which deliveries to change.
          */
@@ -2036,6 +2170,39 @@ export interface components {
          * @enum {string}
          */
         Direction: "regression" | "improvement" | "unknown";
+        /**
+         * DoubtAnswer
+         * @description The findings whose label is in doubt for one reason: their number, and the newest of them.
+         */
+        DoubtAnswer: {
+            /** Count */
+            count: number;
+            doubt: components["schemas"]["LabelDoubt"];
+            /** Meaning */
+            meaning: string;
+            /** Newest */
+            newest: components["schemas"]["DoubtfulAnswer"][];
+        };
+        /**
+         * DoubtfulAnswer
+         * @description A finding whose label is in doubt.
+         */
+        DoubtfulAnswer: {
+            /** Finding */
+            finding: number;
+            /** Regression */
+            regression: number;
+            /** Relative Size */
+            relative_size: number | null;
+            /** Status */
+            status: string;
+            /** Ticket */
+            ticket: string;
+            /** Trace */
+            trace: number;
+            /** Trace Key */
+            trace_key: string;
+        };
         /**
          * Entries
          * @description Consecutive entries of the triage log, as one decision makes them.
@@ -2352,6 +2519,12 @@ export interface components {
          */
         ImportState: "imported" | "unchanged" | "waiting" | "refused" | "unreadable";
         /**
+         * LabelDoubt
+         * @description Why a label is in doubt.
+         * @enum {string}
+         */
+        LabelDoubt: "acknowledged-without-ticket" | "hidden-with-ticket" | "acknowledged-gone" | "hidden-gone" | "acknowledged-within-noise" | "mixed";
+        /**
          * LevelAnswer
          * @description The values of one level, in the unit of the trace.
          */
@@ -2626,6 +2799,73 @@ export interface components {
             regression: number;
         };
         /**
+         * MissedAnswer
+         * @description A change that a person marked as missed.
+         */
+        MissedAnswer: {
+            /**
+             * Commit
+             * @description Hash of the first measured commit after the change.
+             */
+            commit: string;
+            direction: components["schemas"]["Direction"];
+            /**
+             * Finding
+             * @description The finding that is the same change by now; null while there is none.
+             */
+            finding: number | null;
+            /** Id */
+            id: number;
+            /**
+             * Movement
+             * @description 1 where the values went up, -1 where they went down.
+             */
+            movement: number;
+            /** Note */
+            note: string;
+            /**
+             * Previous
+             * @description Hash of the last commit before the change.
+             */
+            previous: string;
+            /** Repository */
+            repository: string;
+            /**
+             * Time
+             * Format: date-time
+             */
+            time: string;
+            /** Trace */
+            trace: number;
+            /** Trace Key */
+            trace_key: string;
+            /** Who */
+            who: string;
+        };
+        /**
+         * MissedRequest
+         * @description A change that no alert found.
+         */
+        MissedRequest: {
+            /**
+             * Commit
+             * @description A hash, its beginning or a number; a..b for a change after a, with b at the latest.
+             */
+            commit: string;
+            /**
+             * @description Where the values moved; both leaves that to the values.
+             * @default both
+             */
+            direction: components["schemas"]["AlertDirection"];
+            /**
+             * Note
+             * @default
+             */
+            note: string;
+            /** Trace */
+            trace: number;
+        };
+        /**
          * MissingAnswer
          * @description What is missing in one repository.
          */
@@ -2864,6 +3104,37 @@ export interface components {
             verdict: components["schemas"]["Verdict"];
         };
         /**
+         * NoisyTraceAnswer
+         * @description What became of the findings of one trace.
+         */
+        NoisyTraceAnswer: {
+            /**
+             * Cumulated
+             * @description The part of this trace and the noisier ones.
+             */
+            cumulated: number;
+            /** Findings */
+            findings: number;
+            /**
+             * Gone
+             * @description Findings without a decision that later data took back.
+             */
+            gone: number;
+            /** Hidden */
+            hidden: number;
+            /** Real */
+            real: number;
+            /**
+             * Share
+             * @description Its part of all hidden findings.
+             */
+            share: number;
+            /** Trace Id */
+            trace_id: number;
+            /** Trace Key */
+            trace_key: string;
+        };
+        /**
          * NoticeAnswer
          * @description Something to look at that is no finding: a canary that moved, or a benchmark that stopped.
          */
@@ -3015,6 +3286,25 @@ export interface components {
             traces: number;
         };
         /**
+         * ProposalAnswer
+         * @description A change of an alert, and the counts behind it.
+         */
+        ProposalAnswer: {
+            /** Change */
+            change: string;
+            kind: components["schemas"]["ProposalKind"];
+            /** Name */
+            name: string;
+            /** Reason */
+            reason: string;
+        };
+        /**
+         * ProposalKind
+         * @description RAISE the least effect, MUTE traces, or SPLIT traces that jump between levels off to an alert for modes.
+         * @enum {string}
+         */
+        ProposalKind: "raise" | "mute" | "split";
+        /**
          * ProposedRenameAnswer
          * @description A rename that may explain why a series stopped.
          */
@@ -3121,6 +3411,25 @@ export interface components {
             unit: string;
             /** Value */
             value: number | null;
+        };
+        /**
+         * RateAnswer
+         * @description A share of counts with its 95 % interval of Wilson.
+         */
+        RateAnswer: {
+            /** High */
+            high: number;
+            /** Low */
+            low: number;
+            /** Part */
+            part: number;
+            /**
+             * Share
+             * @description Null where there is nothing.
+             */
+            share: number | null;
+            /** Whole */
+            whole: number;
         };
         /**
          * RegionAnswer
@@ -3833,6 +4142,112 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    get_alert_quality: {
+        parameters: {
+            query?: {
+                /** @description Only findings made from this time on. */
+                since?: string | null;
+                /** @description Only findings made before this time. */
+                until?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertQualityAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     get_alerts: {
         parameters: {
             query?: never;
@@ -6184,6 +6599,321 @@ export interface operations {
                 };
                 content: {
                     "text/plain": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    get_missed: {
+        parameters: {
+            query?: {
+                /** @description Name of the repository; optional where there is only one. */
+                repository?: string;
+                /** @description Only those in this trace. */
+                trace?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MissedAnswer"][];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    post_missed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MissedRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MissedAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    delete_missed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the mark. */
+                key: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MissedAnswer"];
+                };
+            };
+            /** @description The request cannot be used. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is not known who asks, or a token or a sign-in is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller may not do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description What the address names does not exist, or the caller may not read it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body came too slowly. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A parameter is missing or of the wrong kind. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The caller sends too many requests; `Retry-After` says when to go on. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The store or a service is unavailable, the server is busy, or the request took too long. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
         };

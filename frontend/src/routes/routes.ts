@@ -3,6 +3,7 @@
 import { auditFormat, type AuditRoute } from "./audit";
 import { exploreFormat, type ExploreRoute } from "./explore";
 import { missingFormat, type MissingRoute } from "./missing";
+import { qualityFormat, type QualityRoute } from "./quality";
 import { tokensFormat, type TokensRoute } from "./tokens";
 import { traceFormat, type TraceRoute } from "./trace";
 import { triageFormat, type TriageRoute } from "./triage";
@@ -14,7 +15,8 @@ export interface UnknownRoute {
   path: string;
 }
 
-export type Route = TriageRoute | TraceRoute | ExploreRoute | MissingRoute | TokensRoute | AuditRoute | UnknownRoute;
+export type Route =
+  TriageRoute | TraceRoute | ExploreRoute | MissingRoute | QualityRoute | TokensRoute | AuditRoute | UnknownRoute;
 export type View = Route["view"];
 export type RouteOf<V extends View> = Extract<Route, { view: V }>;
 
@@ -24,6 +26,7 @@ const FORMATS: { [V in View]: RouteFormat<RouteOf<V>> } = {
   trace: traceFormat,
   explore: exploreFormat,
   missing: missingFormat,
+  quality: qualityFormat,
   tokens: tokensFormat,
   audit: auditFormat,
   unknown: {

@@ -15,6 +15,7 @@ import { exploreRoute } from "../routes/explore";
 import { missingRoute } from "../routes/missing";
 import { followLink, navigate } from "../routes/navigation";
 import { pageTitle, parseRoute, routeUrl, type Route, type View } from "../routes/routes";
+import { qualityRoute } from "../routes/quality";
 import { tokensRoute } from "../routes/tokens";
 import { triageRoute } from "../routes/triage";
 import { isAllowedEverywhere, isAllowedSomewhere, NO_SESSION, nextSession, type Session } from "../state/access";
@@ -154,6 +155,7 @@ export class App extends PageElement {
       ${this.renderLink("triage", routeUrl(triageRoute), "Triage")}
       ${this.renderLink("explore", routeUrl(exploreRoute), "Explore")}
       ${this.renderLink("missing", routeUrl(missingRoute), "Missing", "admin")}
+      ${this.renderLink("quality", routeUrl(qualityRoute), "Quality", "admin")}
       ${isAllowedSomewhere(caller, "admin") ? this.renderLink("tokens", routeUrl(tokensRoute), "Tokens", "admin") : nothing}
       ${isAllowedEverywhere(caller, "admin") ? this.renderLink("audit", routeUrl(auditRoute), "Audit log", "admin") : nothing}
     </nav>`;

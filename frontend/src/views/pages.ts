@@ -6,6 +6,7 @@ import type { RouteOf, View } from "../routes/routes";
 import "./audit/view";
 import "./explore/view";
 import "./missing/view";
+import "./quality/view";
 import "./tokens/view";
 import "./trace/view";
 import "./triage/view";
@@ -25,6 +26,7 @@ export const PAGES: { [V in View]: RenderPage<V> } = {
   explore: (route, { repositories }) => html`<kp-explore .route=${route} .repositories=${repositories}></kp-explore>`,
   missing: (route, { repositories, caller }) =>
     html`<kp-missing .route=${route} .repositories=${repositories} .caller=${caller}></kp-missing>`,
+  quality: (route) => html`<kp-quality .route=${route}></kp-quality>`,
   tokens: (route, { repositories, caller }) =>
     html`<kp-tokens .route=${route} .repositories=${repositories} .caller=${caller}></kp-tokens>`,
   audit: (route, { caller }) => html`<kp-audit .route=${route} .caller=${caller}></kp-audit>`,

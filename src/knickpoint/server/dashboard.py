@@ -15,7 +15,7 @@ STATIC: Final = Path(__file__).parent / "static"
 """The directory of the built dashboard."""
 
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
-_VIEWS: Final = ("/triage", "/explore", "/trace/{number}", "/missing", "/tokens", "/audit")
+_VIEWS: Final = ("/triage", "/explore", "/trace/{number}", "/missing", "/quality", "/tokens", "/audit")
 _NOT_BUILT: Final = (
     "This installation has no dashboard.\n"
     "In a checkout, build it with `make setup`; elsewhere, install a wheel or a source distribution that was not built "

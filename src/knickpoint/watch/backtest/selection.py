@@ -28,7 +28,7 @@ _CONSECUTIVE: Final = 3
 """The views without none, one and two of the newest values are always among those that settle a finding."""
 
 MOST_JUDGED: Final = 400_000_000
-"""Values that the method may read at checkpoints: about three minutes on two cores with the default method."""
+"""Values that the method may read at checkpoints: more commits lie between these where a store has more values."""
 
 _BLOCK_BYTES: Final = 64 * 2**20
 

@@ -1,0 +1,157 @@
+"""Measure the alerts for a caller, and keep the changes that people mark as missed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from knickpoint.instance import Instance
+from knickpoint.model.access import Permission
+from knickpoint.model.commit import Repository
+from knickpoint.model.errors import InputError
+from knickpoint.model.missed import ListedMissedChange
+from knickpoint.model.quality import FindingRecord
+from knickpoint.server.errors import UnknownError
+from knickpoint.server.schemas.quality import (
+    AlertQualityAnswer,
+    AlertRowAnswer,
+    DelayAnswer,
+    DoubtAnswer,
+    DoubtfulAnswer,
+    MissedAnswer,
+    MissedRequest,
+    NoisyTraceAnswer,
+    ProposalAnswer,
+    RateAnswer,
+)
+from knickpoint.server.visible_repositories import VisibleRepositories
+from knickpoint.watch.missed_changes import MissedPlace, list_missed, mark_missed, unmark_missed
+from knickpoint.watch.quality.alert_table import AlertRow
+from knickpoint.watch.quality.label_audit import AuditedList
+from knickpoint.watch.quality.proposals import propose
+from knickpoint.watch.quality.rates import Rate
+from knickpoint.watch.quality.report import Period, measure_quality, read_records
+
+__all__ = ["list_marks", "mark", "measure", "unmark"]
+
+_MOST_LISTED: Final = 50
+
+
+def measure(instance: Instance, visible: VisibleRepositories, period: Period) -> AlertQualityAnswer:
+    """Measure the alerts over the repositories that the caller may read."""
+    store, repositories = visible.store, visible.all()
+    alerts = [alert for alert in instance.alerts if not alert.repository or visible.shows(alert.repository)]
+    report = measure_quality(store, alerts, repositories, period)
+    records = [each for several in read_records(store, repositories, period).values() for each in several]
+    return AlertQualityAnswer(
+        alerts=[_row(row) for row in report.rows],
+        total=_row(report.total),
+        doubts=[_doubt(each) for each in report.audit],
+        noisiest=[NoisyTraceAnswer.of(each) for each in report.noisiest[:_MOST_LISTED]],
+        proposals=[ProposalAnswer.of(each) for each in propose(records, alerts)],
+    )
+
+
+def _row(row: AlertRow) -> AlertRowAnswer:
+    return AlertRowAnswer.of(
+        row,
+        precision=_rate(row.precision),
+        recall=_rate(row.recall),
+        to_finding=DelayAnswer.of(row.to_finding),
+        to_decision=DelayAnswer.of(row.to_decision),
+    )
+
+
+def _rate(rate: Rate) -> RateAnswer:
+    low, high = rate.interval
+    return RateAnswer.of(rate, low=low, high=high)
+
+
+def _doubt(audited: AuditedList) -> DoubtAnswer:
+    return DoubtAnswer(
+        doubt=audited.doubt,
+        meaning=audited.doubt.meaning,
+        count=len(audited.records),
+        newest=[_doubtful(record) for record in audited.records[:_MOST_LISTED]],
+    )
+
+
+def _doubtful(record: FindingRecord) -> DoubtfulAnswer:
+    return DoubtfulAnswer.of(
+        record,
+        finding=record.id,
+        regression=record.regression_id,
+        trace=record.trace_id,
+        status=record.status.value,
+    )
+
+
+# Missed changes
+
+
+def list_marks(visible: VisibleRepositories, repository: str, trace: int | None) -> list[MissedAnswer]:
+    """List the missed changes of the repositories that the caller may read, those of one trace if it is given."""
+    found: list[MissedAnswer] = []
+    for each in visible.some(repository):
+        changes = visible.store.findings.missed.all(each)
+        chosen = [change for change in changes if trace in {None, change.trace_id}]
+        found += _answers(visible, each, list_missed(visible.store, each, chosen))
+    return found
+
+
+def mark(visible: VisibleRepositories, request: MissedRequest) -> MissedAnswer:
+    """Mark a missed change; it takes the permission to decide in the repository of the trace."""
+    repository, trace = visible.trace(request.trace)
+    visible.require(Permission.DECIDE, [repository])
+    place = MissedPlace(request.commit, request.direction)
+    added = mark_missed(visible.store, repository, trace, place, who=visible.caller.name, note=request.note)
+    (answer,) = _answers(visible, repository, list_missed(visible.store, repository, [added]))
+    return answer
+
+
+def unmark(visible: VisibleRepositories, key: int) -> MissedAnswer:
+    """Take a mark back, and return what it was.
+
+    Raises:
+        UnknownError: there is none of this id in a repository that the caller may read.
+    """
+    try:
+        change = visible.store.findings.missed.get(key)
+    except InputError:
+        raise _unknown(key) from None
+    known = {each.id: each for each in visible.all()}
+    if change.repository_id not in known:
+        raise _unknown(key)
+    repository = known[change.repository_id]
+    visible.require(Permission.DECIDE, [repository])
+    (answer,) = _answers(visible, repository, list_missed(visible.store, repository, [change]))
+    unmark_missed(visible.store, key, who=visible.caller.name)
+    return answer
+
+
+def _unknown(key: int) -> UnknownError:
+    return UnknownError(
+        f"there is no missed change {key}",
+        where=f"missed change {key}",
+        remedy="List what there is with /api/v1/missed.",
+    )
+
+
+def _answers(
+    visible: VisibleRepositories, repository: Repository, listed: Sequence[ListedMissedChange]
+) -> list[MissedAnswer]:
+    ranges = [each.change.suspect_range for each in listed]
+    slots = {slot for place in ranges for slot in (place.previous, place.slot)}
+    hashes = {each.slot: each.commit.hash for each in visible.store.commits.get(repository, sorted(slots))}
+    return [
+        MissedAnswer.of(
+            each.change,
+            repository=repository.name,
+            trace=each.change.trace_id,
+            previous=hashes.get(each.change.suspect_range.previous, ""),
+            commit=hashes.get(each.change.suspect_range.slot, ""),
+            direction=each.direction,
+            finding=each.point.id if each.point else None,
+        )
+        for each in listed
+    ]

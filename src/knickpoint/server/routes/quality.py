@@ -1,0 +1,57 @@
+"""Routes of alert quality, and of changes that people mark as missed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Path, Query
+from pydantic import AwareDatetime
+
+from knickpoint.server.answers import quality
+from knickpoint.server.callers import Editor
+from knickpoint.server.routes.dependencies import MOST, RepositoryName, RequestInstance, Visible
+from knickpoint.server.schemas.quality import AlertQualityAnswer, MissedAnswer, MissedRequest
+from knickpoint.watch.quality.report import Period
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["alert quality"])
+
+_CREATED: Final = 201
+
+
+@router.get("/alert-quality")
+def get_alert_quality(
+    visible: Visible,
+    instance: RequestInstance,
+    *,
+    since: Annotated[AwareDatetime | None, Query(description="Only findings made from this time on.")] = None,
+    until: Annotated[AwareDatetime | None, Query(description="Only findings made before this time.")] = None,
+) -> AlertQualityAnswer:
+    """Measure the alerts by what people decided: the table of alerts, labels in doubt, the noisiest traces, proposals."""
+    return quality.measure(instance, visible, Period(since, until))
+
+
+@router.get("/missed")
+def get_missed(
+    visible: Visible,
+    *,
+    repository: RepositoryName = "",
+    trace: Annotated[int | None, Query(ge=0, le=MOST, description="Only those in this trace.")] = None,
+) -> list[MissedAnswer]:
+    """List the changes that people marked as missed, each with the finding that it is by now."""
+    return quality.list_marks(visible, repository, trace)
+
+
+@router.post("/missed", status_code=_CREATED)
+def post_missed(_caller: Editor, visible: Visible, request: MissedRequest) -> MissedAnswer:
+    """Mark a change that no alert found. What an alert found, or is marked already, is refused."""
+    return quality.mark(visible, request)
+
+
+@router.delete("/missed/{key}")
+def delete_missed(
+    _caller: Editor, visible: Visible, key: Annotated[int, Path(ge=0, le=MOST, description="Id of the mark.")]
+) -> MissedAnswer:
+    """Take a mark back. The audit log keeps that it was there."""
+    return quality.unmark(visible, key)

@@ -1,0 +1,148 @@
+"""Alert quality: what people decided about the findings of each alert, and what the alerts missed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from knickpoint.model.alert import AlertDirection
+from knickpoint.model.regression import Direction
+from knickpoint.server.schemas.base import Answer, FiniteOrNull, Id, Text
+from knickpoint.watch.quality.label_audit import LabelDoubt
+from knickpoint.watch.quality.proposals import ProposalKind
+
+__all__ = [
+    "AlertQualityAnswer",
+    "AlertRowAnswer",
+    "DelayAnswer",
+    "DoubtAnswer",
+    "DoubtfulAnswer",
+    "MissedAnswer",
+    "MissedRequest",
+    "NoisyTraceAnswer",
+    "ProposalAnswer",
+    "RateAnswer",
+]
+
+
+class RateAnswer(Answer):
+    """A share of counts with its 95 % interval of Wilson."""
+
+    part: int
+    whole: int
+    share: FiniteOrNull = Field(description="Null where there is nothing.")
+    low: float
+    high: float
+
+
+class DelayAnswer(Answer):
+    """Times in hours."""
+
+    count: int
+    median: FiniteOrNull
+    p90: FiniteOrNull
+
+
+class AlertRowAnswer(Answer):
+    """What became of the findings of one alert by one method."""
+
+    alert: str = Field(description="Empty in the total, which counts each finding once.")
+    method: str
+    findings: int
+    acknowledged: int
+    ticketed: int
+    hidden: int
+    undecided: int
+    gone: int = Field(description="Findings of any status that later data no longer show.")
+    regressions: int
+    tickets: int
+    missed: int = Field(description="Changes marked as missed that it still does not find.")
+    precision: RateAnswer
+    recall: RateAnswer
+    to_finding: DelayAnswer = Field(description="From the commit to the finding.")
+    to_decision: DelayAnswer = Field(description="From the finding to the first decision.")
+
+
+class DoubtfulAnswer(Answer):
+    """A finding whose label is in doubt."""
+
+    finding: int
+    regression: int
+    trace: int
+    trace_key: str
+    status: str
+    ticket: str
+    relative_size: FiniteOrNull
+
+
+class DoubtAnswer(Answer):
+    """The findings whose label is in doubt for one reason: their number, and the newest of them."""
+
+    doubt: LabelDoubt
+    meaning: str
+    count: int
+    newest: list[DoubtfulAnswer]
+
+
+class NoisyTraceAnswer(Answer):
+    """What became of the findings of one trace."""
+
+    trace_id: int
+    trace_key: str
+    findings: int
+    hidden: int
+    real: int
+    gone: int = Field(description="Findings without a decision that later data took back.")
+    share: float = Field(description="Its part of all hidden findings.")
+    cumulated: float = Field(description="The part of this trace and the noisier ones.")
+
+
+class ProposalAnswer(Answer):
+    """A change of an alert, and the counts behind it."""
+
+    name: str
+    kind: ProposalKind
+    change: str
+    reason: str
+
+
+class AlertQualityAnswer(Answer):
+    """The measures of the alerts in a period."""
+
+    alerts: list[AlertRowAnswer]
+    total: AlertRowAnswer
+    doubts: list[DoubtAnswer]
+    noisiest: list[NoisyTraceAnswer]
+    proposals: list[ProposalAnswer]
+
+
+class MissedRequest(Answer):
+    """A change that no alert found."""
+
+    trace: Id
+    commit: Annotated[Text, Field(max_length=2100)] = Field(
+        description="A hash, its beginning or a number; a..b for a change after a, with b at the latest."
+    )
+    direction: AlertDirection = Field(
+        default=AlertDirection.BOTH, description="Where the values moved; both leaves that to the values."
+    )
+    note: Annotated[Text, Field(max_length=2000)] = ""
+
+
+class MissedAnswer(Answer):
+    """A change that a person marked as missed."""
+
+    id: int
+    repository: str
+    trace: int
+    trace_key: str
+    previous: str = Field(description="Hash of the last commit before the change.")
+    commit: str = Field(description="Hash of the first measured commit after the change.")
+    movement: int = Field(description="1 where the values went up, -1 where they went down.")
+    direction: Direction
+    note: str
+    who: str
+    time: datetime
+    finding: int | None = Field(description="The finding that is the same change by now; null while there is none.")
