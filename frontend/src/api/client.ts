@@ -46,6 +46,7 @@ export type Permission = Schemas["Permission"];
 export type Token = Schemas["TokenAnswer"];
 export type TokenRequest = Schemas["TokenRequest"];
 export type NeverMeasured = Schemas["NeverMeasuredAnswer"];
+export type QuarantinedValue = Schemas["QuarantinedValueAnswer"];
 export type WithoutValue = Schemas["WithoutValueAnswer"];
 export type Version = Schemas["VersionAnswer"];
 
@@ -205,6 +206,8 @@ export const api = {
   trackers: (signal?: AbortSignal) => get<Tracker[]>(apiUrl("trackers"), signal),
   withoutValue: (id: number, line: string, signal?: AbortSignal) =>
     get<WithoutValue[]>(apiUrl(`traces/${id}/without-value`, { line }), signal),
+  quarantined: (id: number, line: string, signal?: AbortSignal) =>
+    get<QuarantinedValue[]>(apiUrl(`traces/${id}/quarantined`, { line }), signal),
   neverMeasured: (repository: string, signal?: AbortSignal) =>
     get<NeverMeasured[]>(apiUrl("never-measured", { repository }), signal),
   runs: (id: number, commit: string, signal?: AbortSignal) =>

@@ -10,6 +10,8 @@ import { STRIP } from "./uplot-options";
 export const FAILURE_OFFSET = 8;
 /** How far above the foot of the plot tickets are drawn, in pixels: above failed runs. */
 export const TICKET_OFFSET = 24;
+/** Radius of the ring of a quarantined value, in pixels. */
+const QUARANTINED_RADIUS = 4.5;
 /** uPlot's number for logarithmic scales. */
 const LOGARITHMIC = 3;
 /** How far stable regions reach beyond their first and last commit, in commits. */
@@ -59,6 +61,7 @@ export function drawAboveValues(view: ChartView, plot: uPlot, colours: Palette):
   drawNotes(drawing);
   drawCandidates(drawing);
   drawFailures(drawing);
+  drawQuarantined(drawing);
   drawTickets(drawing);
   drawing.canvas.restore();
   // The texts of changes stand in the strip above the plot, so they are not clipped.
@@ -170,6 +173,18 @@ function drawFailures({ view, canvas, ratio, colours, x, plot: { bbox } }: Drawi
       canvas.arc(x(position), y, 3.5 * ratio, 0, 2 * Math.PI);
       canvas.stroke();
     }
+  }
+}
+
+/** Quarantined values: rings at their values, as no line goes through them. */
+function drawQuarantined({ view, canvas, ratio, colours, x, y }: Drawing): void {
+  canvas.strokeStyle = colours.note;
+  canvas.lineWidth = 1.75 * ratio;
+  for (const { position, value } of view.quarantined) {
+    if (value === null) continue;
+    canvas.beginPath();
+    canvas.arc(x(position), y(value), QUARANTINED_RADIUS * ratio, 0, 2 * Math.PI);
+    canvas.stroke();
   }
 }
 

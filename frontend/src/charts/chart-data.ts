@@ -52,6 +52,12 @@ export interface ChartFailure {
   failed: boolean;
 }
 
+/** A value that takes no part in levels. */
+export interface ChartQuarantined {
+  position: number;
+  value: number | null;
+}
+
 /** A ticket about a commit. */
 export interface ChartTicket {
   position: number;
@@ -79,6 +85,7 @@ export interface ChartView {
   notes: readonly ChartNote[];
   candidates: readonly ChartCandidate[];
   failures: readonly ChartFailure[];
+  quarantined: readonly ChartQuarantined[];
   tickets: readonly ChartTicket[];
   times: Float64Array;
   total: number;

@@ -10,6 +10,7 @@ import { drawAboveValues, drawBelowValues } from "./annotations";
 import type {
   ChartCandidate,
   ChartFailure,
+  ChartQuarantined,
   ChartLevel,
   ChartLine,
   ChartMark,
@@ -24,7 +25,7 @@ import { palette, type Palette } from "./palette";
 import { alignedData, uplotOptions } from "./uplot-options";
 
 /** Properties that uPlot knows nothing about: a redraw is enough when they change. */
-const DRAWN = ["levels", "marks", "notes", "candidates", "failures", "tickets", "pinned"] as const;
+const DRAWN = ["levels", "marks", "notes", "candidates", "failures", "quarantined", "tickets", "pinned"] as const;
 /** Properties that are part of uPlot's options or data: it has to be built again. */
 const BUILT = ["lines", "scale", "times", "total", "range"] as const;
 
@@ -45,6 +46,7 @@ export class Chart extends PageElement implements ChartView {
   @property({ attribute: false }) notes: readonly ChartNote[] = [];
   @property({ attribute: false }) candidates: readonly ChartCandidate[] = [];
   @property({ attribute: false }) failures: readonly ChartFailure[] = [];
+  @property({ attribute: false }) quarantined: readonly ChartQuarantined[] = [];
   @property({ attribute: false }) tickets: readonly ChartTicket[] = [];
   @property({ attribute: false }) times = new Float64Array();
   @property({ type: Number }) total = 0;

@@ -1,4 +1,4 @@
-/** Find what the pointer is on: a ticket, a run without a value, or the nearest value of a line. */
+/** Find what the pointer is on: a ticket, a quarantined value, a run without a value, or the nearest value of a line. */
 
 import type uPlot from "uplot";
 import { FAILURE_OFFSET, TICKET_OFFSET } from "./annotations";
@@ -21,7 +21,12 @@ const MAX_STEPS = 200;
 export function findHovered(view: ChartView, plot: uPlot): Hovered | undefined {
   if (typeof plot.cursor.idx !== "number") return undefined;
   const { left = -1, top = -1 } = plot.cursor;
-  return findTicket(view, plot, left, top) ?? findFailure(view, plot, left, top) ?? findValue(view, plot, left, top);
+  return (
+    findTicket(view, plot, left, top) ??
+    findQuarantined(view, plot, left, top) ??
+    findFailure(view, plot, left, top) ??
+    findValue(view, plot, left, top)
+  );
 }
 
 /** The vertical place of a value in pixels, on the axis of its line. */
@@ -43,6 +48,22 @@ function findTicket(view: ChartView, plot: uPlot, left: number, top: number): Ho
   const index = line.positions.indexOf(nearest.position);
   const value = view.lines.length === 1 ? line.values[index] : undefined;
   return { line, position: nearest.position, value: value ?? NaN };
+}
+
+/** The quarantined value under the pointer, with the value of the single line at its commit. */
+function findQuarantined(view: ChartView, plot: uPlot, left: number, top: number): Hovered | undefined {
+  const [line] = view.lines;
+  if (!line) return undefined;
+  const [nearest] = view.quarantined
+    .map(({ position, value }) => {
+      const across = plot.valToPos(position, "x") - left;
+      const down = value === null ? Infinity : valueToPixels(view, plot, line, value) - top;
+      return { position, distance: Math.hypot(across, down) };
+    })
+    .filter(({ distance }) => distance <= FAILURE_OFFSET)
+    .sort((a, b) => a.distance - b.distance);
+  if (!nearest) return undefined;
+  return { line, position: nearest.position, value: line.values[line.positions.indexOf(nearest.position)] ?? NaN };
 }
 
 /** The run without a value whose mark at the foot of the plot is under the pointer. */

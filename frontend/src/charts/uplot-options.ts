@@ -187,14 +187,17 @@ function valueRange(
       max: { pad: 0.08, soft: 0, mode: 1 },
     });
   }
-  // Keep the medians of the visible stable regions in the plot, even if the visible values are all beside them.
+  // Keep the medians of the visible stable regions and quarantined values in the plot, even if other values are beside them.
   const { min = 0, max = 0 } = plot.scales.x ?? {};
   const base = view.lines[0] ? relativeBase(view, view.lines[0]) : 1;
   const medians = view.levels
     .filter((level) => level.last >= min && level.first <= max)
     .map((level) => level.median / base);
-  const least = Math.min(low, ...medians);
-  const greatest = Math.max(high, ...medians);
+  const quarantined = view.quarantined
+    .filter(({ position }) => position >= min && position <= max)
+    .flatMap(({ value }) => (value === null ? [] : [value / base]));
+  const least = Math.min(low, ...medians, ...quarantined);
+  const greatest = Math.max(high, ...medians, ...quarantined);
   // Values that do not vary get some room all the same; an axis of positive values never goes below zero.
   const span = greatest - least || Math.abs(greatest) * 0.1 || 1;
   const bottom = least - span * 0.1;

@@ -54,12 +54,23 @@ export function historyTag(): TemplateResult {
 
 /** That a finding is provisional, with the reason; nothing where it is settled. */
 export function provisionalTag(
-  finding: Pick<Finding, "certainty" | "certainty_reason">,
+  finding: Pick<Finding, "certainty" | "certainty_reason" | "held">,
 ): TemplateResult | typeof nothing {
-  if (finding.certainty === "settled") return nothing;
+  if (finding.certainty === "settled" || finding.held) return nothing;
   return html`<span class="tag" title="Later values may still move or remove it: ${finding.certainty_reason}."
     >provisional</span
   >`;
+}
+
+/** Why a finding is held back, as a line; nothing where it is not. */
+export function heldLine(held: string): TemplateResult | typeof nothing {
+  if (!held) return nothing;
+  return html`<div
+    class="held indent"
+    title="Results at its place are quarantined. It is not announced until an outcome."
+  >
+    <span class="tag">held</span> <span>${held}</span>
+  </div>`;
 }
 
 /** The kind of a finding; nothing for a step, which most are. */

@@ -10,6 +10,7 @@ import {
   change,
   comparison,
   hazard,
+  heldLine,
   kindTag,
   provisionalTag,
   standing,
@@ -97,6 +98,7 @@ function renderStatus(context: TraceContext, finding: Finding) {
         : nothing
     }
     ${condition === "gone" ? nothing : html`${kindTag(finding)} ${provisionalTag(finding)}`}
+    ${condition === "gone" ? nothing : heldLine(finding.held)}
     ${ticket ? html`<div class="second">${ticketLink(ticket)}</div>` : nothing}
     ${note ? html`<div class="second note" title=${note}>${note}</div>` : nothing}
     ${condition === "gone" ? nothing : renderActions(context, finding)}

@@ -10,6 +10,7 @@ import { timestampText } from "../../text/dates";
 import { countText, grouped } from "../../text/numbers";
 import { valueText } from "../../text/units";
 import { changeAt, type Suspect, type TraceContext } from "./context";
+import { renderQuarantined } from "./quarantined";
 import { zoomToCommit } from "./shortcuts";
 import { renderDelta, renderEnvironmentFacts } from "./tooltip";
 
@@ -33,7 +34,7 @@ function renderFacts(context: TraceContext, changes: Changes, commit: Commit, po
       ${fact("Hash", commitHash(commit))} ${fact("Author", renderAuthor(commit))}
       ${fact("Date", timestampText(commit.time))}
       ${fact("Position", renderPosition(context, changes, position), "figure")}
-      ${fact("Value", renderValue(context, changes, position))}
+      ${fact("Value", renderValue(context, changes, position))} ${renderQuarantined(context, position)}
       ${environments.map((environment) =>
         fact(
           "Changed",

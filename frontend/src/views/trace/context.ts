@@ -7,6 +7,7 @@ import type {
   Environment,
   Explanation,
   Finding,
+  QuarantinedValue,
   Repository,
   Run,
   TicketMark,
@@ -46,6 +47,8 @@ export interface TraceContext {
   readonly environments: readonly Environment[];
   /** Runs that failed or were skipped, at commits without a value. */
   readonly failures: readonly FailureMark[];
+  /** Values that take no part in levels. */
+  readonly quarantined: readonly QuarantinedValue[];
   /** The tickets about this trace, also where no change is. */
   readonly tickets: readonly TicketMark[];
   readonly commits: CommitCache | undefined;

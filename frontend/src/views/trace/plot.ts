@@ -37,6 +37,7 @@ function renderChart(context: TraceContext, changes: Changes) {
     .notes=${context.environments}
     .candidates=${context.candidates}
     .failures=${context.failures}
+    .quarantined=${context.quarantined}
     .tickets=${context.tickets}
     .times=${context.times}
     .total=${changes.commits}
@@ -79,7 +80,7 @@ function renderTools(context: TraceContext, { commits: total }: Changes) {
 
 /** A key for each kind of mark that the plot has. */
 function renderLegend(context: TraceContext, changes: Changes) {
-  const { marks, environments, failures, tickets, candidates, route } = context;
+  const { marks, environments, failures, quarantined, tickets, candidates, route } = context;
   const present = marks.filter((mark) => !mark.gone);
   const processed = changes.changes.filter((finding) => !finding.history || finding.status !== "new");
   const statuses = [...new Set(processed.map((finding) => finding.status))];
@@ -109,6 +110,7 @@ function renderLegend(context: TraceContext, changes: Changes) {
         "skipped",
         "skipped",
       )}
+      ${entry(quarantined.length > 0, "quarantined", "quarantined, in no level")}
       ${entry(tickets.length > 0, "ticket", "ticket")} ${entry(candidates.length > 0, "candidate", "candidate")}
     </div>
     ${
@@ -125,7 +127,7 @@ function renderLegend(context: TraceContext, changes: Changes) {
 }
 
 /** The plot in words, for screen readers. */
-function plotText({ findings, environments, failures, tickets }: TraceContext, changes: Changes): string {
+function plotText({ findings, environments, failures, quarantined, tickets }: TraceContext, changes: Changes): string {
   const values = `Values of ${traceText(changes.trace.params)} over ${countText(changes.measured, "measured commit")}.`;
   const texts = findings.map(
     (finding) => `${changeText(finding)} at ${finding.commit.short}, ${standingText(finding)}`,
@@ -135,6 +137,7 @@ function plotText({ findings, environments, failures, tickets }: TraceContext, c
     texts.length > 0 ? `Changes: ${texts.join("; ")}.` : "No changes.",
     ...(environments.length > 0 ? [`${countText(environments.length, "change")} of environment.`] : []),
     ...(failures.length > 0 ? [`${countText(failures.length, "run")} failed or skipped.`] : []),
+    ...(quarantined.length > 0 ? [`${countText(quarantined.length, "value")} quarantined.`] : []),
     ...(tickets.length > 0 ? [`Tickets: ${tickets.map(({ name }) => name).join(", ")}.`] : []),
   ].join(" ");
 }

@@ -10,6 +10,7 @@ import { param } from "../../templates/trace-name";
 import { comparisonText } from "../../text/findings";
 import { grouped, percentText, ratioText } from "../../text/numbers";
 import { valueText } from "../../text/units";
+import { quarantinedTips } from "./quarantined";
 import { changeAt, environmentsAt, type Regions, type TraceContext } from "./context";
 
 export function renderTooltip(context: TraceContext, changes: Changes, { position, value, line }: Hovered) {
@@ -25,13 +26,13 @@ export function renderTooltip(context: TraceContext, changes: Changes, { positio
   ${environmentsAt(context, position).map(
     (environment) => html`<div class="tip-note">Environment changed: ${renderEnvironmentFacts(environment)}</div>`,
   )}
-  ${ticketTips(context.tickets, position)}
+  ${quarantinedTips(context.quarantined, position)} ${ticketTips(context.tickets, position)}
   ${pinned ? nothing : html`<div class="tip-hint">Click for its runs and links</div>`}`;
 }
 
-function renderFailure({ failures, tickets }: TraceContext, position: number) {
+function renderFailure({ failures, quarantined, tickets }: TraceContext, position: number) {
   const run = failures.find((failure) => failure.position === position)?.run;
-  if (!run && tickets.some((ticket) => ticket.position === position)) return nothing;
+  if (!run && [...tickets, ...quarantined].some((mark) => mark.position === position)) return nothing;
   return html`<div class="tip-value outcome ${run?.outcome}">${run?.outcome ?? "no value"}</div>
     ${run?.message ? html`<div class="tip-subject">${run.message}</div>` : nothing}`;
 }

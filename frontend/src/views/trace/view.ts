@@ -15,6 +15,7 @@ import {
   type Run,
   type TicketMark,
   type Trace,
+  type QuarantinedValue,
   type WithoutValue,
 } from "../../api/client";
 import type { Series } from "../../api/series";
@@ -79,6 +80,10 @@ export class TraceView extends PageElement implements TraceContext {
     args: () => [this.route.id, this.route.line] as const,
     load: ([id, line], signal) => api.withoutValue(id, line, signal),
   });
+  private readonly quarantinedResource = new Resource(this, {
+    args: () => [this.route.id, this.route.line] as const,
+    load: ([id, line], signal) => api.quarantined(id, line, signal),
+  });
   private readonly ticketsResource = new Resource(this, {
     args: () => [this.route.id, this.route.line] as const,
     load: ([id, line], signal) => api.tickets([id], line, signal),
@@ -116,6 +121,7 @@ export class TraceView extends PageElement implements TraceContext {
     this.timesResource,
     this.environmentsResource,
     this.withoutValueResource,
+    this.quarantinedResource,
     this.ticketsResource,
     this.commitResource,
     this.runsResource,
@@ -144,6 +150,10 @@ export class TraceView extends PageElement implements TraceContext {
   );
   private readonly environmentsOf = memoizeLast(
     (environments: readonly Environment[] | undefined): readonly Environment[] => environments ?? [],
+  );
+
+  private readonly quarantinedOf = memoizeLast(
+    (values: readonly QuarantinedValue[] | undefined): readonly QuarantinedValue[] => values ?? [],
   );
 
   private readonly ticketsOf = memoizeLast(
@@ -209,6 +219,10 @@ export class TraceView extends PageElement implements TraceContext {
 
   get failures(): readonly FailureMark[] {
     return this.failuresOf(this.withoutValueResource.value, this.series);
+  }
+
+  get quarantined(): readonly QuarantinedValue[] {
+    return this.quarantinedOf(this.quarantinedResource.value);
   }
 
   get tickets(): readonly TicketMark[] {

@@ -17,6 +17,7 @@ import {
   historyTag,
   alertTags,
   kindTag,
+  heldLine,
   provisionalTag,
   statusLabel,
   ticketLink,
@@ -130,6 +131,7 @@ function renderSubject(context: TriageContext, row: RegressionRow, lead: Finding
       ${kindTag(lead)}${regression.certainty === "provisional" ? provisionalTag(lead) : nothing}
       ${showsDecisions(tab) ? renderStatuses(regression) : nothing}
     </div>
+    ${heldLine(regression.held)}
     <div class="second indent facts-line">
       ${commitHash(commit)}<span class="clip" title=${commit.author}>${commit.author}</span
       ><span class="when-narrow">${date(commit.time)}</span>
