@@ -25,9 +25,9 @@ import { palette, type Palette } from "./palette";
 import { alignedData, uplotOptions } from "./uplot-options";
 
 /** Properties that uPlot knows nothing about: a redraw is enough when they change. */
-const DRAWN = ["levels", "marks", "notes", "candidates", "failures", "quarantined", "tickets", "pinned"] as const;
+const DRAWN = ["levels", "marks", "notes", "candidates", "failures", "tickets", "pinned"] as const;
 /** Properties that are part of uPlot's options or data: it has to be built again. */
-const BUILT = ["lines", "scale", "times", "total", "range"] as const;
+const BUILT = ["lines", "quarantined", "scale", "times", "total", "range"] as const;
 
 /** A press that moves less than this, in pixels, is a click and no drag. */
 const MIN_DRAG = 4;
