@@ -102,22 +102,27 @@ class Lloyd:
 
 
 def lloyd(
-    rows: NDArray[np.float32] | Packed, start: NDArray[np.float32], *, iterations: int = 300, threads: int = 1
+    rows: NDArray[np.float32] | Packed,
+    start: NDArray[np.float32],
+    *,
+    iterations: int = 300,
+    least_moving: float = 0.0,
+    threads: int = 1,
 ) -> Clustering:
     """Run k-means from the centroids ``start`` (k x columns) until no row moves, or for ``iterations``.
 
-    The answer does not depend on ``threads``. Ties go to the first centroid; a cluster that loses all its
+    It also ends when at most the share ``least_moving`` of all rows moves. The answer does not depend on ``threads``. Ties go to the first centroid; a cluster that loses all its
     rows keeps its centroid. An iteration takes n k columns multiplications and additions.
     """
     centroids = np.ascontiguousarray(start, dtype=np.float32)
     state = Lloyd(rows, len(centroids))
-    done, moved = 0, 1
+    done, moved, least = 0, len(state.labels), int(least_moving * len(state.labels))
     with sharing(threads) as share:
-        while moved and done < iterations:
+        while moved > least and done < iterations:
             moved = state.assign(centroids, share)
             done += 1
             if moved:
                 centroids = state.means(centroids)
         if moved:
             state.assign(centroids, share)
-    return Clustering(state.labels, centroids, state.distances(), state.counts, done, converged=not moved)
+    return Clustering(state.labels, centroids, state.distances(), state.counts, done, converged=moved <= least)

@@ -27,6 +27,10 @@ _SKIA_ITERATIONS: Final = 100
 _SAMPLE: Final = 25_600
 """Rows among which k-means looks for centroids: 128 for each of the 200 that there are at most."""
 
+_LEAST_MOVING: Final = 0.005
+"""Share of the sample that still moves when the search for centroids ends: in noise, the last rows move for hundreds of
+iterations and change no centroid by more than its error."""
+
 _BLOCK: Final = 2048
 """Rows whose distances are computed at a time, so that temporary arrays stay small."""
 
@@ -74,7 +78,7 @@ def random_start(rows: Rows, k: int, seed: int) -> Rows:
 def k_means(rows: Rows, k: int, seed: int, *, threads: int = 1) -> Clustering:
     """Group ``rows`` by k-means, to convergence for up to :data:`_SAMPLE` of them; the same for any number of threads.
 
-    Of more rows, a random sample of that many moves the centroids; then each row goes to its nearest centroid, the
+    Of more rows, a random sample of that many moves the centroids, until hardly any of it moves; then each row goes to its nearest centroid, the
     centroids become the means of all their rows, and the rows are assigned to these. The time grows with
     ``k`` x columns x (sample x iterations + rows).
     """
@@ -83,7 +87,8 @@ def k_means(rows: Rows, k: int, seed: int, *, threads: int = 1) -> Clustering:
         return lloyd(packed, spread_start(packed, k, seed, threads=threads), threads=threads)
     drawn = np.sort(np.random.default_rng([seed, len(rows)]).choice(len(rows), _SAMPLE, replace=False))
     sample = Packed.of(rows[drawn])
-    learned = lloyd(sample, spread_start(sample, k, seed, threads=threads), threads=threads)
+    start = spread_start(sample, k, seed, threads=threads)
+    learned = lloyd(sample, start, least_moving=_LEAST_MOVING, threads=threads)
     return lloyd(rows, learned.centroids, iterations=1, threads=threads)
 
 
