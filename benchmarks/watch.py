@@ -39,7 +39,7 @@ _SERIES: Final = 6
 _LENGTH: Final = 200
 """Newest values of each sampled series: a replay of more takes minutes."""
 
-_EACH: Final = 6
+_EACH: Final = 4
 """Injected changes of each size."""
 
 _PUBLISHED: Final = ("msal-dotnet", "hyper", "safetensors")

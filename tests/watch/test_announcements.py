@@ -360,3 +360,35 @@ def test_what_settles_elsewhere_is_announced_by_itself(world: World) -> None:
     _put_sparse(world, "render", last_before=18, first_after=25)
     run(world)
     assert kinds(world) == [WORSE, WORSE]
+
+
+def _kinds_of(world: World, name: str) -> list[AnnouncementKind]:
+    """Return what was announced in the chain that the change of a trace belongs to."""
+    (point,) = world.points(name)
+    return [row.kind for row in world.store.findings.announcements.chains([point.announced])[point.announced]]
+
+
+def test_an_improvement_beside_a_regression_that_is_withdrawn_is_announced_by_itself(world: World) -> None:
+    world.measure({"parse": levels((20, 10.0), (6, 12.0)), "render": levels((20, 12.0), (6, 10.0))})
+    run(world)
+    assert kinds(world) == [WORSE]  # one commit is announced once
+    for count in (30, 56, 57):
+        world.measure({"parse": levels((count, 10.0)), "render": levels((20, 12.0), (count - 20, 10.0))})
+        run(world)
+    assert kinds(world) == [WORSE, AnnouncementKind.WITHDRAWN, BETTER]
+    assert _kinds_of(world, "render") == [BETTER]
+
+
+def test_a_change_that_turns_from_worse_to_better_is_announced_as_what_it_is(world: World) -> None:
+    before = levels((20, 10.0))
+    feed(world, {"parse": [*before, *[10.6] * 4]}, first=20)
+    assert kinds(world) == [WORSE]
+    # The values after it drift down and then far up: their mean stays above the old level, the nearest 20 lie below.
+    drift = [10.6, 10.6, 10.6, 10.3, 9.9, 9.5, *[9.2] * 14, *[9.2 * 1.04**k for k in range(1, 16)]]
+    world.measure({"parse": [*before, *drift]})
+    run(world)
+    run(world)
+    (point,) = world.points("parse")
+    assert (point.movement, point.direction) == (1, Direction.IMPROVEMENT)
+    assert kinds(world) == [WORSE, AnnouncementKind.WITHDRAWN, BETTER]
+    assert _kinds_of(world, "parse") == [BETTER]

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 from knickpoint.model.announcement import Announcement, AnnouncementKind, AnnouncementRule
 from knickpoint.model.commit import Repository
-from knickpoint.model.regression import ChangePoint, Condition, Direction, Status, SuspectRange
+from knickpoint.model.regression import ChangePoint, Condition, Status, SuspectRange
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, Announced
 from knickpoint.store.findings.announcements import BASELINE
@@ -26,7 +26,10 @@ from knickpoint.watch.announcements.decisions import (
     decide_opening,
     follow_up,
     is_held,
+    opening_of,
+    released,
     side_of,
+    side_of_chain,
 )
 from knickpoint.watch.announcements.places import Places
 from knickpoint.watch.announcements.provisional import PATIENCE, first_sights, may_be_sighted
@@ -88,17 +91,6 @@ def _is_due(point: ChangePoint, lines: Lines, rule: AnnouncementRule, now: datet
     return now >= point.found + timedelta(minutes=rule.late_minutes)
 
 
-def _opening_of(rows: Sequence[Announcement]) -> AnnouncementKind:
-    """Return how a chain began: with what it announced as settled, or else provisionally."""
-    return next((row.kind for row in rows if row.kind.opens), rows[0].kind)
-
-
-def _side_of_chain(rows: Sequence[Announcement]) -> Side:
-    if _opening_of(rows) is AnnouncementKind.PROVISIONAL:
-        return Side.BETTER if rows[0].direction is Direction.IMPROVEMENT else Side.WORSE
-    return Side.BETTER if _opening_of(rows) is AnnouncementKind.IMPROVED else Side.WORSE
-
-
 @dataclass
 class _Announcer:
     """The chains and change points that one run is about, and what it announces.
@@ -142,7 +134,7 @@ class _Announcer:
         self.sighted = {lead: chain for lead, chain in begun.items() if chain not in keys}
         keys.update(begun.values())
         self.chains = ledger.chains(keys)
-        self.sides = {chain: _side_of_chain(rows) for chain, rows in self.chains.items()}
+        self.sides = {chain: side_of_chain(rows) for chain, rows in self.chains.items()}
         members = ledger.members(keys)
         for point in members:
             self.members[point.announced].append(point)
@@ -265,7 +257,7 @@ class _Announcer:
             if members and all(map(is_held, live or members)):
                 continue
             state = ChainState(
-                opening=_opening_of(self.chains[chain]),
+                opening=opening_of(self.chains[chain]),
                 last=last,
                 members=tuple(members),
                 absent=absent,
@@ -276,6 +268,17 @@ class _Announcer:
             kind = follow_up(state)
             if kind is not None:
                 self._follow(chain, kind, members)
+            self._release(released(self.members[chain], side, self.chains[chain][-1]))
+
+    def _release(self, points: Sequence[ChangePoint]) -> None:
+        """Announce ``points`` on their own, regression by regression: the chain that spoke for them is withdrawn."""
+        by_regression: dict[int, list[ChangePoint]] = defaultdict(list)
+        for point in points:
+            by_regression[point.regression_id].append(point)
+        for key, found in sorted(by_regression.items()):
+            joining = Joining(tuple(found), side_of(found[0]))
+            chain = self._announced_here(joining) or self._open(joining.side.opening, key, found, found)
+            self._join(chain, found)
 
     def _follow(self, chain: int, kind: AnnouncementKind, members: Sequence[ChangePoint]) -> None:
         live = [point for point in members if point.condition is not Condition.GONE]
@@ -388,5 +391,5 @@ class _Announcer:
         )
         self.written.append(written)
         self.chains.setdefault(written.chain, []).append(written)
-        self.sides.setdefault(written.chain, _side_of_chain([written]))
+        self.sides.setdefault(written.chain, side_of_chain([written]))
         return written

@@ -25,7 +25,10 @@ __all__ = [
     "decide_opening",
     "follow_up",
     "is_held",
+    "opening_of",
+    "released",
     "side_of",
+    "side_of_chain",
 ]
 
 OVER: Final = frozenset({AnnouncementKind.RECOVERED, AnnouncementKind.FIXED})
@@ -51,6 +54,18 @@ def side_of(point: ChangePoint) -> Side:
 def is_held(point: ChangePoint) -> bool:
     """Return whether nothing is announced about a change point, because results at its place are quarantined."""
     return bool(point.held)
+
+
+def opening_of(rows: Sequence[Announcement]) -> AnnouncementKind:
+    """Return how a chain began: with what it announced as settled, or else provisionally."""
+    return next((row.kind for row in rows if row.kind.opens), rows[0].kind)
+
+
+def side_of_chain(rows: Sequence[Announcement]) -> Side:
+    """Return the side of the change that a chain is about."""
+    if opening_of(rows) is AnnouncementKind.PROVISIONAL:
+        return Side.BETTER if rows[0].direction is Direction.IMPROVEMENT else Side.WORSE
+    return Side.BETTER if opening_of(rows) is AnnouncementKind.IMPROVED else Side.WORSE
 
 
 # How a chain begins.
@@ -180,3 +195,19 @@ def _recovery(state: ChainState, settled: Sequence[ChangePoint], *, known_over: 
     if known_over and any(point.condition is Condition.PRESENT and point.id not in state.unsure for point in settled):
         return AnnouncementKind.RETURNED
     return None
+
+
+def released(members: Sequence[ChangePoint], side: Side, last: Announcement) -> tuple[ChangePoint, ...]:
+    """Return the members that a withdrawn chain about ``side`` speaks of no longer: what is settled on the other side.
+
+    They joined in silence, or turned from worse to better or back as values arrived. While the chain stood, it spoke for
+    them. ``members`` are all of the chain, ``last`` is its last announcement.
+    """
+    live = [point for point in members if point.condition is not Condition.GONE]
+    if last.kind is not AnnouncementKind.WITHDRAWN or any(side_of(point) is side for point in live):
+        return ()
+    return tuple(
+        point
+        for point in live
+        if point.certainty is Certainty.SETTLED and point.effective_status is not Status.HIDDEN and not is_held(point)
+    )
