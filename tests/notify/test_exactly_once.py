@@ -46,6 +46,8 @@ class Notifications(RuleBasedStateMachine):
         self.office = Office(self.store, self.clock, self.mailbox, wanted)
         self.alerts: dict[int, str] = {}
         self.killed_after_answer = 0
+        self.held: set[int] = set()
+        self.checked = 0
 
     @rule(alert=st.sampled_from(["a", "b"]), better=st.booleans(), number=st.sampled_from([1, 1, 1, 30]))
     def announce(self, *, alert: str, better: bool, number: int) -> None:
@@ -58,6 +60,15 @@ class Notifications(RuleBasedStateMachine):
     def correct(self, which: int, kind: AnnouncementKind) -> None:
         if self.alerts:
             self.announcer.follow(sorted(self.alerts)[which % len(self.alerts)], kind)
+
+    @rule(which=st.integers(0, 10), reason=st.sampled_from(["machine moved", ""]))
+    def hold_or_end_that(self, which: int, reason: str) -> None:
+        if self.alerts:
+            chain = sorted(self.alerts)[which % len(self.alerts)]
+            self.announcer.hold(chain, reason)
+            (self.held.add if reason else self.held.discard)(chain)
+            self.office.plan()
+            self.send(90_000)
 
     @rule()
     def plan(self) -> None:
@@ -114,9 +125,22 @@ class Notifications(RuleBasedStateMachine):
         heard = self.mailbox.heard()
         assert len(heard) == len(set(heard))
 
+    @invariant()
+    def nothing_is_sent_that_is_held(self) -> None:
+        if not hasattr(self, "mailbox"):
+            return
+        new, self.checked = self.mailbox.taken[self.checked :], len(self.mailbox.taken)
+        chain_of = {each.id: each.chain for each in self.announcer.written}
+        said = [each.data["announcements"] for each in new]
+        about = {chain_of[key] for keys in said if isinstance(keys, tuple) for key in keys}
+        assert not about & self.held
+
     def teardown(self) -> None:
         if not hasattr(self, "store"):
             return
+        for chain in self.held:
+            self.announcer.hold(chain, "")
+        self.held.clear()
         self.office.finish()
         self.nothing_is_repeated()
         expected = {(receiver, each.id) for each in self.announcer.written for receiver in _TO[self.alerts[each.chain]]}

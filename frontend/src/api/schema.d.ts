@@ -1710,7 +1710,7 @@ export interface components {
          * @description What an entry of the audit log records.
          * @enum {string}
          */
-        AuditKind: "signed-in" | "sign-in-refused" | "signed-out" | "token-created" | "token-revoked" | "configuration-changed" | "decided" | "boundary-moved" | "missed-marked" | "missed-unmarked" | "tickets-changed" | "alerts-applied" | "alert-set" | "alert-removed" | "rename-accepted" | "rename-withdrawn" | "quarantine-lifted" | "entries-deleted" | "restored";
+        AuditKind: "signed-in" | "sign-in-refused" | "signed-out" | "token-created" | "token-revoked" | "configuration-changed" | "decided" | "boundary-moved" | "missed-marked" | "missed-unmarked" | "tickets-changed" | "alerts-applied" | "alert-set" | "alert-removed" | "rename-accepted" | "rename-withdrawn" | "quarantine-lifted" | "deliveries-changed" | "entries-deleted" | "restored";
         /**
          * Better
          * @description Which direction of a value is better.
@@ -3178,7 +3178,7 @@ export interface components {
          *
          *     CHANGE carries announcements of one chain as soon as they may be sent, DIGEST those of many together. PROVISIONAL is
          *     about findings that are not settled, for those who ask. ESCALATION reminds of a regression that no person took.
-         *     PROBLEM is about the instance: an alert that fails, canaries that moved.
+         *     PROBLEM is about the instance itself: a test of a channel. No plan makes it, so it is in no delivery ledger.
          * @enum {string}
          */
         NotificationKind: "change" | "digest" | "provisional" | "escalation" | "problem";

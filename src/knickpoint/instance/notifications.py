@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 
 from knickpoint.access.session_key import session_key
 from knickpoint.instance.instance import Instance
-from knickpoint.instance.suspects import rank_new_suspects
+from knickpoint.instance.suspects import preview_new_suspects, rank_new_suspects
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.notification import Delivery, Message, NotificationKind, PlannedDelivery, Recipient
 from knickpoint.notify.channel import Channel, ChannelContext
@@ -189,8 +189,7 @@ class Notifications:
 
     def preview(self) -> list[PlannedDelivery]:
         """Return the deliveries that the next plan would write, without writing them."""
-        rank_new_suspects(self.instance)
-        planner, now = self.planner, self.clock()
+        planner, now = replace(self.planner, unwritten_suspects=preview_new_suspects(self.instance)), self.clock()
         plan = planner.next_plan(now, planner.newest())
         return [*(plan.deliveries if plan else ()), *planner.reminders(now)[0]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from knickpoint.instance.instance import Instance
@@ -9,8 +10,9 @@ from knickpoint.instance.instance import Instance
 if TYPE_CHECKING:
     from knickpoint.history import Git
     from knickpoint.model.commit import Repository
+    from knickpoint.model.suspects import Suspects
 
-__all__ = ["rank_new_suspects"]
+__all__ = ["preview_new_suspects", "rank_new_suspects"]
 
 
 def rank_new_suspects(instance: Instance, *, everything: bool = False) -> int:
@@ -21,10 +23,28 @@ def rank_new_suspects(instance: Instance, *, everything: bool = False) -> int:
     """
     from knickpoint.watch.suspects.update import update_suspects
 
+    return update_suspects(instance.store, _git_source(instance), everything=everything)
+
+
+def preview_new_suspects(instance: Instance) -> Mapping[int, Suspects]:
+    """Return regression → suspects for those that :func:`rank_new_suspects` would rank; nothing is written.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    from knickpoint.watch.suspects.update import rank_stale
+
+    batches = rank_stale(instance.store, _git_source(instance))
+    return {each.id: suspects for batch in batches for each, suspects in batch.items()}
+
+
+def _git_source(instance: Instance) -> Callable[[Repository], Git | None]:
+    """Return what opens the git repositories that the instance configures."""
+
     def open_git(repository: Repository) -> Git | None:
         from knickpoint.ingest.commit_sources.git_repository import open_present_git
 
         settings = instance.repositories.get(repository.name)
         return open_present_git(repository.name, settings, instance.directory) if settings else None
 
-    return update_suspects(instance.store, open_git, everything=everything)
+    return open_git

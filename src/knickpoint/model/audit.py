@@ -29,6 +29,7 @@ class AuditKind(Enum):
     RENAME_ACCEPTED = "rename-accepted"
     RENAME_WITHDRAWN = "rename-withdrawn"
     QUARANTINE_LIFTED = "quarantine-lifted"
+    DELIVERIES_CHANGED = "deliveries-changed"
     ENTRIES_DELETED = "entries-deleted"
     RESTORED = "restored"
 

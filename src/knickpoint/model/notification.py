@@ -32,7 +32,7 @@ class NotificationKind(Enum):
 
     CHANGE carries announcements of one chain as soon as they may be sent, DIGEST those of many together. PROVISIONAL is
     about findings that are not settled, for those who ask. ESCALATION reminds of a regression that no person took.
-    PROBLEM is about the instance: an alert that fails, canaries that moved.
+    PROBLEM is about the instance itself: a test of a channel. No plan makes it, so it is in no delivery ledger.
     """
 
     CHANGE = "change"

@@ -15,6 +15,7 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.notification import Delivery, DeliveryState, PlannedDelivery, Purpose, Recipient
 from knickpoint.model.regression import ChangePoint, Condition, Status
+from knickpoint.model.suspects import Suspects
 from knickpoint.notify.bundles import Heard, bundle, escalate
 from knickpoint.notify.recipients import Audience, AuthorOfSuspect
 from knickpoint.notify.schedule import Schedule
@@ -47,6 +48,7 @@ class Planner:
         schedule: when messages go out.
         improvements: whether improvements are sent.
         escalate_hours: after how many hours a regression that no person took is escalated, 0 for never.
+        unwritten_suspects: regression → suspects, in place of those of the store; for a plan that is not written.
     """
 
     store: Store
@@ -54,6 +56,7 @@ class Planner:
     schedule: Schedule
     improvements: bool = True
     escalate_hours: float = 0.0
+    unwritten_suspects: Mapping[int, Suspects] = field(default_factory=dict)
 
     def newest(self) -> int:
         """Return the id of the newest announcement, at least that of the cursor."""
@@ -146,7 +149,7 @@ class _Listeners:
         chains = {each.chain for each in self.announcements}
         self._members = _by_chain(store.findings.announcements.members(chains))
         self._alerts = _alerts_by_chain(store, self._members)
-        self._authors = _authors(store, self.announcements, self._members, self.planner.audience)
+        self._authors = _authors(store, self.announcements, self._members, self.planner)
         chain_of = {
             each.id: each.chain for rows in store.findings.announcements.chains(chains).values() for each in rows
         }
@@ -196,9 +199,10 @@ def _authors(
     store: Store,
     announcements: Sequence[Announcement],
     members: Mapping[int, Sequence[ChangePoint]],
-    audience: Audience,
+    planner: Planner,
 ) -> dict[int, list[AuthorOfSuspect]]:
     """Return chain → the authors of the likely suspects of its regressions, the most likely first."""
+    audience = planner.audience
     repositories = {each.id: each for each in store.commits.repositories()}
     found: dict[int, list[AuthorOfSuspect]] = {}
     for announcement in announcements:
@@ -208,7 +212,7 @@ def _authors(
         regressions = {point.regression_id for point in members.get(announcement.chain, ())} - {0}
         likely: dict[int, float] = {}
         for key in sorted(regressions):
-            suspects = store.findings.suspects.get(key)
+            suspects = planner.unwritten_suspects.get(key) or store.findings.suspects.get(key)
             for each in suspects.suspects if suspects else ():
                 if each.probability >= audience.least_probability:
                     likely[each.slot] = max(each.probability, likely.get(each.slot, 0.0))

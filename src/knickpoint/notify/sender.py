@@ -19,8 +19,10 @@ from typing import Final
 from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.errors import KnickpointError, StoreError
 from knickpoint.model.notification import Delivery, DeliveryState, Message, NotificationKind, Sent
+from knickpoint.model.regression import ChangePoint
 from knickpoint.notify.backoff import pause_after
 from knickpoint.notify.channel import Channel, DeliveryError
+from knickpoint.notify.held_changes import is_held
 from knickpoint.notify.recipients import AUTOMATIC
 from knickpoint.notify.schedule import Schedule
 from knickpoint.notify.settings import ChannelSettings
@@ -126,6 +128,9 @@ class Sender:
         wanted, reason = self._still_true(delivery)
         if wanted is None:
             return self._drop(delivery, reason)
+        wanted = self._without_held(wanted)
+        if wanted is None:
+            return None
         if not self.store.notifications.begin(delivery.id, self.holder, self.clock(), LEASE_SECONDS):
             return None
         return self._attempt(wanted, settings)
@@ -152,20 +157,41 @@ class Sender:
     # What is not sent now, or not at all
 
     def _postponed(self, delivery: Delivery, settings: ChannelSettings) -> datetime | None:
-        """Return until when a delivery waits: for the end of quiet hours, for what it corrects, for a hold to end."""
+        """Return until when a delivery waits: for the end of quiet hours, for what it corrects."""
         now = self.clock()
         if settings.kind not in AUTOMATIC and (until := self.schedule.after_quiet(now)) > now:
             return until
         earlier = [each for each in self.store.notifications.earlier(delivery) if each.state in _UNFINISHED]
         if earlier and delivery.kind is not NotificationKind.ESCALATION:
             return max(now + timedelta(seconds=1), *(each.due for each in earlier))
-        return now + _HELD_PAUSE if self._is_held(delivery) else None
+        return None
 
-    def _is_held(self, delivery: Delivery) -> bool:
-        """Whether all findings of a delivery are held back, because the machine moved and not the code."""
-        chains = {each.chain for each in self.store.findings.announcements.get(delivery.announcements)}
-        members = self.store.findings.announcements.members(chains)
-        return bool(members) and all(point.held for point in members)
+    def _without_held(self, delivery: Delivery) -> Delivery | None:
+        """Return the delivery with the announcements that are not held back; None where it waits.
+
+        The others become a delivery of their own, which waits. Where an attempt was made with all of them, they stay
+        together: the receiver may have taken it, and the parts would then be said twice.
+        """
+        held = self._held(delivery)
+        if not held:
+            return delivery
+        until = self.clock() + _HELD_PAUSE
+        if delivery.attempts or held >= set(delivery.announcements):
+            self.store.notifications.release([delivery.id], self.holder, until)
+            return None
+        if not self.store.notifications.set_aside(delivery, held, self.holder, until):
+            return None
+        return replace(delivery, announcements=tuple(key for key in delivery.announcements if key not in held))
+
+    def _held(self, delivery: Delivery) -> set[int]:
+        """Return which announcements of a delivery are held back, because the machine moved and perhaps not the code."""
+        ledger = self.store.findings.announcements
+        announced = ledger.get(delivery.announcements)
+        members = ledger.members({each.chain for each in announced})
+        by_chain: dict[int, list[ChangePoint]] = {}
+        for point in members if any(point.held for point in members) else ():
+            by_chain.setdefault(point.announced, []).append(point)
+        return {each.id for each in announced if is_held(each, by_chain.get(each.chain, ()))}
 
     def _still_true(self, delivery: Delivery) -> tuple[Delivery | None, str]:
         """Return the delivery with the announcements that are still worth sending; None and the reason without any.
@@ -173,7 +199,7 @@ class Sender:
         A change that was withdrawn before its receiver heard of it is not mentioned, and neither is a correction of what
         the receiver never got.
         """
-        if not delivery.announcements or delivery.kind is NotificationKind.PROBLEM:
+        if not delivery.announcements:
             return delivery, ""
         ledger = self.store.findings.announcements
         announced = ledger.get(delivery.announcements)

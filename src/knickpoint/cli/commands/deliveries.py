@@ -79,6 +79,9 @@ def list_(
 @instance_option
 def retry(ids: tuple[str, ...], *, everything: bool, instance: str | None) -> None:
     """Send failed deliveries again, with all their attempts; an ID is such as D12."""
+    from knickpoint.access.local_user import local_caller
+    from knickpoint.notify.delivery_changes import retry_deliveries
+
     with open_chosen_instance(instance) as opened:
         notifications = opened.store.notifications
         keys = [_number(each, "D") for each in ids]
@@ -88,7 +91,7 @@ def retry(ids: tuple[str, ...], *, everything: bool, instance: str | None) -> No
             raise InputError(
                 "nothing to send again", where="knick deliveries retry", remedy="Name an ID, or give --all."
             )
-        count = notifications.send_again(keys, datetime.now(UTC))
+        count = retry_deliveries(opened.store, keys, who=local_caller().name, now=datetime.now(UTC))
     _finish(count, "due again", expected=len(keys), states="failed")
 
 
@@ -98,10 +101,11 @@ def retry(ids: tuple[str, ...], *, everything: bool, instance: str | None) -> No
 def drop(ids: tuple[str, ...], *, instance: str | None) -> None:
     """Drop deliveries that wait or failed: they are not sent."""
     from knickpoint.access.local_user import local_caller
+    from knickpoint.notify.delivery_changes import drop_deliveries
 
     with open_chosen_instance(instance) as opened:
         keys = [_number(each, "D") for each in ids]
-        count = opened.store.notifications.give_up(keys, f"dropped by {local_caller().name}")
+        count = drop_deliveries(opened.store, keys, who=local_caller().name)
     _finish(count, "dropped", expected=len(keys), states="waiting or failed")
 
 

@@ -20,6 +20,7 @@ from knickpoint.model.quantity_text import change_text, levels_text, percent_tex
 from knickpoint.model.regression import ChangePoint, Condition, Direction, Status, SuspectRange, severity_of
 from knickpoint.model.settlement import Certainty
 from knickpoint.model.suspects import Suspects
+from knickpoint.notify.held_changes import concerned
 from knickpoint.notify.messages.facts import (
     ChangeFacts,
     CommitFacts,
@@ -139,16 +140,16 @@ class FactReader:
         return self._changes[announced.id]
 
     def _read_change(self, announced: Announcement) -> ChangeFacts | None:
-        """Return the facts of one announcement, None where its regression is gone or its findings are held."""
+        """Return the facts of one announcement, None where its regression is gone."""
         try:
             repository = self._repository(announced)
         except AbsentError:
             return None
         members = self.store.findings.announcements.members([announced.chain])
         live = [each for each in members if each.condition is not Condition.GONE] or members
-        side = [each for each in live if (each.direction is Direction.IMPROVEMENT) == _improves(announced)] or live
+        side = concerned(announced, members)
         found = min(side, key=lambda each: each.rank, default=None)
-        if found is None or all(each.held for each in side):
+        if found is None:
             return None
         lead, key = found, announced.regression_id
         chain = self.store.findings.announcements.chains([announced.chain])[announced.chain]
@@ -298,10 +299,6 @@ def _rank(change: ChangeFacts) -> tuple[float, int]:
     direction = {"worse": Direction.REGRESSION, "better": Direction.IMPROVEMENT}.get(change.verdict, Direction.UNKNOWN)
     size = change.lead.relative_size
     return -severity_of(direction, float("inf") if size is None else size), change.regression
-
-
-def _improves(announced: Announcement) -> bool:
-    return announced.direction is Direction.IMPROVEMENT
 
 
 def _is_provisional(announced: Announcement, lead: ChangePoint) -> bool:

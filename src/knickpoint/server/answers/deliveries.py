@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from knickpoint.model.access import Permission
 from knickpoint.model.notification import Delivery, DeliveryState
+from knickpoint.notify.delivery_changes import drop_deliveries, retry_deliveries
 from knickpoint.server.errors import UnknownError
 from knickpoint.server.schemas.deliveries import DeliveryAnswer, DeliveryChange
 from knickpoint.server.visible_repositories import VisibleRepositories
@@ -50,7 +51,8 @@ def retry(visible: VisibleRepositories, ids: Sequence[int]) -> DeliveryChange:
     Raises:
         UnknownError: there is no such delivery.
     """
-    return _change(visible, ids, lambda keys: visible.store.notifications.send_again(keys, datetime.now(UTC)))
+    who = visible.caller.name
+    return _change(visible, ids, lambda keys: retry_deliveries(visible.store, keys, who=who, now=datetime.now(UTC)))
 
 
 def drop(visible: VisibleRepositories, ids: Sequence[int]) -> DeliveryChange:
@@ -59,8 +61,8 @@ def drop(visible: VisibleRepositories, ids: Sequence[int]) -> DeliveryChange:
     Raises:
         UnknownError: there is no such delivery.
     """
-    reason = f"dropped by {visible.caller.name}"
-    return _change(visible, ids, lambda keys: visible.store.notifications.give_up(keys, reason))
+    who = visible.caller.name
+    return _change(visible, ids, lambda keys: drop_deliveries(visible.store, keys, who=who))
 
 
 def _change(visible: VisibleRepositories, ids: Sequence[int], act: Callable[[Collection[int]], int]) -> DeliveryChange:

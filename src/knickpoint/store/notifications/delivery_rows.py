@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from datetime import datetime
@@ -10,7 +11,7 @@ from typing import Any
 from knickpoint.model.notification import Delivery, DeliveryState, NotificationKind, PlannedDelivery, Recipient
 from knickpoint.store.timestamps import moment
 
-__all__ = ["delivery_of", "listed_ids", "new_row"]
+__all__ = ["delivery_of", "listed_ids", "new_row", "part_key"]
 
 
 def delivery_of(row: Mapping[Any, Any]) -> Delivery:
@@ -37,6 +38,11 @@ def delivery_of(row: Mapping[Any, Any]) -> Delivery:
 def listed_ids(ids: tuple[int, ...]) -> str:
     """Return the ids of announcements as a row keeps them."""
     return json.dumps(ids, separators=(",", ":"))
+
+
+def part_key(key: str, ids: tuple[int, ...]) -> str:
+    """Return the key of a delivery that has some of the announcements of the one with ``key``."""
+    return hashlib.sha256(f"{key} {listed_ids(ids)}".encode()).hexdigest()[:40]
 
 
 def new_row(key: int, planned: PlannedDelivery, now: datetime) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, func, select, update
 
 from knickpoint.model.notification import MOST_IN_DIGEST, Delivery, DeliveryState, PlannedDelivery, Purpose, Sent
 from knickpoint.store.database import Database
-from knickpoint.store.notifications.delivery_rows import delivery_of, listed_ids, new_row
+from knickpoint.store.notifications.delivery_rows import delivery_of, listed_ids, new_row, part_key
 from knickpoint.store.tables.announcements import announcement
 from knickpoint.store.tables.notifications import delivery, delivery_item, notification_cursor, untaken_chain
 
@@ -228,6 +228,26 @@ class Notifications:
             connection.execute(
                 update(delivery).where(held, delivery.c.state == DeliveryState.SENDING.value).values(values)
             )
+
+    def set_aside(self, one: Delivery, ids: Collection[int], holder: str, due: datetime) -> bool:
+        """Move the announcements ``ids`` of a delivery into one of their own, which is due at ``due``.
+
+        Return false where ``holder`` no longer has the delivery. ``ids`` are some of its announcements, not all.
+        """
+        moved = tuple(key for key in one.announcements if key in ids)
+        with self._database.transaction() as connection:
+            row = connection.execute(select(delivery).where(delivery.c.id == one.id)).mappings().one()
+            announced = json.loads(row["announcements"])
+            kept = listed_ids(tuple(key for key in announced if key not in ids))
+            if not self._mark(one.id, holder, {"announcements": kept}):
+                return False
+            following = int(connection.execute(select(func.max(delivery.c.id))).scalar_one()) + 1
+            values = {"id": following, "key": part_key(one.key, moved), "announcements": listed_ids(moved)}
+            waiting = {"state": DeliveryState.WAITING.value, "holder": "", "due": due.timestamp()}
+            connection.execute(delivery.insert().values({**row, **values, **waiting}))
+            items = (delivery_item.c.delivery_id == one.id) & delivery_item.c.announcement_id.in_(moved)
+            connection.execute(update(delivery_item).where(items).values(delivery_id=following))
+            return True
 
     def earlier(self, one: Delivery) -> list[Delivery]:
         """Return the deliveries that told the receiver of ``one`` about the same chains before, the oldest first."""

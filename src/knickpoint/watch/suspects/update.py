@@ -24,7 +24,7 @@ from knickpoint.watch.suspects.commit_facts import CommitFacts
 from knickpoint.watch.suspects.location import MOST_CANDIDATES, Candidate, candidates_of
 from knickpoint.watch.suspects.ranking import NONE, rank_suspects
 
-__all__ = ["GitSource", "update_suspects"]
+__all__ = ["GitSource", "rank_stale", "update_suspects"]
 
 GitSource = Callable[[Repository], Git | None]
 """Returns the git repository of a repository; None where its commits come from the results. It may raise HistoryError."""
@@ -51,16 +51,28 @@ def update_suspects(store: Store, open_git: GitSource, *, everything: bool = Fal
     Raises:
         StoreError: the store cannot be read or written.
     """
-    ranked = 0
+    count = 0
+    for ranked in rank_stale(store, open_git, everything=everything):
+        store.findings.suspects.put(ranked)
+        count += len(ranked)
+    return count
+
+
+def rank_stale(
+    store: Store, open_git: GitSource, *, everything: bool = False
+) -> Iterator[dict[RankedRegression, Suspects]]:
+    """Yield the rankings of :func:`update_suspects` in batches, and write nothing.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
     for repository in store.commits.repositories():
         stale = store.findings.suspects.stale(repository, everything=everything)
         if not stale:
             continue
         evidence = _RepositoryEvidence(store, repository, open_git)
         for batch in _batches(stale):
-            store.findings.suspects.put(_rank(store, evidence, batch))
-        ranked += len(stale)
-    return ranked
+            yield _rank(store, evidence, batch)
 
 
 def _batches(regressions: Iterable[RankedRegression]) -> Iterator[list[RankedRegression]]:
