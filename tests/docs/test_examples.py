@@ -45,6 +45,8 @@ def _examples(language: str, beginning: tuple[str, ...] = ("",)) -> list[object]
 def test_a_configuration_is_accepted(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in re.findall(r"\$\{(\w+)\}", block):
         monkeypatch.setenv(name, "a-secret-of-the-environment")
+    for name in re.findall(r'^templates = "(\w+)"', block, re.MULTILINE):
+        (tmp_path / name).mkdir()
     file = tmp_path / "knickpoint.toml"
     file.write_text(block, encoding="utf-8")
     assert read_config(file)

@@ -144,6 +144,7 @@ def test_a_sender_that_is_killed_loses_and_doubles_nothing(
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize(("transport", "recipients"), [(over_http, 1), (over_smtp, 2)])
 def test_a_sender_that_is_killed_a_hundred_times_loses_and_doubles_nothing(
     tmp_path: Path, transport: Transport, recipients: int
