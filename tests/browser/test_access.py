@@ -161,7 +161,7 @@ def test_a_port_that_is_open_without_sign_in_says_so_on_every_page(page: Page, t
     file.write_text(file.read_text() + '\n[access]\nanyone = "admin"\n')
     with open_instance(tmp_path / "open") as instance, serving(instance, "0.0.0.0") as printed:
         address = f"http://127.0.0.1:{printed.rstrip('/').rpartition(':')[2]}/"
-        for path in ("triage", "trace/0", "explore", "tokens", "audit"):
+        for path in ("triage", "trace/0", "explore", "missing", "quality", "tokens", "audit"):
             go(page, address + path)
             expect(page.get_by_role("note", name="Open port")).to_contain_text("without sign-in")
         page.goto("about:blank")

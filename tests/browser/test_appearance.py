@@ -16,6 +16,8 @@ VIEWS = (
     "/triage?tab=gone",
     "/trace/0?commit=30&why=1",
     "/explore?traces=0,1&f=norm(filter(%22benchmark%3Dload%22))",
+    "/missing",
+    "/quality",
     "/tokens",
     "/audit",
 )
