@@ -223,15 +223,3 @@ def test_a_digest_that_was_tried_stays_together_while_some_of_it_is_held(digests
     digests.clock.advance(3600)
     digests.office.sender.step()
     assert digests.said() == [tuple(chains)]
-
-
-@pytest.mark.parametrize("taken", [True, False])
-def test_only_what_no_person_took_is_escalated(empty: Store, *, taken: bool) -> None:
-    world = Notifications(empty, NotifySettings(escalate_hours=48))
-    (chain,) = world.announce()
-    if taken:
-        world.announcer.take(chain, "ann")
-    planner = world.office.planner
-    assert planner.reminders(START + timedelta(hours=47)) == ([], [])
-    _, done = planner.reminders(START + timedelta(hours=49))
-    assert done == [chain]
