@@ -91,7 +91,7 @@ function valueScale(view: ChartView, units: readonly string[], index: number): u
   const logarithmic = isLogarithmic(view, units, index);
   return {
     distr: logarithmic ? 3 : 1,
-    range: (plot, low, high) => valueRange(view, plot, { low, high, logarithmic }),
+    range: (_, low, high) => valueRange(view, { low, high, logarithmic }),
   };
 }
 
@@ -173,31 +173,30 @@ function visibleValues(view: ChartView, line: ChartLine): number {
   return line.positions.filter((position) => position >= min && position <= max).length;
 }
 
-/** The range of a value axis, given the least and greatest visible value of its lines. */
-function valueRange(
-  view: ChartView,
-  plot: uPlot,
-  { low, high, logarithmic }: { low: number; high: number; logarithmic: boolean },
-): uPlot.Range.MinMax {
+/** The range of a value axis, given the least and greatest value of its lines that counts. */
+function valueRange(view: ChartView, counted: { low: number; high: number; logarithmic: boolean }): uPlot.Range.MinMax {
+  const { min, max } = positionBounds(view);
+  const base = view.lines[0] ? relativeBase(view, view.lines[0]) : 1;
+  // Quarantined values belong to no line, and are drawn as well.
+  const quarantined = view.quarantined
+    .filter(({ position, value }) => value !== null && position >= min && position <= max)
+    .map(({ value }) => (value ?? 0) / base);
+  const low = Math.min(counted.low, ...quarantined);
+  const high = Math.max(counted.high, ...quarantined);
   if (!Number.isFinite(low) || !Number.isFinite(high)) return [0, 1];
-  if (logarithmic) return uPlot.rangeLog(low, Math.max(high, low), 10, false);
+  if (counted.logarithmic) return uPlot.rangeLog(low, Math.max(high, low), 10, false);
   if (view.scale === "zero") {
     return uPlot.rangeNum(Math.min(0, low), Math.max(0, high), {
       min: { pad: 0.04, soft: 0, mode: 1 },
       max: { pad: 0.08, soft: 0, mode: 1 },
     });
   }
-  // Keep the medians of the visible stable regions and quarantined values in the plot, even if other values are beside them.
-  const { min = 0, max = 0 } = plot.scales.x ?? {};
-  const base = view.lines[0] ? relativeBase(view, view.lines[0]) : 1;
+  // Keep the medians of the visible stable regions in the plot, even if all visible values are beside them.
   const medians = view.levels
     .filter((level) => level.last >= min && level.first <= max)
     .map((level) => level.median / base);
-  const quarantined = view.quarantined
-    .filter(({ position }) => position >= min && position <= max)
-    .flatMap(({ value }) => (value === null ? [] : [value / base]));
-  const least = Math.min(low, ...medians, ...quarantined);
-  const greatest = Math.max(high, ...medians, ...quarantined);
+  const least = Math.min(low, ...medians);
+  const greatest = Math.max(high, ...medians);
   // Values that do not vary get some room all the same; an axis of positive values never goes below zero.
   const span = greatest - least || Math.abs(greatest) * 0.1 || 1;
   const bottom = least - span * 0.1;
