@@ -102,6 +102,9 @@ test-long: setup-dev ## Kills, fuzzing and load: minutes, not seconds
 
 # --- measuring it -----------------------------------------------------------------------------------
 
+test-kills: setup-dev ## 100 kills of the sender of notifications: a quarter of an hour
+	@KNICKPOINT_KILLS=100 $(BIN)/python -m pytest -q -m long --timeout 1800 tests/notify/test_kills.py
+
 bench-detect: setup-dev ## Speed of detection beside its peers
 	@$(BIN)/python benchmarks/detect.py
 
@@ -147,4 +150,4 @@ format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code, the C code and the
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
 
-.PHONY: help setup setup-dev demo test lint types imports test-python test-frontend docs docs-write test-long bench-detect bench-accuracy bench-store bench-dashboard bench-watch bench-formats train-default fuzz-formats lock format clean
+.PHONY: help setup setup-dev demo test lint types imports test-python test-frontend docs docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-dashboard bench-watch bench-formats train-default fuzz-formats lock format clean

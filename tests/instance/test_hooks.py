@@ -100,7 +100,7 @@ def test_a_command_that_fails_is_called_again_later_and_then_never(directory: Pa
         (line,) = call_hooks(instance)
         assert line.startswith("hook rerun: failed about ")
         assert call_hooks(instance) == []
-        (line,) = call_hooks(instance, now=NOW + timedelta(minutes=2))
+        (line,) = call_hooks(instance, now=datetime.now(UTC) + timedelta(minutes=2))
         assert line.startswith("hook rerun: failed for good")
         assert calls(instance) == [HookState.FAILED]
 
@@ -119,7 +119,7 @@ def test_an_address_gets_the_facts_signed_and_with_the_same_key(directory: Path,
     with opened_with(directory, hooks) as instance:
         quarantine_suspect_results(instance)
         call_hooks(instance)
-        call_hooks(instance, now=NOW + timedelta(minutes=2))
+        call_hooks(instance, now=datetime.now(UTC) + timedelta(minutes=2))
     first, second = receiver.requests
     assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
     assert second.headers["x-knickpoint-signature"].startswith("v1=")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
-from knickpoint.model.secrets import address_with_secret, secret
+from knickpoint.model.secrets import address_with_secret, secret, secret_options
 
 __all__ = ["ChannelKind", "ChannelSettings", "NotifySettings"]
 
@@ -74,7 +74,7 @@ class ChannelSettings:
     fixing_field: str = ""
     templates: str = ""
     plugin: str = ""
-    options: Mapping[str, float | int | str | bool] = field(default_factory=dict)
+    options: Mapping[str, float | int | str | bool] = secret_options()
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class TriageRequest(TargetsRequest):
     ticket: Text | None = Field(
         default=None, max_length=500, description="Required with status `ticket`, unless `create` makes one."
     )
-    create: str = Field(
+    create: Text = Field(
         default="", max_length=200, description="Name of a tracker in which to make the ticket; see `/api/v1/trackers`."
     )
     assignee: Text | None = Field(default=None, max_length=200)
