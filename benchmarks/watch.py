@@ -177,7 +177,7 @@ def _series_rows() -> list[Row]:
 
 
 def _injected_rows() -> list[Row]:
-    """Return for each size how many changes are announced, how soon, and how soon any test could know."""
+    """Return for each size how many changes are announced, how soon, and how soon a test that knows place and size would (for normal noise)."""
     place = place_of_series()
     series = read_real(place) if place else {}
     made = inject([series[name] for name in sorted(series)], _SEED, each=_EACH) if series else []

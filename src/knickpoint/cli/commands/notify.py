@@ -109,7 +109,7 @@ def _preview(instance: Instance, output: OutputFormat) -> None:
         state = (
             "No channel is configured, so nothing is sent."
             if cursor is None
-            else f"Announcements up to {cursor} of {newest} are planned or were made before the first channel; those are not sent."
+            else f"{counted(max(newest - cursor, 0), 'announcement')} not planned yet; what was announced before the first channel is not sent."
         )
         click.echo(state)
 

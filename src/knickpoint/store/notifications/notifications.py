@@ -250,7 +250,7 @@ class Notifications:
             return True
 
     def earlier(self, one: Delivery) -> list[Delivery]:
-        """Return the deliveries that told the receiver of ``one`` about the same chains before, the oldest first."""
+        """Return the earlier deliveries about the same chains to the receiver of ``one``, the oldest first."""
         mine = select(delivery_item.c.chain).where(delivery_item.c.delivery_id == one.id)
         item = delivery_item.c
         query = select(delivery).where(

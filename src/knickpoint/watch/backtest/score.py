@@ -117,8 +117,8 @@ def score(history: ReplayHistory, replayed: Replay, labels: Sequence[PlacedLabel
             if each.chain:
                 chains[each.chain].add(_LABELS[each.outcome])
     order = list(Label)
-    told = [min(labels_of_chain, key=order.index) for labels_of_chain in chains.values()]
-    return Score(tuple(scored), {label: told.count(label) for label in Label}, replayed.announcements)
+    heard = [min(labels_of_chain, key=order.index) for labels_of_chain in chains.values()]
+    return Score(tuple(scored), {label: heard.count(label) for label in Label}, replayed.announcements)
 
 
 _LABELS: Mapping[Outcome, Label] = {
