@@ -1,4 +1,4 @@
-"""Inject changes of known size into quiet parts of real histories, and compute how soon any test could know them.
+"""Inject changes of known size into quiet parts of real histories, beside the delay of a test that knows place and size.
 
 A part is quiet where the default method finds no step in the whole series. The change is that of the level, in standard
 deviations of the part before it, at its middle.
