@@ -43,6 +43,8 @@ _AREAS: Final = {
     "019": "Notifications and tickets",
     "020": "Alerts, canaries and what decisions teach",
     "021": "What a run costs",
+    "022": "Bisection and devices",
+    "023": "The gate and packages",
 }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from knickpoint.access.settings import AccessSettings, CiJobSettings, RoleSettings, SignInSettings
+from knickpoint.bisect.settings import DeviceSettings, GateSettings, PoolSettings, ProfileSettings
 from knickpoint.ingest.settings import IngestSettings, RepositorySettings
 from knickpoint.instance.config.limits import LimitSettings
 from knickpoint.instance.config.quarantine import HookSettings, QuarantineSettings
@@ -273,6 +274,10 @@ class Config:
         notify: when messages go out.
         channels: what carries messages, by name.
         people: people and their addresses, by name.
+        bisect: how commits are built and measured, by name of the profile.
+        pool: where probes run.
+        devices: the devices of the pool, by name.
+        gate: which commits are measured, by name.
     """
 
     name: str = "Knickpoint"
@@ -301,3 +306,7 @@ class Config:
     notify: NotifySettings = field(default_factory=NotifySettings)
     channels: Mapping[str, ChannelSettings] = field(default_factory=dict)
     people: Mapping[str, PersonSettings] = field(default_factory=dict)
+    bisect: Mapping[str, ProfileSettings] = field(default_factory=dict)
+    pool: PoolSettings = field(default_factory=PoolSettings)
+    devices: Mapping[str, DeviceSettings] = field(default_factory=dict)
+    gate: Mapping[str, GateSettings] = field(default_factory=dict)

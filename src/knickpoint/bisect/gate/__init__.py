@@ -1,0 +1,1 @@
+"""The gate: which commits are measured, and when."""

@@ -1,0 +1,1 @@
+"""The pool: devices that take probes, on this machine or on others."""

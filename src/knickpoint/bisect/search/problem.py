@@ -1,0 +1,124 @@
+"""What a search knows before and while it measures: candidates, priors, levels, observations; what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.model.bisection import ProbePurpose
+
+__all__ = ["Budget", "Conclusion", "ConclusionKind", "Level", "Observation", "PlannedProbe", "Posterior", "Problem"]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What is known of one level from its history: mean, standard deviation of single values, number of values.
+
+    ``count`` 0 says that nothing is known; then the other numbers mean nothing.
+    """
+
+    mean: float = 0.0
+    deviation: float = 0.0
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A range of commits with a change in it.
+
+    Places are numbered from 0, the good end, to ``candidates``, the bad end; candidate ``c`` (1 to ``candidates``) is the
+    commit at place ``c``: with it the change begins. ``prior`` has the probability of each candidate (``candidates``
+    numbers, at place c - 1, which sum to 1, with a floor so that evidence always wins); None is uniform. ``none`` is the
+    prior probability that no commit of the range made the change. ``several`` is that of more than one change in the
+    range. ``before`` and ``after`` are the levels of the history; ``movement`` is +1, -1, or 0 where either is possible.
+    ``error`` is set where probes pass or fail: the probability of a wrong answer, None where probes measure values and 0
+    where answers are exact. ``unknown_error`` says that ``error`` is a guess, so that it is estimated. ``skipped`` are
+    the places that cannot be measured. ``costs`` are relative costs of a probe at each place (``candidates`` + 1 numbers), None where all cost
+    the same. ``probability`` is what the culprit has to reach.
+    """
+
+    candidates: int
+    prior: NDArray[np.float64] | None = None
+    none: float = 0.05
+    several: float = 0.05
+    before: Level = Level()
+    after: Level = Level()
+    movement: int = 0
+    error: float | None = None
+    unknown_error: bool = False
+    skipped: frozenset[int] = frozenset()
+    costs: NDArray[np.float64] | None = None
+    probability: float = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One probe that ended with an answer: its place and device, and a value, or whether it passed."""
+
+    place: int
+    device: str
+    value: float = float("nan")
+    passed: bool | None = None
+    purpose: ProbePurpose = ProbePurpose.SEARCH
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedProbe:
+    """A probe to make next: its place, the device that should make it ("" for any), and why."""
+
+    place: int
+    device: str = ""
+    purpose: ProbePurpose = ProbePurpose.SEARCH
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """What is known after some observations.
+
+    ``single`` has the probability of each candidate to be the only culprit (``candidates`` numbers), ``none`` that no
+    commit made the change, ``several`` that more than one did; together they sum to 1. ``marginal`` is the probability of
+    each candidate to be a culprit, alone or with others.
+    """
+
+    single: NDArray[np.float64]
+    none: float
+    several: float
+    marginal: NDArray[np.float64]
+
+
+class ConclusionKind(Enum):
+    """How a search ended."""
+
+    CULPRIT = "culprit"
+    RANGE = "range"
+    SEVERAL = "several"
+    NOT_REPRODUCIBLE = "not reproducible"
+    GAVE_UP = "gave up"
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """The end of a search: the places of the culprits, how sure they are, and the places that stay open.
+
+    ``places`` has one place for a culprit, the candidates that are left for a range, a place for each change where several
+    are found. ``probability`` is that of what is stated. ``open`` says in words what is not decided, "" for nothing.
+    """
+
+    kind: ConclusionKind
+    places: tuple[int, ...]
+    probability: float
+    posterior: Posterior
+    open: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a search may spend; 0 has no limit. ``spent`` are probes and seconds so far."""
+
+    probes: int = 0
+    seconds: float = 0.0
+    spent_probes: int = 0
+    spent_seconds: float = 0.0

@@ -1,0 +1,167 @@
+"""The settings of bisection: profiles, devices, gates."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+
+from knickpoint.model.secrets import address_with_secret, secret
+
+__all__ = ["DeviceSettings", "DeviceUse", "GateMode", "GateSettings", "PoolSettings", "ProfileSettings"]
+
+_NOT_OF_THE_PROBE = frozenset(
+    {"name", "probability", "most_probes", "most_minutes", "budget_hours", "minimum_effect", "repeats"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSettings:
+    """Say how a commit is built and measured; ``[bisect.NAME]``.
+
+    Commands are a program and its arguments, as in `["make", "bench"]`; no shell reads them. They run in a worktree of the
+    commit. A step that ends with exit code 125 skips the commit.
+
+    Attributes:
+        name: unique in the instance.
+        repository: name of the repository. Without it, the profile is for every repository.
+        prepare: command that runs once in a new worktree, as for packages.
+        build: command that builds the commit.
+        measure: command that measures it. With `results` it writes values; without, its exit code is the answer.
+        results: files that the measure command writes, below the worktree, as in `build/*.json`.
+        format: name of the format of these files. Without it, it is recognised.
+        artefact: what the build makes, below the worktree, as in `build/app`; it is kept by commit, and built once.
+        prebuilt: where finished artefacts are found: a directory, relative to the instance, or an address, with `{commit}` in it, as in
+            `https://ci.example.org/builds/{commit}.tar.gz` or `s3://builds/{commit}.tar`.
+        prepare_seconds: time limit of the prepare command.
+        build_seconds: time limit of the build command.
+        measure_seconds: time limit of the measure command.
+        params: params that a device must have, as in `arch = "arm64"`.
+        environment: variables that the commands get, in addition to PATH, HOME, LANG and TZ.
+        query: traces that this profile measures; findings in them can be bisected with it. "" means all.
+        also: other repositories that take part, by name, each with the directory below the worktree where it is checked out.
+        repeats: how many runs of the measure command a probe makes.
+        probability: how sure a culprit has to be.
+        most_probes: how many probes one bisection may make. 0 has no limit.
+        most_minutes: how long one bisection may take. 0 has no limit.
+        minimum_effect: findings of at least this relative size are bisected without being asked for. 0 means none.
+        budget_hours: device hours that bisections by rule may take within a day.
+    """
+
+    name: str
+    repository: str = ""
+    prepare: tuple[str, ...] = ()
+    build: tuple[str, ...] = ()
+    measure: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    format: str = ""
+    artefact: tuple[str, ...] = ()
+    prebuilt: str = address_with_secret("")
+    prepare_seconds: float = 1800.0
+    build_seconds: float = 3600.0
+    measure_seconds: float = 3600.0
+    params: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    query: str = ""
+    also: Mapping[str, str] = field(default_factory=dict)
+    repeats: int = 1
+    probability: float = 0.95
+    most_probes: int = 0
+    most_minutes: float = 0.0
+    minimum_effect: float = 0.0
+    budget_hours: float = 24.0
+
+    @property
+    def digest(self) -> str:
+        """A hash of all that decides what a probe does; probes of equal digests are interchangeable."""
+        facts = {name: value for name, value in asdict(self).items() if name not in _NOT_OF_THE_PROBE}
+        text = json.dumps(facts, sort_keys=True, ensure_ascii=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:40]
+
+
+class DeviceUse(Enum):
+    """What a device does."""
+
+    ALL = "all"
+    BISECT = "bisect"
+    GATE = "gate"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSettings:
+    """Describe a device of the pool; ``[devices.NAME]``. A device without a section takes any job that fits its params.
+
+    Attributes:
+        name: the name that `knick agent --device` gives.
+        params: params that the device must state when it joins.
+        use: `bisect` reserves it for bisections, `gate` for measuring new commits, `all` takes both.
+        enabled: whether it gets jobs.
+    """
+
+    name: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    use: DeviceUse = DeviceUse.ALL
+    enabled: bool = True
+
+
+class GateMode(Enum):
+    """Which commits a gate measures."""
+
+    EACH = "each"
+    EVERY = "every"
+    EVENT = "event"
+
+
+@dataclass(frozen=True, slots=True)
+class GateSettings:
+    """Say which commits are measured; ``[gate.NAME]``.
+
+    Attributes:
+        name: unique in the instance.
+        profile: the name of the profile that measures.
+        branch: the branch whose commits are measured. Default: the default branch.
+        mode: `each` commit, `every` so many commits or minutes, or only what an `event` asks for.
+        commits: of `every`: a commit is measured when so many are new,
+        minutes: or when the oldest new one has waited so long, whichever comes first.
+        fill: whether missing commits inside the suspect range of a new finding are measured by themselves.
+        fill_hours: device hours that filling may take within a day.
+        priority: larger goes first.
+    """
+
+    name: str
+    profile: str
+    branch: str = ""
+    mode: GateMode = GateMode.EVERY
+    commits: int = 16
+    minutes: float = 60.0
+    fill: bool = True
+    fill_hours: float = 8.0
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSettings:
+    """Say where probes run; ``[pool]``.
+
+    Attributes:
+        address: where the scheduler of the pool listens or is found, as in `tls://pool.example.org:8786`. Without it, this machine
+            makes the probes.
+        at_once: without an address: how many probes run on this machine at the same time. More than one disturb each other.
+        secret: secret that agents prove to know, as in `${KNICKPOINT_POOL_SECRET}`.
+        certificate: path of a file (PEM), relative to the instance, with the certificate of the scheduler and of agents.
+        private_key: path of the private key of the certificate.
+        authorities: path of a file (PEM) with the certificates of the authorities to trust.
+        heartbeat_seconds: an agent that is silent for so long has lost its probe.
+        space_megabytes: disk space for worktrees and artefacts on each device; the oldest go first.
+    """
+
+    address: str = ""
+    at_once: int = 1
+    secret: str = secret()
+    certificate: str = ""
+    private_key: str = ""
+    authorities: str = ""
+    heartbeat_seconds: float = 30.0
+    space_megabytes: int = 20_000

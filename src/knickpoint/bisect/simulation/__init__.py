@@ -1,0 +1,1 @@
+"""The simulation: the planner of the search in virtual time."""
