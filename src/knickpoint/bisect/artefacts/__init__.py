@@ -1,1 +1,6 @@
-"""Artefacts: what a build makes, kept by commit, made here or found elsewhere."""
+"""Artefacts: what a build makes, kept by commit; finished ones from elsewhere; nothing of them leaves the worktree."""
+
+from knickpoint.bisect.artefacts.cache import ArtefactCache
+from knickpoint.bisect.artefacts.prebuilt import fetch_prebuilt
+
+__all__ = ["ArtefactCache", "fetch_prebuilt"]
