@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from knickpoint.bisect.settings import DeviceUse, ProfileSettings
+from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.bisection import Target
 
 __all__ = ["Device", "ProbeJob"]
@@ -37,7 +38,8 @@ class ProbeJob:
     ``probe`` is its id, unique in the instance; a job that is submitted again with it is the same probe. ``requester``
     names the bisection or gate (``B12``, ``gate nightly``), for fair shares. ``locations`` has the git address or path of
     each repository that takes part: the main one under "", others by name. ``device`` is the device that has to make it,
-    "" for any that fits. ``priority``: larger goes first.
+    "" for any that fits. ``priority``: larger goes first. ``ingest`` says how the results are read and their traces named,
+    as in an import; its sources do not matter here. ``added_params`` join every trace key.
     """
 
     probe: str
@@ -48,6 +50,8 @@ class ProbeJob:
     use: DeviceUse = DeviceUse.BISECT
     device: str = ""
     priority: int = 0
+    ingest: IngestSettings = field(default_factory=IngestSettings)
+    added_params: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> str:

@@ -1,0 +1,172 @@
+"""Run one command of a step: without a shell, in a process group of its own, with a time limit and bounded output."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import IO, Final
+
+from knickpoint.bisect.runner.process_group import WORKTREE_VARIABLE, end_group, end_processes_of
+
+__all__ = ["CommandEnd", "CommandLimits", "Ending", "free_bytes", "run_command"]
+
+_KEPT_OUTPUT: Final = 16_384
+"""Bytes of output that are kept, from its end: the error is usually there."""
+
+_LOOK_SECONDS: Final = 0.1
+"""How often the limits are looked at while a command prints nothing."""
+
+_GRACE_SECONDS: Final = 2.0
+"""How long a command may take to end by itself, after SIGTERM."""
+
+_PIECE: Final = 1 << 16
+
+
+class Ending(Enum):
+    """What ended a command."""
+
+    EXITED = "exited"
+    TIMED_OUT = "timed out"
+    CANCELLED = "cancelled"
+    NO_SPACE = "no space"
+    NOT_STARTED = "not started"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLimits:
+    """What a command may take: seconds, and the bytes that have to stay free on the disk of its worktree."""
+
+    seconds: float
+    least_free: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEnd:
+    """How a command ended. ``code`` is its exit code, negative for a signal; ``output`` is the end of what it printed."""
+
+    ending: Ending
+    code: int
+    seconds: float
+    output: str
+
+
+def run_command(
+    command: Sequence[str],
+    directory: Path,
+    environment: Mapping[str, str],
+    limits: CommandLimits,
+    cancelled: Callable[[], bool],
+) -> CommandEnd:
+    """Run ``command`` in ``directory`` and return how it ended; no process of it is left then.
+
+    It reads nothing, and its output and errors come in one stream. At a limit, and when ``cancelled`` says so, its whole
+    process group is asked to end, and killed where it does not.
+    """
+    started = time.monotonic()
+    try:
+        process = subprocess.Popen(  # noqa: S603 - a list of arguments of the user, no shell
+            list(command),
+            cwd=directory,
+            env={**environment, WORKTREE_VARIABLE: str(directory)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        return CommandEnd(Ending.NOT_STARTED, 127, 0.0, reason)
+    assert process.stdout is not None
+    output = _OutputEnd(process.stdout)
+    try:
+        ending = _wait(process, output, lambda: _reached(directory, limits, cancelled, started))
+    finally:
+        # Also when this thread is interrupted: nothing of the command may disturb what is measured next.
+        end_group(process.pid)
+        process.wait()
+        end_processes_of(directory)
+        output.finish()
+    return CommandEnd(ending, process.returncode, time.monotonic() - started, output.text)
+
+
+def _wait(process: subprocess.Popen[bytes], output: _OutputEnd, reached: Callable[[], Ending | None]) -> Ending:
+    """Read the output until the command ends, or ``reached`` names a limit, and return what ended it."""
+    while process.poll() is None:
+        output.read(_LOOK_SECONDS)
+        ending = reached()
+        if ending is not None:
+            _ask_to_end(process, output)
+            return ending
+    return Ending.EXITED
+
+
+def _reached(directory: Path, limits: CommandLimits, cancelled: Callable[[], bool], started: float) -> Ending | None:
+    """Return the limit that is reached, None where the command may go on."""
+    if cancelled():
+        return Ending.CANCELLED
+    if time.monotonic() - started > limits.seconds:
+        return Ending.TIMED_OUT
+    if limits.least_free and free_bytes(directory) < limits.least_free:
+        return Ending.NO_SPACE
+    return None
+
+
+def free_bytes(directory: Path) -> int:
+    """Return how many bytes are free for this user on the disk of ``directory``."""
+    disk = os.statvfs(directory)
+    return disk.f_bavail * disk.f_frsize
+
+
+def _ask_to_end(process: subprocess.Popen[bytes], output: _OutputEnd) -> None:
+    end_group(process.pid, signal.SIGTERM)
+    until = time.monotonic() + _GRACE_SECONDS
+    while process.poll() is None and time.monotonic() < until:
+        output.read(_LOOK_SECONDS)
+
+
+class _OutputEnd:
+    """The end of what a command prints; the rest is read and forgotten, so that the command never waits for a reader."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._kept = b""
+        self._open = True
+        os.set_blocking(stream.fileno(), False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(stream, selectors.EVENT_READ)
+
+    def read(self, seconds: float) -> None:
+        """Wait at most ``seconds`` for output, and read what is there."""
+        if not self._open:
+            time.sleep(min(seconds, _LOOK_SECONDS / 5))  # the command has closed its output and still runs
+        elif self._selector.select(seconds):
+            self._take()
+
+    def finish(self) -> None:
+        """Read what is left without waiting for more: a process elsewhere may hold the other end."""
+        for _ in range(_KEPT_OUTPUT // 256):
+            if not self._open or not self._take():
+                break
+        self._selector.close()
+        self._stream.close()
+
+    @property
+    def text(self) -> str:
+        """The end of the output as text."""
+        return self._kept.decode(errors="replace")
+
+    def _take(self) -> bool:
+        piece = b""
+        with suppress(BlockingIOError):
+            piece = os.read(self._stream.fileno(), _PIECE)
+            self._open = bool(piece)
+        self._kept = (self._kept + piece)[-_KEPT_OUTPUT:]
+        return bool(piece)

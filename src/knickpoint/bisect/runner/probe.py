@@ -1,0 +1,222 @@
+"""Make one probe: check a commit out, build it, measure it, read what it wrote."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from knickpoint.bisect.job import ProbeJob
+from knickpoint.bisect.runner.command import CommandEnd, CommandLimits, Ending, run_command
+from knickpoint.bisect.runner.results import RunResults, find_files, join_runs, read_run
+from knickpoint.bisect.runner.workspace import Workspace, Worktree
+from knickpoint.model.bisection import ProbeOutcome, ProbeResult, ResultsFile
+from knickpoint.model.errors import KnickpointError
+from knickpoint.model.plain_text import plain_line
+
+__all__ = ["SKIP_CODE", "run_probe"]
+
+SKIP_CODE: Final = 125
+"""The exit code of a step that says that this commit cannot be judged, as in ``git bisect run``."""
+
+_KEPT_VARIABLES: Final = ("PATH", "HOME", "LANG", "TZ")
+_LONGEST_REASON: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A step of a probe: its name, its command, its time limit in seconds."""
+
+    name: str
+    command: Sequence[str]
+    seconds: float
+
+
+class _EndedError(Exception):
+    """The probe ends here, with this outcome and reason."""
+
+    def __init__(self, outcome: ProbeOutcome, reason: str, output: str = "") -> None:
+        super().__init__(reason)
+        self.outcome = outcome
+        self.reason = reason
+        self.output = output
+
+
+@dataclass
+class _Probe:
+    """A probe that is under way: what it needs, and what it has found so far."""
+
+    job: ProbeJob
+    device: str
+    least_free: int
+    cancelled: Callable[[], bool]
+    progress: Callable[[str], None]
+    built: bool = True
+    runs: list[RunResults] = field(default_factory=list)
+    output: str = ""
+
+
+def run_probe(
+    job: ProbeJob,
+    workspace: Workspace,
+    device: str,
+    *,
+    cancelled: Callable[[], bool] = lambda: False,
+    progress: Callable[[str], None] = lambda _: None,
+) -> ProbeResult:
+    """Make the probe ``job`` on this machine and return what became of it.
+
+    Whatever is wrong with the commit, its commands or its results is an outcome, with a reason in one line. What is wrong
+    with this machine is LOST, and so is a probe that ``cancelled`` ends. ``progress`` is called with the step that begins.
+    Only an interruption of this thread is raised; the commands have ended then.
+    """
+    started, clock = datetime.now(UTC), time.monotonic()
+    probe = _Probe(job, device, workspace.least_free, cancelled, progress)
+    try:
+        outcome, reason = _make(probe, workspace)
+    except _EndedError as end:
+        outcome, reason, probe.output = end.outcome, end.reason, end.output
+    except KnickpointError as error:
+        outcome, reason = ProbeOutcome.LOST, str(error)
+    except OSError as error:
+        outcome, reason = ProbeOutcome.LOST, f"the device failed: {error.strerror or error}"
+    measured = outcome is ProbeOutcome.MEASURED
+    return ProbeResult(
+        job.probe,
+        job.target,
+        device,
+        outcome,
+        started,
+        time.monotonic() - clock,
+        measured=join_runs(probe.runs) if measured else {},
+        files=_files(probe.runs) if measured else (),
+        reason=plain_line(reason, _LONGEST_REASON),
+        output=probe.output,
+        built=probe.built,
+    )
+
+
+def _make(probe: _Probe, workspace: Workspace) -> tuple[ProbeOutcome, str]:
+    """Pass the stages of a probe and return its outcome with the reason, if it needs one."""
+    if probe.cancelled():
+        raise _EndedError(ProbeOutcome.LOST, "cancelled")
+    probe.progress("check out")
+    with workspace.worktree(probe.job) as held:
+        probe.built = not held.built
+        if not held.built:
+            _build(probe, held)
+        if probe.job.profile.results:
+            return _measure(probe, held.tree)
+        return _judge(probe, held.tree)
+
+
+def _build(probe: _Probe, held: Worktree) -> None:
+    """Prepare and build a new worktree."""
+    profile = probe.job.profile
+    for step in (
+        _Step("prepare", profile.prepare, profile.prepare_seconds),
+        _Step("build", profile.build, profile.build_seconds),
+    ):
+        if step.command:
+            probe.progress(step.name)
+            end = _run(probe, step, held.tree)
+            if end.code != 0:
+                raise _EndedError(ProbeOutcome.SKIPPED, _failure(step, end), end.output)
+    held.finish_build()
+
+
+def _measure(probe: _Probe, tree: Path) -> tuple[ProbeOutcome, str]:
+    """Run the measure command as often as the profile says, and read the results of each run."""
+    profile = probe.job.profile
+    step = _Step("measure", profile.measure, profile.measure_seconds)
+    for run in range(profile.repeats):
+        probe.progress("measure" if profile.repeats == 1 else f"measure {run + 1} of {profile.repeats}")
+        try:
+            before = find_files(tree, profile.results)
+            end = _run(probe, step, tree, run)
+            probe.output = end.output
+            if end.code != 0:
+                raise _EndedError(ProbeOutcome.SKIPPED, _failure(step, end), end.output)
+            probe.runs.append(read_run(probe.job, tree, before))
+        except KnickpointError as error:
+            raise _EndedError(ProbeOutcome.SKIPPED, str(error), probe.output) from error
+    if not any(run.samples for run in probe.runs):
+        raise _EndedError(ProbeOutcome.SKIPPED, "the results have no value", probe.output)
+    return ProbeOutcome.MEASURED, ""
+
+
+def _judge(probe: _Probe, tree: Path) -> tuple[ProbeOutcome, str]:
+    """Run the measure command and take its exit code for the answer; where it is repeated, one failure is enough."""
+    profile = probe.job.profile
+    step = _Step("test", profile.measure, profile.measure_seconds)
+    for run in range(profile.repeats):
+        probe.progress("test" if profile.repeats == 1 else f"test {run + 1} of {profile.repeats}")
+        end = _run(probe, step, tree, run, overrun_fails=True)
+        probe.output = end.output
+        if end.code != 0:
+            return ProbeOutcome.FAILED, _failure(step, end)
+    return ProbeOutcome.PASSED, ""
+
+
+def _run(probe: _Probe, step: _Step, tree: Path, run: int = 0, *, overrun_fails: bool = False) -> CommandEnd:
+    """Run the command of a step.
+
+    ``overrun_fails``: reaching the time limit is an answer, as where a test hangs since some commit.
+
+    Raises:
+        _EndedError: the step skips the commit, or did not come to its end.
+    """
+    limits = CommandLimits(step.seconds, probe.least_free)
+    end = run_command(step.command, tree, _environment(probe, run), limits, probe.cancelled)
+    match end.ending:
+        case Ending.CANCELLED:
+            raise _EndedError(ProbeOutcome.LOST, "cancelled", end.output)
+        case Ending.TIMED_OUT if not overrun_fails:
+            raise _EndedError(ProbeOutcome.SKIPPED, _failure(step, end), end.output)
+        case Ending.NO_SPACE:
+            reason = f"the {step.name} command filled the disk, and was ended"
+            raise _EndedError(ProbeOutcome.SKIPPED, reason, end.output)
+        case Ending.NOT_STARTED:
+            reason = f"the {step.name} command {step.command[0]!r} cannot be started: {end.output}"
+            raise _EndedError(ProbeOutcome.SKIPPED, reason)
+        case Ending.EXITED if end.code == SKIP_CODE:
+            raise _EndedError(ProbeOutcome.SKIPPED, _failure(step, end), end.output)
+        case _:
+            return end
+
+
+def _environment(probe: _Probe, run: int) -> Mapping[str, str]:
+    """Return the variables of a command: few, so that what a shell has set does not change what is measured."""
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    about = {
+        "KNICKPOINT_COMMIT": probe.job.target.commit,
+        "KNICKPOINT_DEVICE": probe.device,
+        "KNICKPOINT_PROBE": probe.job.probe,
+        "KNICKPOINT_RUN": str(run + 1),
+    }
+    return {"PATH": os.defpath, "LANG": "C.UTF-8", **kept, **probe.job.profile.environment, **about}
+
+
+def _failure(step: _Step, end: CommandEnd) -> str:
+    """Say in one line how a command failed, with the last line that it printed."""
+    if end.ending is Ending.TIMED_OUT:
+        how = f"ran for more than {step.seconds:g} s"
+    elif end.code < 0:
+        how = f"was ended by signal {-end.code}"
+    else:
+        how = f"ended with exit code {end.code}"
+    last = next((line.strip() for line in reversed(end.output.splitlines()) if line.strip()), "")
+    return f"{step.name} {how}: {last}" if last else f"{step.name} {how}"
+
+
+def _files(runs: Sequence[RunResults]) -> tuple[ResultsFile, ...]:
+    """Return the files of all runs; from the second run on, the name begins with the number of the run."""
+    return tuple(
+        ResultsFile(file.name if number == 1 else f"run-{number}/{file.name}", file.content)
+        for number, run in enumerate(runs, 1)
+        for file in run.files
+    )

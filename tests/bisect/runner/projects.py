@@ -1,0 +1,78 @@
+"""Small real projects in git whose benchmark prints a value that stands in the commit, with noise from a seed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from tests.repositories import GitRepository
+
+from knickpoint.bisect.job import ProbeJob
+from knickpoint.bisect.settings import ProfileSettings
+from knickpoint.model.bisection import Target
+
+_BUILD = """
+import pathlib, sys
+source = pathlib.Path("value.txt").read_text()
+if source.startswith("broken"):
+    print("value.txt:1: error: this is no number")
+    sys.exit(1)
+pathlib.Path("built.txt").write_text(source)
+"""
+_MEASURE = """
+import hashlib, json, os, pathlib
+value = float(pathlib.Path("built.txt").read_text())
+seed = os.environ["KNICKPOINT_COMMIT"] + os.environ["KNICKPOINT_PROBE"] + os.environ["KNICKPOINT_RUN"]
+noise = int(hashlib.sha256(seed.encode()).hexdigest()[:8], 16) / 2**32 - 0.5
+rows = [{"benchmark": name, "commit": os.environ["KNICKPOINT_COMMIT"], "value": value + noise * 0.02, "unit": "ms"}
+        for name in ("render", "load")]
+pathlib.Path("out.json").write_text(json.dumps(rows))
+"""
+
+KEY = ",benchmark=render,"
+
+
+def project(repository: GitRepository, values: list[float | str]) -> list[str]:
+    """Commit each of ``values`` in turn and return the hashes; a value that is no number cannot be built."""
+    directory = repository.directory
+    (directory / "build.py").write_text(_BUILD)
+    (directory / "measure.py").write_text(_MEASURE)
+    repository.git("add", ".")
+    hashes = []
+    for value in values:
+        (directory / "value.txt").write_text(str(value))
+        repository.git("add", "value.txt")
+        hashes.append(repository.commit(f"Set the value to {value}"))
+    return hashes
+
+
+def profile(**changes: object) -> ProfileSettings:
+    """Return the profile that builds and measures such a project."""
+    settings: dict[str, object] = {
+        "name": "quick",
+        "build": (sys.executable, "build.py"),
+        "measure": (sys.executable, "measure.py"),
+        "results": ("out.json",),
+    }
+    return ProfileSettings(**{**settings, **changes})  # type: ignore[arg-type]
+
+
+def job(repository: GitRepository, commit: str, settings: ProfileSettings, probe: str = "B1-1") -> ProbeJob:
+    """Return the job to probe ``commit``."""
+    return ProbeJob(probe, Target(commit), settings, {"": str(repository.directory)}, "B1")
+
+
+def script(*lines: str) -> tuple[str, ...]:
+    """Return a command that runs these lines of Python."""
+    return (sys.executable, "-c", "\n".join(lines))
+
+
+def rows(*entries: dict[str, object]) -> str:
+    """Return rows of results as JSON."""
+    return json.dumps(entries)
+
+
+def python(path: Path) -> tuple[str, ...]:
+    """Return a command that runs a script."""
+    return (sys.executable, str(path))
