@@ -43,6 +43,7 @@ _ALLOWED = {
     "instance/hooks.py": {"subprocess"},  # the commands of the configuration
     "demo/repository.py": {"subprocess"},  # git, in a new directory
     "demo/measurement.py": {"subprocess"},  # measures the program of the demonstration
+    "bisect/pool/probe_run.py": {"subprocess"},  # each probe is a process of its own
     "access/exposure.py": {"socket"},  # finds which addresses the server listens at
 }
 

@@ -1,1 +1,5 @@
-"""The pool: devices that take probes, on this machine or on others."""
+"""Pools of devices: this machine, or machines that lend themselves over a Dask scheduler."""
+
+from knickpoint.bisect.pool.local import LocalPool, machine_name
+
+__all__ = ["LocalPool", "machine_name"]

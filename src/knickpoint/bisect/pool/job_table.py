@@ -1,0 +1,172 @@
+"""The job table: jobs that wait, probes under way, devices and what each requester has used; no clock, no processes.
+
+Each pool keeps one. It says what to start; the pool starts it, and reports what became of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from knickpoint.bisect.job import Device, ProbeJob
+from knickpoint.bisect.pool.assignment import assign, can_share
+
+__all__ = ["JobTable", "Run", "time_limit"]
+
+_GRACE_SECONDS: Final = 600.0
+"""What a probe may take beyond the time limits of its steps: fetching commits, copying artefacts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A probe under way: the jobs that it serves, its device, when it started and was last heard of, what it does.
+
+    Times are seconds of the clock of the pool.
+    """
+
+    id: str
+    device: str
+    jobs: tuple[ProbeJob, ...]
+    started: float
+    heard: float
+    progress: str = ""
+
+    @property
+    def job(self) -> ProbeJob:
+        """The job that the device makes; the others are served by its result."""
+        return self.jobs[0]
+
+
+def time_limit(job: ProbeJob, grace: float = _GRACE_SECONDS) -> float:
+    """Return after how many seconds without progress a probe hangs: the limits of its steps, and some grace."""
+    profile = job.profile
+    return profile.prepare_seconds + profile.build_seconds + profile.measure_seconds * max(1, profile.repeats) + grace
+
+
+@dataclass(slots=True)
+class JobTable:
+    """What a pool knows. ``most`` bounds the probes under way on all devices together; None has no bound."""
+
+    most: int | None = None
+    devices: dict[str, Device] = field(default_factory=dict)
+    drained: set[str] = field(default_factory=set)
+    waiting: dict[str, ProbeJob] = field(default_factory=dict)
+    runs: dict[str, Run] = field(default_factory=dict)
+    _usage: dict[str, float] = field(default_factory=dict)
+    _finished: int = 0
+    _finished_seconds: float = 0.0
+    _number: int = 0
+
+    def submit(self, job: ProbeJob) -> None:
+        """Take a job; one that waits or is under way with this probe id is the same job."""
+        if self.has(job.probe):
+            return
+        active = {other.requester for other in self._jobs()}
+        if job.requester not in active:
+            # A requester starts beside the others, neither ahead of them by its absence nor behind by its past.
+            least = min((self._usage.get(name, 0.0) for name in active), default=0.0)
+            self._usage = {name: used for name, used in self._usage.items() if name in active}
+            self._usage[job.requester] = least
+        self.waiting[job.probe] = job
+
+    def has(self, probe: str) -> bool:
+        """Return whether a job waits or is under way."""
+        return probe in self.waiting or any(probe == job.probe for run in self.runs.values() for job in run.jobs)
+
+    def cancel(self, probe: str) -> Run | None:
+        """Drop a job; return the run to end, where no other job needs it."""
+        if self.waiting.pop(probe, None) is not None:
+            return None
+        for run in self.runs.values():
+            left = tuple(job for job in run.jobs if job.probe != probe)
+            if len(left) == len(run.jobs):
+                continue
+            if not left:
+                return self.runs.pop(run.id)
+            self.runs[run.id] = replace(run, jobs=left)
+            return None
+        return None
+
+    def join(self, device: Device) -> None:
+        """Take a device, or its new description."""
+        self.devices[device.name] = device
+
+    def leave(self, name: str) -> tuple[Run, ...]:
+        """Drop a device, and return its runs, which are lost."""
+        self.devices.pop(name, None)
+        self.drained.discard(name)
+        lost = tuple(run for run in self.runs.values() if run.device == name)
+        for run in lost:
+            del self.runs[run.id]
+        return lost
+
+    def start(self, now: float) -> tuple[Run, ...]:
+        """Assign waiting jobs to free devices, and return the runs to start; they count as under way from now on."""
+        self._share_runs()
+        devices = sorted(
+            (each for each in self.devices.values() if each.name not in self.drained), key=lambda d: d.name
+        )
+        busy = [run.device for run in self.runs.values()]
+        free = {device.name: device.slots - busy.count(device.name) for device in devices}
+        most = None if self.most is None else self.most - len(busy)
+        assigned = assign(
+            tuple(self.waiting.values()), devices, free, self.usage(now), seconds=self._typical_seconds(), most=most
+        )
+        started = []
+        for each in assigned:
+            self._number += 1
+            run = Run(f"{each.jobs[0].probe}#{self._number}", each.device, each.jobs, now, now)
+            self.runs[run.id] = run
+            started.append(run)
+            for job in each.jobs:
+                del self.waiting[job.probe]
+        return tuple(started)
+
+    def hear(self, run: str, now: float, progress: str) -> None:
+        """Note a sign of life of a run."""
+        if run in self.runs:
+            self.runs[run] = replace(self.runs[run], heard=now, progress=progress)
+
+    def finish(self, run: str, now: float) -> tuple[ProbeJob, ...]:
+        """End a run, and return the jobs that its result serves; none where it is not under way any more."""
+        ended = self.runs.pop(run, None)
+        if ended is None:
+            return ()
+        seconds = now - ended.started
+        self._finished += 1
+        self._finished_seconds += seconds
+        for job in ended.jobs:
+            self._usage[job.requester] = self._usage.get(job.requester, 0.0) + seconds / len(ended.jobs)
+        return ended.jobs
+
+    def hung(self, now: float, grace: float = _GRACE_SECONDS) -> tuple[Run, ...]:
+        """Return the runs without a sign of life for longer than their steps may take."""
+        return tuple(run for run in self.runs.values() if now - run.heard > time_limit(run.job, grace))
+
+    def usage(self, now: float) -> dict[str, float]:
+        """Return the device seconds of each requester, with what its probes under way are expected to take."""
+        used = dict(self._usage)
+        typical = self._typical_seconds()
+        for run in self.runs.values():
+            for job in run.jobs:
+                used[job.requester] = used.get(job.requester, 0.0) + max(now - run.started, typical) / len(run.jobs)
+        return used
+
+    def _typical_seconds(self) -> float:
+        return max(1e-6, self._finished_seconds / self._finished) if self._finished else 1.0
+
+    def _jobs(self) -> Iterable[ProbeJob]:
+        yield from self.waiting.values()
+        for run in self.runs.values():
+            yield from run.jobs
+
+    def _share_runs(self) -> None:
+        """Let probes under way serve the waiting jobs that ask for the same."""
+        for job in tuple(self.waiting.values()):
+            for run in self.runs.values():
+                device = self.devices.get(run.device)
+                if device is not None and can_share(job, run.jobs, device):
+                    self.runs[run.id] = replace(run, jobs=(*run.jobs, job))
+                    del self.waiting[job.probe]
+                    break

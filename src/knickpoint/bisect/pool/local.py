@@ -1,0 +1,184 @@
+"""The pool of this machine: probes in processes of their own, one at a time by default."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import queue
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from knickpoint.bisect.job import Device, ProbeJob
+from knickpoint.bisect.pool.job_table import JobTable, Run, time_limit
+from knickpoint.bisect.pool.probe_run import RUN_PROBE, ProbeRun, WorkspacePlace, lost
+from knickpoint.model.bisection import ProbeResult
+
+__all__ = ["LocalPool", "machine_name"]
+
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_CLOSE_SECONDS: Final = 15.0
+_SLOT_SECONDS: Final = 0.2
+"""How often a probe looks whether a slot that another program holds is free."""
+
+
+def machine_name() -> str:
+    """Return the name of this machine as that of a device."""
+    return _UNSAFE.sub("-", platform.node()).strip("-.") or "this-machine"
+
+
+@dataclass(frozen=True, slots=True)
+class _Thread:
+    """A probe under way, and the thread that follows it."""
+
+    probe: ProbeRun
+    thread: threading.Thread
+
+
+class LocalPool:
+    """Makes probes in processes of this machine; see :class:`~knickpoint.bisect.device_pool.DevicePool`.
+
+    At most ``at_once`` probes run at a time, those of other pools over the same workspace included, for each slot of a device
+    has a lock there. Without ``devices`` there is one device, with the name of the machine. ``progress`` hears, from other
+    threads, what a probe does: its id and a line.
+    """
+
+    def __init__(
+        self,
+        workspace: WorkspacePlace,
+        devices: Sequence[Device] = (),
+        at_once: int = 1,
+        *,
+        progress: Callable[[str, str], None] | None = None,
+        call: str = RUN_PROBE,
+        grace: float | None = None,
+    ) -> None:
+        self._workspace = workspace
+        self._progress = progress or (lambda _probe, _text: None)
+        self._call = call
+        self._grace = grace
+        self._table = JobTable(most=at_once)
+        for device in devices or (Device(machine_name(), slots=at_once),):
+            self._table.join(device)
+        self._results: queue.SimpleQueue[ProbeResult] = queue.SimpleQueue()
+        self._threads: dict[str, _Thread] = {}
+        self._lock = threading.RLock()
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def devices(self) -> tuple[Device, ...]:
+        """Return the devices of this machine, by name."""
+        with self._lock:
+            return tuple(sorted(self._table.devices.values(), key=lambda device: device.name))
+
+    def submit(self, job: ProbeJob) -> None:
+        """Take a job; it waits until a device that fits is free. The same probe id twice is one job."""
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the pool is closed")
+            self._table.submit(job)
+            self._start_waiting()
+
+    def cancel(self, probe: str) -> None:
+        """Drop a job, and end it where it runs, unless other jobs share its probe; it has no result."""
+        with self._lock:
+            ended = self._table.cancel(probe)
+            if ended is not None:
+                self._threads[ended.id].probe.cancel()
+
+    def wait(self, seconds: float) -> Sequence[ProbeResult]:
+        """Return the results since the last call, as soon as there is one, or none after ``seconds``."""
+        found: list[ProbeResult] = []
+        try:
+            found.append(self._results.get(timeout=max(0.0, seconds)))
+            while True:
+                found.append(self._results.get_nowait())
+        except queue.Empty:
+            return found
+
+    def close(self) -> None:
+        """End all jobs and their processes; wait until they ended."""
+        with self._lock:
+            self._closed = True
+            threads = tuple(self._threads.values())
+            self._table.waiting.clear()
+            for each in threads:
+                each.probe.cancel()
+        for each in threads:
+            each.thread.join(_CLOSE_SECONDS)
+
+    def _start_waiting(self) -> None:
+        """Start what the free slots allow; a slot counts as busy until the processes of a cancelled probe ended."""
+        if self._closed or len(self._threads) > len(self._table.runs):
+            return
+        for run in self._table.start(time.monotonic()):
+            limit = time_limit(run.job) if self._grace is None else time_limit(run.job, self._grace)
+            probe = ProbeRun(run.job, run.device, self._workspace, limit, self._call)
+            thread = threading.Thread(target=self._make, args=(run, probe), name=f"probe {run.job.probe}", daemon=True)
+            self._threads[run.id] = _Thread(probe, thread)
+            thread.start()
+
+    def _make(self, run: Run, probe: ProbeRun) -> None:
+        result = self._result(run, probe)
+        with self._lock:
+            for job in self._table.finish(run.id, time.monotonic()):
+                self._results.put(replace(result, probe=job.probe))
+            del self._threads[run.id]
+            self._start_waiting()
+
+    def _result(self, run: Run, probe: ProbeRun) -> ProbeResult:
+        slots = self._table.devices[run.device].slots
+
+        def progress(text: str) -> None:
+            self._progress(run.job.probe, text)
+
+        try:
+            with _slot(self._workspace.directory, run.device, slots, lambda: probe.cancelled, progress) as lock:
+                if lock is None:
+                    return lost(run.job, run.device, "the probe was cancelled")
+                return probe.make(progress, slot_lock=lock)
+        except OSError as error:
+            return lost(run.job, run.device, f"the workspace cannot be used: {error}")
+
+
+@contextmanager
+def _slot(
+    directory: Path, device: str, slots: int, given_up: Callable[[], bool], progress: Callable[[str], None]
+) -> Iterator[int | None]:
+    """Hold one of the slots of a device for a ``with``: an open file with a lock, None when ``given_up()`` comes first."""
+    place = directory / "slots"
+    place.mkdir(parents=True, exist_ok=True)
+    name = _UNSAFE.sub("-", device)
+    pause = threading.Event()
+    waits = False
+    while not given_up():
+        for number in range(slots):
+            opened = os.open(place / f"{name}-{number}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                try:
+                    fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    continue
+                yield opened
+                return
+            finally:
+                os.close(opened)
+        if not waits:
+            progress("waits for a probe of another program on this device")
+            waits = True
+        pause.wait(_SLOT_SECONDS)
+    yield None
