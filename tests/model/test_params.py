@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knickpoint.model.errors import ParamsError
-from knickpoint.model.params import MAXIMUM_KEY_BYTES, decode_key, encode_key
+from knickpoint.model.params import MAXIMUM_KEY_BYTES, decode_key, encode_key, values_in_key
 
 _TEXT = st.text(
     st.characters(exclude_categories=("Cs", "Cc")) | st.sampled_from("%,="), min_size=1, max_size=20
@@ -18,6 +18,12 @@ _PARAMS = st.dictionaries(_TEXT, _TEXT, min_size=1, max_size=6)
 @given(_PARAMS)
 def test_a_key_decodes_into_the_params_it_was_made_of(params: dict[str, str]) -> None:
     assert decode_key(encode_key(params)) == params
+
+
+@given(_PARAMS, st.lists(_TEXT, max_size=4))
+def test_single_values_are_those_of_the_whole_key(params: dict[str, str], others: list[str]) -> None:
+    names = [*params, *others, *params.values()]
+    assert values_in_key(encode_key(params), names) == tuple(params.get(name, "") for name in names)
 
 
 @given(_PARAMS, _PARAMS)

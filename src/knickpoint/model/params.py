@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from knickpoint.model.errors import ParamsError
 
-__all__ = ["MAXIMUM_KEY_BYTES", "decode_key", "encode_key"]
+__all__ = ["MAXIMUM_KEY_BYTES", "decode_key", "encode_key", "values_in_key"]
 
 MAXIMUM_KEY_BYTES: Final = 4096
 """The longest trace key in UTF-8; longer names are nearly always data, not names."""
@@ -92,3 +92,20 @@ def decode_key(key: str) -> dict[str, str]:
     if encode_key(params) != key:
         raise ParamsError("names repeat or are not sorted", where=where, remedy=f"Write {encode_key(params)!r}.")
     return params
+
+
+def values_in_key(key: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the values of the params ``names`` in a canonical trace key, "" for those that it does not have.
+
+    The key is not checked, so that this is some thirty times as fast as :func:`decode_key`.
+
+    Raises:
+        ParamsError: a value is not encoded canonically.
+    """
+    values = []
+    for name in names:
+        # A name or a value has neither a comma nor an equals sign as they are, so only the param itself matches.
+        _, found, rest = key.partition(f",{_encode(name)}=")
+        value = rest.partition(",")[0] if found else ""
+        values.append(_decode(value, key) if "%" in value else value)
+    return tuple(values)

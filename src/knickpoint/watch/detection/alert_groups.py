@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from knickpoint.detect import judges_groups
 from knickpoint.model.alert import Alert
 from knickpoint.model.frame import Trace
-from knickpoint.model.params import decode_key
+from knickpoint.model.params import values_in_key
 from knickpoint.store import Store
 
 __all__ = ["GroupKey", "depends_on_group", "group_key", "whole_groups"]
@@ -19,10 +19,7 @@ GroupKey = tuple[str, ...]
 
 def group_key(alert: Alert, trace: Trace) -> GroupKey:
     """Return the values of the params that ``alert`` groups by, "" where the trace has none."""
-    if not alert.group_by:
-        return ()
-    params = decode_key(trace.key)
-    return tuple(params.get(name, "") for name in alert.group_by)
+    return values_in_key(trace.key, alert.group_by)
 
 
 def depends_on_group(alert: Alert) -> bool:
