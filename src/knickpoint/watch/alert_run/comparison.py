@@ -199,10 +199,16 @@ class _Comparing:
     def _compare_block(self, detections: Sequence[TraceDetection]) -> AlertComparison:
         name = self.job.alert.name
         stored = self._store.findings.sightings.of_traces([each.trace.id for each in detections])
+        # Most traces have no step, now or before: nothing to compare.
+        still = {each.trace.id: each.digest for each in detections if _is_still(each, stored)}
         return AlertComparison.joined(
             [
-                _compare_trace(self.job, each, _of_alert(name, stored.get(each.trace.id, ())), self._lines)
-                for each in detections
+                AlertComparison(digests=still),
+                *(
+                    _compare_trace(self.job, each, _of_alert(name, stored.get(each.trace.id, ())), self._lines)
+                    for each in detections
+                    if each.trace.id not in still
+                ),
             ]
         )
 
@@ -211,6 +217,11 @@ def _blocks(detections: Iterable[_Item]) -> Iterator[list[_Item]]:
     rest = iter(detections)
     while block := list(islice(rest, _BLOCK)):
         yield block
+
+
+def _is_still(detection: TraceDetection, stored: Mapping[int, Sequence[Sighting]]) -> bool:
+    """Return whether a trace, judged by itself, has no sightings, neither found nor stored."""
+    return not detection.sightings and not detection.group and not stored.get(detection.trace.id)
 
 
 def _of_alert(name: str, sightings: Iterable[Sighting]) -> list[Sighting]:

@@ -84,6 +84,8 @@ def reported_detections(alert: Alert, detections: Iterable[TraceDetection], line
     """
     accepted = (
         replace(found, sightings=tuple(sighting for sighting in found.sightings if not refusal(alert, sighting)))
+        if found.sightings
+        else found
         for found in detections
     )
     if alert.minimum_traces <= 1:

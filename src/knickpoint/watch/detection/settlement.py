@@ -46,14 +46,15 @@ def settle_steps(
     ``detect`` is the detection that found them. It runs once more, over the views of all rows with steps that the newest
     values do not prove: at most six a row with the default rule.
     """
-    # The views that each row needs: without how many of its newest values.
-    measured = [np.flatnonzero(~np.isnan(row)) for row in values]
-    certain = [
-        frozenset(place for place, step in enumerate(steps) if _is_certain(values[row], measured[row], step, rule))
-        for row, steps in enumerate(found)
-    ]
-    needed = [
-        sorted(
+    # The views that each row with steps needs: without how many of its newest values.
+    stepping = {row: steps for row, steps in enumerate(found) if steps}
+    measured = {row: np.flatnonzero(~np.isnan(values[row])) for row in stepping}
+    certain = {
+        row: frozenset(place for place, step in enumerate(steps) if _is_certain(values[row], measured[row], step, rule))
+        for row, steps in stepping.items()
+    }
+    needed = {
+        row: sorted(
             {
                 drop
                 for place, step in enumerate(steps)
@@ -61,17 +62,18 @@ def settle_steps(
                 for drop in rule.views(_later(measured[row], step))
             }
         )
-        for row, steps in enumerate(found)
-    ]
-    places = [(row, drop) for row, drops in enumerate(needed) for drop in drops]
+        for row, steps in stepping.items()
+    }
+    places = [(row, drop) for row, drops in needed.items() for drop in drops]
 
     # Detect in all of them at once.
     views = np.array([_without_newest(values[row], measured[row], drop) for row, drop in places])
     seen = dict(zip(places, detect(views) if places else (), strict=True))
-    return [
-        _settle_row(measured[row], steps, {drop: seen[row, drop] for drop in needed[row]}, rule, certain[row])
-        for row, steps in enumerate(found)
-    ]
+    settled = {
+        row: _settle_row(measured[row], steps, {drop: seen[row, drop] for drop in needed[row]}, rule, certain[row])
+        for row, steps in stepping.items()
+    }
+    return [settled.get(row, []) for row in range(len(found))]
 
 
 def evidence_of(values: NDArray[np.floating[Any]], step: Step) -> NewestEvidence:

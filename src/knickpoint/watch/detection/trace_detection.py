@@ -223,20 +223,21 @@ def _described(
     """Yield what the steps ``detected`` in each row mean on the line, for each alert with its ``digests``."""
     frame = rows.frame
     held = ~np.isnan(rows.values)
+    everywhere = np.arange(frame.first, frame.first + held.shape[1])
+    complete = held.all(axis=1).tolist()
+    reported = (rows.window.reported + frame.first).tolist()
     by_row = np.array(digests, dtype=np.uint64).T.tolist()
     for row, (trace, found, of_alerts) in enumerate(zip(rows.traces, detected, by_row, strict=True)):
-        sightings = sightings_of(
-            context.alert.name,
-            frame,
-            rows.first + row,
-            found.steps,
-            context.lines,
-            settlements=found.settlements,
+        place = rows.first + row
+        sightings = (
+            sightings_of(context.alert.name, frame, place, found.steps, context.lines, settlements=found.settlements)
+            if found.steps
+            else ()
         )
         detection = TraceDetection(
             trace=trace,
-            measured=np.flatnonzero(held[row]) + frame.first,
-            reported_after=frame.first + int(rows.window.reported[row]),
+            measured=everywhere if complete[row] else np.flatnonzero(held[row]) + frame.first,
+            reported_after=reported[row],
             sightings=tuple(sightings),
             digest=of_alerts[0],
         )
