@@ -1,0 +1,83 @@
+"""Turn the probes of a journal into what the search asks for: observations, and the places that cannot be measured."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from knickpoint.bisect.coordinator.bisection import Bisection, JournalEntry
+from knickpoint.bisect.search.problem import Observation
+from knickpoint.model.bisection import ProbeOutcome
+
+__all__ = ["Evidence", "read_evidence"]
+
+_MOST_LOST: Final = 3
+"""After so many lost probes without a result, a place counts as one that cannot be measured."""
+
+_NAMED: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the probes of a bisection say.
+
+    ``reasons`` has, for each place that cannot be measured, why. ``trace`` is the key that is followed.
+    """
+
+    trace: str
+    observations: tuple[Observation, ...]
+    reasons: dict[int, str]
+
+
+def read_evidence(bisection: Bisection, entries: Sequence[JournalEntry]) -> Evidence:
+    """Return what the ended probes say."""
+    ended = [entry for entry in entries if entry.result is not None]
+    trace = bisection.trace or _first_trace(ended) if bisection.measures else ""
+    observations: list[Observation] = []
+    reasons: dict[int, str] = {}
+    lost: Counter[int] = Counter()
+    for entry in ended:
+        observation, reason = _observation(bisection, entry, trace)
+        place = entry.planned.place
+        if observation is not None:
+            observations.append(observation)
+        elif entry.result is not None and entry.result.outcome is ProbeOutcome.LOST:
+            lost[place] += 1
+            if lost[place] >= _MOST_LOST:
+                reasons.setdefault(place, reason)
+        else:
+            reasons.setdefault(place, reason)
+    measured = {observation.place for observation in observations}
+    unmeasured = {place: reason for place, reason in reasons.items() if place not in measured}
+    return Evidence(trace, tuple(observations), unmeasured)
+
+
+def _first_trace(ended: Sequence[JournalEntry]) -> str:
+    """Return the first trace of the first results."""
+    return next((key for entry in ended if entry.result is not None for key in entry.result.measured), "")
+
+
+def _observation(bisection: Bisection, entry: JournalEntry, trace: str) -> tuple[Observation | None, str]:
+    """Return the observation that a probe makes, or None and the reason why it makes none."""
+    result, planned = entry.result, entry.planned
+    assert result is not None
+    match result.outcome:
+        case ProbeOutcome.PASSED | ProbeOutcome.FAILED if not bisection.measures:
+            passed = result.outcome is ProbeOutcome.PASSED
+            return Observation(planned.place, result.device, passed=passed, purpose=planned.purpose), ""
+        case ProbeOutcome.MEASURED if bisection.measures:
+            measured = result.measured.get(trace)
+            if measured is None:
+                return None, _without_trace(trace, tuple(result.measured))
+            return Observation(planned.place, result.device, measured.value, purpose=planned.purpose), ""
+        case _:
+            return None, result.reason or result.outcome.value
+
+
+def _without_trace(trace: str, found: Sequence[str]) -> str:
+    """Say that the results lack the trace, and which come close."""
+    close = difflib.get_close_matches(trace, found, n=_NAMED, cutoff=0.3) or list(found[:_NAMED])
+    return f"the results have no trace {trace}; they have {' '.join(close)}"
