@@ -22,6 +22,7 @@ from knickpoint.store.access.ended_sessions import EndedSessions
 from knickpoint.store.access.token_table import TokenTable
 from knickpoint.store.backup import backup
 from knickpoint.store.backup import restore as restore_backup
+from knickpoint.store.bisections import Bisections
 from knickpoint.store.commits.commits import Commits
 from knickpoint.store.database import Database
 from knickpoint.store.events.outbox import Outbox
@@ -58,6 +59,7 @@ class Store:
         findings: change points, regressions, decisions.
         boundaries: up to which commits findings are history.
         rewrites: successors of rewritten commits, and lines that changed.
+        bisections: searches for the commits that made changes, and their probes.
         quarantines: runs whose results are quarantined, and calls of hooks about them.
         workers: the workers of the instance, and their state.
         tokens: tokens for machines, as hashes.
@@ -80,6 +82,7 @@ class Store:
         self.findings = Findings(database)
         self.boundaries = Boundaries(database)
         self.rewrites = Rewrites(database, self.outbox)
+        self.bisections = Bisections(database)
         self.quarantines = Quarantines(database)
         self.workers = WorkerTable(database)
         self.tokens = TokenTable(database)

@@ -159,9 +159,10 @@ suspects = Table(
     Column("traces", Code, nullable=False),
     Column("settled", Code, nullable=False),
     Column("body", exact_text, nullable=False),
+    Column("bisection", Number, nullable=False, server_default="0"),
 )
 """The ranked suspects of each regression. ``line`` to ``settled`` are what they were ranked for; if the regression differs,
-they are ranked again. ``body`` is JSON.
+they are ranked again. ``body`` is JSON. ``bisection`` is the id of the bisection whose answer leads, 0 for none.
 """
 
 boundary = Table(

@@ -1,0 +1,25 @@
+"""Bisections: their requests and states, and the journal of each: probes, results, log."""
+
+from knickpoint.store.bisections.bisections import Bisections
+from knickpoint.store.bisections.journal import Journal
+from knickpoint.store.bisections.records import (
+    BisectionAnswer,
+    BisectionRequest,
+    JournalProbe,
+    LogLine,
+    StoredBisection,
+    StoredPosterior,
+    WaitingResults,
+)
+
+__all__ = [
+    "BisectionAnswer",
+    "BisectionRequest",
+    "Bisections",
+    "Journal",
+    "JournalProbe",
+    "LogLine",
+    "StoredBisection",
+    "StoredPosterior",
+    "WaitingResults",
+]

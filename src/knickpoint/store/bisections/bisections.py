@@ -1,0 +1,254 @@
+"""Hold the bisections: what is asked for, who coordinates it, how it stands and how it ended.
+
+Any number of workers may share an instance. A worker claims a bisection for a limited time, the lease, and renews it while
+it works. When it dies, the lease ends, and another worker goes on from the journal. Whoever lost a lease can write nothing
+more: each write names its holder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, update
+
+from knickpoint.model.bisection import BisectionState
+from knickpoint.model.commit import Repository
+from knickpoint.model.errors import AbsentError, InputError
+from knickpoint.store.bisections.journal import Journal, check_holder
+from knickpoint.store.bisections.records import BisectionAnswer, BisectionRequest, StoredBisection, WaitingResults
+from knickpoint.store.bisections.results import finish_import, waiting_results
+from knickpoint.store.bisections.rows import bounded, request_values, stored_of
+from knickpoint.store.database import Database
+from knickpoint.store.tables.bisections import bisection as table
+from knickpoint.store.tables.bisections import planned_probe, probe
+
+__all__ = ["Bisections"]
+
+_WAITING: Final = BisectionState.WAITING.value
+_RUNNING: Final = BisectionState.RUNNING.value
+_FOUND: Final = (BisectionState.CULPRIT.value, BisectionState.RANGE.value)
+
+
+class Bisections:
+    """Read and write bisections."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # What is asked for
+
+    def ask(self, request: BisectionRequest) -> StoredBisection:
+        """Let a bisection wait for a worker, and return it.
+
+        Where one of the same regression, trace, range and profile waits or runs already, that one is returned.
+        """
+        with self._database.transaction() as connection:
+            same = and_(
+                table.c.state.in_((_WAITING, _RUNNING)),
+                *(
+                    table.c[name] == getattr(request, name)
+                    for name in ("repository_id", "line", "regression_id", "trace_id", "profile")
+                ),
+            )
+            for row in connection.execute(select(table).where(same).order_by(table.c.id)).mappings():
+                if (found := stored_of(row)).request.slots == request.slots:
+                    return found
+            key = int(connection.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one()) + 1
+            connection.execute(table.insert().values(id=key, **request_values(request)))
+        return self.get(key)
+
+    def get(self, key: int) -> StoredBisection:
+        """Return a bisection by its id.
+
+        Raises:
+            AbsentError: there is none.
+        """
+        with self._database.reading() as connection:
+            row = connection.execute(select(table).where(table.c.id == key)).mappings().first()
+        if row is None:
+            raise AbsentError(f"there is no bisection B{key}", remedy="knick bisections lists them.")
+        return stored_of(row)
+
+    def newest(
+        self,
+        repositories: Collection[Repository] | None = None,
+        *,
+        states: Collection[BisectionState] = (),
+        regression: int = 0,
+        before: int = 0,
+        limit: int = 100,
+    ) -> list[StoredBisection]:
+        """Return the newest bisections first: of some repositories, in some states, of a regression, below an id."""
+        clauses: list[ColumnElement[bool]] = []
+        if repositories is not None:
+            clauses.append(table.c.repository_id.in_(sorted(each.id for each in repositories)))
+        if states:
+            clauses.append(table.c.state.in_(sorted(state.value for state in states)))
+        if regression:
+            clauses.append(table.c.regression_id == regression)
+        if before:
+            clauses.append(table.c.id < before)
+        query = select(table).where(*clauses).order_by(table.c.id.desc()).limit(limit)
+        with self._database.reading() as connection:
+            return [stored_of(row) for row in connection.execute(query).mappings()]
+
+    def of_regressions(self, regressions: Collection[int]) -> dict[int, StoredBisection]:
+        """Return regression → its newest bisection."""
+        query = select(table).where(self._database.among(table.c.regression_id, "wanted")).order_by(table.c.id)
+        with self._database.reading() as connection:
+            rows = connection.execute(query, {"wanted": self._database.listed(sorted(regressions))}).mappings()
+            return {row["regression_id"]: stored_of(row) for row in rows}
+
+    def asked_by_rule(self, repository: Repository) -> set[tuple[int, str]]:
+        """Return the regressions of a repository with the profiles of their bisections, whoever asked for these."""
+        query = select(table.c.regression_id, table.c.profile).distinct()
+        query = query.where(table.c.repository_id == repository.id, table.c.regression_id > 0)
+        with self._database.reading() as connection:
+            return {(row.regression_id, row.profile) for row in connection.execute(query)}
+
+    def seconds_by_rule(self, profile: str, since: datetime) -> float:
+        """Return the device seconds of probes since a time that bisections by rule with a profile asked for."""
+        query = (
+            select(func.coalesce(func.sum(probe.c.seconds), 0.0))
+            .select_from(probe)
+            .where(
+                probe.c.started >= since.timestamp(),
+                probe.c.id.in_(
+                    select(planned_probe.c.probe_id)
+                    .join(table, table.c.id == planned_probe.c.bisection_id)
+                    .where(table.c.by_rule == 1, table.c.profile == profile)
+                ),
+            )
+        )
+        with self._database.reading() as connection:
+            return float(connection.execute(query).scalar_one())
+
+    # Who coordinates it
+
+    def claim(
+        self, holder: str, now: datetime, lease_seconds: float, *, most: int = 0, only: int = 0
+    ) -> StoredBisection | None:
+        """Return the oldest bisection that waits, or whose worker died, and keep it from others for the lease.
+
+        With ``most``, nothing is claimed while so many run in the instance. ``only`` is the id of the one that is wanted.
+        """
+        ended = and_(table.c.state == _RUNNING, table.c.lease < now.timestamp())
+        wanted = or_(table.c.state == _WAITING, ended)
+        if only:
+            wanted = and_(wanted, table.c.id == only)
+        with self._database.transaction() as connection:
+            running = and_(table.c.state == _RUNNING, table.c.lease >= now.timestamp())
+            if most and connection.execute(select(func.count()).where(running)).scalar_one() >= most:
+                return None
+            row = connection.execute(select(table).where(wanted).order_by(table.c.id).limit(1)).mappings().first()
+            if row is None:
+                return None
+            changes = {
+                "state": _RUNNING,
+                "holder": holder,
+                "lease": now.timestamp() + lease_seconds,
+                "started": now.timestamp() if row["started"] is None else row["started"],
+            }
+            _change(connection, row["id"], changes)
+        return self.get(row["id"])
+
+    def renew(self, key: int, holder: str, until: datetime) -> StoredBisection:
+        """Keep a bisection from others until then; return it, with what was asked for meanwhile.
+
+        Raises:
+            BusyError: another worker coordinates it, or it ended.
+        """
+        with self._database.transaction() as connection:
+            check_holder(connection, key, holder)
+            changed = update(table).where(table.c.id == key).values(lease=until.timestamp())
+            connection.execute(changed)
+        return self.get(key)
+
+    def release(self, key: int, holder: str) -> None:
+        """Let another worker go on with a bisection at once; nothing happens where ``holder`` does not have it."""
+        with self._database.transaction() as connection:
+            mine = and_(table.c.id == key, table.c.holder == holder, table.c.state == _RUNNING)
+            connection.execute(update(table).where(mine).values(lease=0.0, holder="", edition=table.c.edition + 1))
+
+    def journal(self, key: int, holder: str = "") -> Journal:
+        """Return the journal of a bisection; only the worker that coordinates it may write, as ``holder``."""
+        return Journal(self._database, key, holder)
+
+    # How it ends
+
+    def ask_stop(self, key: int, who: str, now: datetime) -> StoredBisection:
+        """Stop a bisection: at once where no worker has it, else as soon as its worker hears of it; return it.
+
+        Raises:
+            AbsentError: there is none.
+            InputError: it ended already.
+        """
+        with self._database.transaction() as connection:
+            found = self.get(key)
+            if found.state.ended:
+                raise InputError(
+                    f"bisection {found.name} ended already: {found.state.value}", remedy="There is nothing to stop."
+                )
+            changes: dict[str, object] = {"stopped_by": who}
+            if found.state is BisectionState.WAITING or found.lease < now:
+                changes |= _ending(BisectionAnswer(BisectionState.STOPPED, f"{who} stopped it."), now)
+            _change(connection, key, changes)
+        return self.get(key)
+
+    def finish(self, key: int, holder: str, answer: BisectionAnswer, now: datetime) -> StoredBisection:
+        """Write how a bisection ended, and return it.
+
+        Raises:
+            BusyError: another worker coordinates it, or it ended already.
+        """
+        with self._database.transaction() as connection:
+            check_holder(connection, key, holder)
+            _change(connection, key, _ending(answer, now))
+        return self.get(key)
+
+    def found(self, repository: Repository) -> dict[int, StoredBisection]:
+        """Return regression → the newest bisection that found its commit, or a smaller range."""
+        query = select(table).where(
+            table.c.repository_id == repository.id,
+            table.c.regression_id > 0,
+            table.c.state.in_(_FOUND),
+            table.c.slot >= 0,
+        )
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(table.c.id)).mappings()
+            return {row["regression_id"]: stored_of(row) for row in rows}
+
+    # Results
+
+    def waiting_results(self, *, limit: int = 16) -> Sequence[WaitingResults]:
+        """Return results of probes that are not imported yet, the oldest first."""
+        with self._database.reading() as connection:
+            return waiting_results(connection, limit)
+
+    def finish_import(self, probe_id: int, problem: str = "") -> None:
+        """Delete the results files of a probe, which are imported now, or cannot be for the reason ``problem``."""
+        with self._database.transaction() as connection:
+            finish_import(connection, probe_id, bounded(problem))
+
+
+def _change(connection: Connection, key: int, changes: dict[str, Any]) -> None:
+    connection.execute(update(table).where(table.c.id == key).values(edition=table.c.edition + 1, **changes))
+
+
+def _ending(answer: BisectionAnswer, now: datetime) -> dict[str, object]:
+    found = answer.suspect_range
+    return {
+        "state": answer.state.value,
+        "reason": bounded(answer.reason),
+        "culprits": json.dumps(list(answer.culprits)),
+        "previous": -1 if found is None else found.previous,
+        "slot": -1 if found is None else found.slot,
+        "probability": answer.probability,
+        "ended": now.timestamp(),
+        "left_seconds": None,
+        "holder": "",
+        "lease": 0.0,
+    }
