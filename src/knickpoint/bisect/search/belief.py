@@ -1,0 +1,101 @@
+"""What observations say about the commits: priors of hypotheses times their evidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.bisect.search.answers import evidence_of_answers
+from knickpoint.bisect.search.evidence import Evidence, log_sum
+from knickpoint.bisect.search.gaps import Gaps, prior_of
+from knickpoint.bisect.search.problem import Observation, Posterior, Problem
+from knickpoint.bisect.search.values import evidence_of_values
+
+__all__ = ["Belief", "believe", "posterior"]
+
+_REVERSED: Final = 0.1
+"""Share of "no commit made the change" in which a commit made one in the other direction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """The posterior, and what planning and conclusions need beside it.
+
+    Attributes:
+        posterior: the probabilities of the contract.
+        none_before: part of ``posterior.none`` in which all places have the level of the good end.
+        none_after: part in which all places have the level of the bad end.
+        reversed: part in which the levels change in the other direction.
+        change: log Bayes factor of "a commit made the change" against "no commit did"; 0 without observations.
+        second: log Bayes factor of several changes against one.
+    """
+
+    posterior: Posterior
+    none_before: float
+    none_after: float
+    reversed: float
+    change: float
+    second: float
+
+
+def posterior(problem: Problem, observations: Sequence[Observation]) -> Posterior:
+    """Return the probability of each candidate, of none and of several, given all observations."""
+    return believe(problem, observations).posterior
+
+
+def believe(problem: Problem, observations: Sequence[Observation]) -> Belief:
+    """Weigh all hypotheses; the order of the observations does not matter."""
+    evidence = _evidence(problem, observations)
+    gaps = Gaps(evidence.places, prior_of(problem))
+    with np.errstate(divide="ignore"):
+        mass, pair_mass = np.log(gaps.mass), np.log(gaps.pair_mass)
+    single = evidence.single + mass
+    pairs = evidence.pair + pair_mass
+    turned = float(log_sum(evidence.reversed + mass))
+    none = np.array([evidence.none_before, evidence.none_after]) + math.log(0.5)
+    if math.isfinite(turned):
+        none = np.array([*(none + math.log1p(-_REVERSED)), turned + math.log(_REVERSED)])
+    none_total, single_total, pair_total = float(log_sum(none)), float(log_sum(single)), float(log_sum(pairs))
+
+    # Prior probabilities of none, one and several; what the evidence leaves of them.
+    one = max(1.0 - problem.none - problem.several, 0.0)
+    logs = np.array([_log(problem.none) + none_total, _log(one) + single_total, _log(problem.several) + pair_total])
+    shares = np.exp(logs - log_sum(logs))
+    of_none = shares[0] * np.exp(none - none_total)
+    of_gaps = shares[1] * np.exp(single - single_total)
+    of_pairs = shares[2] * np.exp(pairs - pair_total) if shares[2] > 0 else np.zeros_like(pairs)
+    alone = gaps.spread(of_gaps)
+    changes = np.array([_log(one) + single_total, _log(problem.several) + pair_total])
+    change = float(log_sum(changes)) - _log(1.0 - problem.none) - none_total
+    return Belief(
+        posterior=Posterior(
+            single=alone,
+            none=float(shares[0]),
+            several=float(shares[2]),
+            marginal=alone + gaps.spread_pairs(of_pairs),
+        ),
+        none_before=float(of_none[0]),
+        none_after=float(of_none[1]),
+        reversed=float(of_none[2]) if len(of_none) == 3 else 0.0,
+        change=change,
+        second=pair_total - single_total,
+    )
+
+
+def _evidence(problem: Problem, observations: Sequence[Observation]) -> Evidence:
+    if not observations:
+        empty: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        pair = np.zeros((1, 1)) if problem.several > 0 else np.full((1, 1), -np.inf)
+        return Evidence(empty, 0.0, 0.0, np.zeros(1), np.full(1, -np.inf), pair)
+    if problem.error is None:
+        return evidence_of_values(problem, observations)
+    return evidence_of_answers(problem, observations)
+
+
+def _log(probability: float) -> float:
+    return math.log(probability) if probability > 0 else -math.inf

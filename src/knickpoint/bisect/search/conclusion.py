@@ -1,0 +1,81 @@
+"""Conclusions: when a search ends, and what it states then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from knickpoint.bisect.search.problem import Budget, Conclusion, ConclusionKind, Observation, Problem
+from knickpoint.bisect.search.standing import Standing
+
+__all__ = ["conclude", "conclude_of"]
+
+
+def conclude(problem: Problem, observations: Sequence[Observation], budget: Budget) -> Conclusion | None:
+    """Return how the search ends, or None while it goes on.
+
+    A culprit is stated with its probability, once it and its parent are measured on one device; candidates that cannot
+    be separated are stated as a range; two changes as several. Where the budget ends first, the candidates that are left.
+    """
+    return conclude_of(Standing(problem, observations), budget)
+
+
+def conclude_of(standing: Standing, budget: Budget) -> Conclusion | None:
+    """Conclude as :func:`conclude` does, from a standing."""
+    posterior = standing.belief.posterior
+    if standing.not_reproducible:
+        return Conclusion(
+            ConclusionKind.NOT_REPRODUCIBLE, (), posterior.none, posterior, _open_without_change(standing)
+        )
+    if standing.culprits and not standing.unverified():
+        return _found(standing)
+    if standing.exact and _all_measured(standing):
+        left, probability = _left(standing)
+        return Conclusion(ConclusionKind.RANGE, left, probability, posterior, "the answers contradict each other")
+    if _spent(budget):
+        left, probability = _left(standing)
+        return Conclusion(ConclusionKind.GAVE_UP, left, probability, posterior, "the budget ended")
+    return None
+
+
+def _found(standing: Standing) -> Conclusion:
+    posterior = standing.belief.posterior
+    groups = [standing.candidates_of(number) for number in standing.culprits]
+    probability = float(min(standing.class_probability[list(standing.culprits)]))
+    places = tuple(place for group in groups for place in group)
+    if len(groups) > 1:
+        unclear = "" if all(len(group) == 1 for group in groups) else "some of the commits cannot be measured"
+        return Conclusion(ConclusionKind.SEVERAL, places, min(probability, posterior.several), posterior, unclear)
+    if len(places) == 1 and places[0] not in standing.problem.skipped:
+        second = f"a second change has the probability {posterior.several:.0%}" if posterior.several > 0.1 else ""
+        return Conclusion(ConclusionKind.CULPRIT, places, probability, posterior, second)
+    return Conclusion(ConclusionKind.RANGE, places, probability, posterior, "commits between them cannot be measured")
+
+
+def _open_without_change(standing: Standing) -> str:
+    belief = standing.belief
+    if belief.reversed > belief.none_before + belief.none_after:
+        return "the ends differ in the other direction"
+    return ""
+
+
+def _all_measured(standing: Standing) -> bool:
+    before = standing.change_at_or_before
+    measured = {observation.place for observation in standing.observations} | set(standing.problem.skipped)
+    open_places = np.flatnonzero((before > 0) & (before < 1))
+    return bool(standing.observations) and all(int(place) in measured for place in open_places)
+
+
+def _left(standing: Standing) -> tuple[tuple[int, ...], float]:
+    """Return the fewest candidates that together reach the probability, or all that are possible; and what they reach."""
+    marginal = standing.belief.posterior.marginal
+    order = np.argsort(-marginal, kind="stable")
+    reached = np.cumsum(marginal[order])
+    count = int(np.searchsorted(reached, standing.problem.probability)) + 1
+    chosen = [int(place) for place in order[:count] if marginal[place] > 0]
+    return tuple(sorted(place + 1 for place in chosen)), float(min(reached[min(count, len(order)) - 1], 1.0))
+
+
+def _spent(budget: Budget) -> bool:
+    return (0 < budget.probes <= budget.spent_probes) or (0 < budget.seconds <= budget.spent_seconds)

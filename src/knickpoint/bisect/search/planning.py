@@ -1,0 +1,194 @@
+"""Planning: which places to measure next, on which devices, and which probes are no longer worth their answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.bisect.search.problem import Observation, PlannedProbe, Problem
+from knickpoint.bisect.search.standing import Standing
+from knickpoint.model.bisection import ProbePurpose
+
+__all__ = ["moot", "moot_of", "plan", "plan_of"]
+
+_OPEN: Final = 0.005
+"""A place is worth measuring while both answers have at least this probability."""
+
+_ENDS_DIFFER: Final = 0.2
+"""The ends are measured again while "no commit made the change" has at least this probability."""
+
+
+def plan(
+    problem: Problem,
+    observations: Sequence[Observation],
+    under_way: Sequence[PlannedProbe],
+    devices: Sequence[str],
+) -> tuple[PlannedProbe, ...]:
+    """Return the probes to start now, at most one for each free device.
+
+    First the ends, both on one device; then places at the quantiles of the posterior, so that what is under way and what
+    is new divide it evenly; last the culprit and its parent, on one device. Fewer than devices where no more is worth it.
+    """
+    return plan_of(Standing(problem, observations), under_way, devices)
+
+
+def moot(
+    problem: Problem, observations: Sequence[Observation], under_way: Sequence[PlannedProbe]
+) -> tuple[PlannedProbe, ...]:
+    """Return what is under way and no longer worth its answer, since the answer is known or the search has ended."""
+    return moot_of(Standing(problem, observations), under_way)
+
+
+def plan_of(standing: Standing, under_way: Sequence[PlannedProbe], devices: Sequence[str]) -> tuple[PlannedProbe, ...]:
+    """Plan as :func:`plan` does, from a standing."""
+    free = list(devices)
+    if not free or _has_ended(standing):
+        return ()
+    if standing.culprits:
+        return _verify(standing, under_way, free)
+    ends = _ends(standing, under_way, free)
+    for probe in ends:
+        free.remove(probe.device)
+    return (*ends, *_search(standing, (*under_way, *ends), free))
+
+
+def moot_of(standing: Standing, under_way: Sequence[PlannedProbe]) -> tuple[PlannedProbe, ...]:
+    """Answer as :func:`moot` does, from a standing."""
+    if _has_ended(standing):
+        return tuple(under_way)
+    wanted = set(standing.unverified())
+    before = standing.change_at_or_before
+    return tuple(
+        probe
+        for probe in under_way
+        if probe.purpose is ProbePurpose.SEARCH
+        and probe.place not in wanted
+        and not _OPEN <= before[probe.place] <= 1 - _OPEN
+    )
+
+
+def _has_ended(standing: Standing) -> bool:
+    return standing.not_reproducible or bool(standing.culprits and not standing.unverified())
+
+
+def _verify(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequence[str]) -> tuple[PlannedProbe, ...]:
+    """Measure culprit and parent beside each other on one device; that which measured more of them so far."""
+    running = {probe.place for probe in under_way}
+    wanted = [place for place in standing.unverified() if place not in running]
+    if standing.problem.error is not None:
+        return tuple(PlannedProbe(p, d, ProbePurpose.VERIFY) for p, d in zip(wanted, free, strict=False))
+    planned: list[PlannedProbe] = []
+    left = list(free)
+    for number in standing.culprits:
+        missing = standing.missing_of(number)
+        candidates = standing.candidates_of(number)
+        sides = {candidates[0] - 1, candidates[-1]}
+        here = [probe for probe in under_way if probe.place in sides and probe.purpose is ProbePurpose.VERIFY]
+        if not missing or here or not left:
+            continue
+        device = max(left, key=lambda name: len(standing.measured_by_device.get(name, set()) & sides))
+        place = min(sides.intersection(missing) - standing.measured_by_device.get(device, set()) or missing)
+        planned.append(PlannedProbe(place, device, ProbePurpose.VERIFY))
+        left.remove(device)
+    return tuple(planned)
+
+
+def _ends(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequence[str]) -> tuple[PlannedProbe, ...]:
+    """Measure the ends, values on one device, until it is clear that they differ."""
+    problem = standing.problem
+    running = [probe for probe in under_way if probe.purpose is ProbePurpose.END]
+    wanted = _wanted_ends(standing, [probe.place for probe in running])
+    if problem.error is not None:
+        return tuple(PlannedProbe(p, d, ProbePurpose.END) for p, d in zip(wanted, free, strict=False))
+    if not wanted or running:
+        return ()
+    measured = Counter(o.device for o in standing.observations if o.place in {0, problem.candidates})
+    usual = max(measured, key=lambda name: (measured[name], name), default="")
+    if usual not in free and any(probe.device == usual for probe in under_way):
+        return ()  # the device of the ends is busy, and goes on with them when it is free
+    device = usual if usual in free else free[0]
+    own = Counter(o.place for o in standing.observations if o.device == device)
+    return (PlannedProbe(min(wanted, key=lambda place: own[place]), device, ProbePurpose.END),)
+
+
+def _wanted_ends(standing: Standing, running: Sequence[int]) -> list[int]:
+    """Return the ends that need another value, the one with fewer values first."""
+    problem = standing.problem
+    known = problem.error is not None or (problem.before.count > 0 and problem.after.count > 0)
+    if standing.ends_are_certain and known:
+        return []
+    ends = [place for place in (0, problem.candidates) if place not in problem.skipped]
+    counts = {place: standing.count_at(place, running) for place in ends}
+    least = 1 if known else 2
+    unclear = not standing.exact and standing.belief.posterior.none > _ENDS_DIFFER
+    enough = max(least, min(counts.values(), default=0) + 1 if unclear else 0)
+    return sorted((place for place in ends if counts[place] < enough), key=lambda place: counts[place])
+
+
+def _search(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequence[str]) -> tuple[PlannedProbe, ...]:
+    """Divide the posterior evenly with what is under way; the device that has measured most takes the middle."""
+    problem = standing.problem
+    before = _focus(standing)
+    running = [before[probe.place] for probe in under_way if probe.purpose is not ProbePurpose.END]
+    shares = len(running) + len(free) + 1
+    targets = [number / shares for number in range(1, shares)]
+    for position in running:
+        targets.remove(min(targets, key=lambda target: abs(target - position)))
+    usable = (before >= _OPEN) & (before <= 1 - _OPEN)
+    usable[[place for place in problem.skipped if place <= problem.candidates]] = False
+    if standing.exact:
+        usable[[o.place for o in standing.observations] + [probe.place for probe in under_way]] = False
+    places = _at_quantiles(before, targets, usable, problem.costs, repeats=not standing.exact)
+    if not places and not under_way and not standing.exact:
+        places = _around_the_likeliest(standing)
+    return tuple(
+        PlannedProbe(place, device) for place, device in zip(places, _by_experience(standing, free), strict=False)
+    )
+
+
+def _focus(standing: Standing) -> NDArray[np.float64]:
+    """Return the cumulative posterior to divide; where two changes are likely, that of the one that is less clear."""
+    before = standing.change_at_or_before
+    if standing.belief.posterior.several <= 0.5:
+        return before
+    halves = [np.clip(2 * before, 0.0, 1.0), np.clip(2 * before - 1, 0.0, 1.0)]
+    return max(halves, key=lambda half: 1.0 - float(np.diff(half).max()))
+
+
+def _at_quantiles(
+    before: NDArray[np.float64],
+    targets: Sequence[float],
+    usable: NDArray[np.bool_],
+    costs: NDArray[np.float64] | None,
+    *,
+    repeats: bool,
+) -> list[int]:
+    """Return the places nearest to the targets, the middle first; a cheaper place may be a little off its target."""
+    usable = usable.copy()
+    chosen: list[int] = []
+    for target in sorted(targets, key=lambda value: abs(value - 0.5)):
+        open_places = np.flatnonzero(usable)
+        if not len(open_places):
+            break
+        off = np.abs(before[open_places] - target) * (len(targets) + 1)
+        price = off if costs is None else costs[open_places] * (1 + 4 * off**2)
+        place = int(open_places[np.argmin(price)])
+        chosen.append(place)
+        usable[place] = repeats
+    return chosen
+
+
+def _around_the_likeliest(standing: Standing) -> list[int]:
+    """Return the likeliest culprit and its parent, the one with fewer values first."""
+    candidates = standing.candidates_of(int(np.argmax(standing.class_probability)))
+    sides = [place for place in (candidates[0] - 1, candidates[-1]) if place not in standing.problem.skipped]
+    return sorted(sides, key=standing.count_at)
+
+
+def _by_experience(standing: Standing, free: Sequence[str]) -> list[str]:
+    measured = Counter(observation.device for observation in standing.observations)
+    return sorted(free, key=lambda name: -measured[name])

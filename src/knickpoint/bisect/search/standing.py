@@ -1,0 +1,120 @@
+"""Where a search stands: its belief, the commits that no measurement separates, and what is verified."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.bisect.search.belief import Belief, believe
+from knickpoint.bisect.search.gaps import inseparable_before
+from knickpoint.bisect.search.problem import Observation, Problem
+
+__all__ = ["Standing"]
+
+_CHANGE_AGAINST_NONE: Final = math.log(100.0)
+"""Evidence of a change that a culprit needs, whatever the prior: without a change, it comes up once in a hundred ranges."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A problem with its observations, and what follows from them."""
+
+    problem: Problem
+    observations: Sequence[Observation]
+
+    @cached_property
+    def belief(self) -> Belief:
+        """The posterior of commits, none and several."""
+        return believe(self.problem, self.observations)
+
+    @property
+    def exact(self) -> bool:
+        """Whether answers are never wrong, so that no place is measured twice."""
+        return self.problem.error == 0 and not self.problem.unknown_error
+
+    @property
+    def ends_are_certain(self) -> bool:
+        """Whether the change is known to be in the range."""
+        return self.problem.none <= 0
+
+    @cached_property
+    def classes(self) -> NDArray[np.int64]:
+        """The class of each candidate; candidates of one class cannot be separated by measuring."""
+        return inseparable_before(self.problem)
+
+    @cached_property
+    def class_probability(self) -> NDArray[np.float64]:
+        """The probability that a candidate of each class is a culprit."""
+        return np.asarray(np.bincount(self.classes, self.belief.posterior.marginal), dtype=np.float64)
+
+    def candidates_of(self, number: int) -> tuple[int, ...]:
+        """Return the candidates of a class, ascending."""
+        first, last = np.searchsorted(self.classes, [number, number + 1])
+        return tuple(range(int(first) + 1, int(last) + 1))
+
+    @cached_property
+    def culprits(self) -> tuple[int, ...]:
+        """The classes that are sure enough to be stated, ascending; not yet verified."""
+        posterior, wanted = self.belief.posterior, self.problem.probability
+        if not self.ends_are_certain and self.belief.change < _CHANGE_AGAINST_NONE:
+            return ()
+        sure = np.flatnonzero(self.class_probability >= wanted)
+        expected = 2 if posterior.several > 0.5 else 1
+        return tuple(int(number) for number in sure) if len(sure) >= expected else ()
+
+    @property
+    def not_reproducible(self) -> bool:
+        """Whether it is sure enough that no commit of the range made the change."""
+        return self.belief.posterior.none >= self.problem.probability
+
+    def unverified(self) -> tuple[int, ...]:
+        """Return the places to measure before the culprits are stated: the culprit and its parent, on one device."""
+        return tuple(place for number in self.culprits for place in self.missing_of(number))
+
+    def missing_of(self, number: int) -> tuple[int, ...]:
+        """Return which of a culprit and its parent no device has measured beside the other."""
+        candidates = self.candidates_of(number)
+        sides = [place for place in (candidates[0] - 1, candidates[-1]) if self._can_verify(place)]
+        measured = self.measured_by_device.values()
+        best = max((sum(place in places for place in sides) for places in measured), default=0)
+        if best == len(sides):
+            return ()
+        if best == 0:
+            return tuple(sides)
+        halves = [places for places in measured if sum(place in places for place in sides) == best]
+        return tuple(place for place in sides if not any(place in places for places in halves)) or tuple(sides[:1])
+
+    def _can_verify(self, place: int) -> bool:
+        is_end = place in {0, self.problem.candidates}
+        return place not in self.problem.skipped and not (is_end and self.ends_are_certain)
+
+    @cached_property
+    def measured_by_device(self) -> dict[str, set[int]]:
+        """The places that each device has measured; answers do not depend on the device, so that all count as one."""
+        measured: dict[str, set[int]] = {}
+        for observation in self.observations:
+            device = observation.device if self.problem.error is None else ""
+            measured.setdefault(device, set()).add(observation.place)
+        return measured
+
+    @cached_property
+    def change_at_or_before(self) -> NDArray[np.float64]:
+        """The probability that the change is at or before each place; shape (candidates + 1,).
+
+        "No change" counts as one before the good end where all is at the level of the bad end, and as one after the bad
+        end where all is at the level of the good end: that is what measuring a place says about it.
+        """
+        belief = self.belief
+        marginal = belief.posterior.marginal
+        changes = marginal * (1 - belief.posterior.none) / (marginal.sum() or 1.0)
+        return np.concatenate([[0.0], np.cumsum(changes)]) + belief.none_after + belief.reversed / 2
+
+    def count_at(self, place: int, probes: Iterable[int] = ()) -> int:
+        """Return how many observations, and probes of the given places, a place has."""
+        return sum(o.place == place for o in self.observations) + sum(probe == place for probe in probes)
