@@ -2,20 +2,80 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
+import sqlite3
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from tests.repositories import GitRepository
 
+from knickpoint.store import database_engine, schema
+from knickpoint.store.database import Database
+
 settings.register_profile("calm", deadline=None, derandomize=True)
 settings.load_profile("calm")
 
 _IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep what collection makes, some hundred thousand objects that stay, out of the garbage collector."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _new_stores_are_copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Run the migrations of an empty SQLite store once, and let each further one of this process begin as a copy.
+
+    Migrations from nothing take a good part of a second, and hundreds of tests begin with a new store.
+    """
+    template = tmp_path_factory.mktemp("migrated") / "store.db"
+    migrate = schema.migrate
+
+    def copy(database: Database, to: str = "head") -> None:
+        with database.reading() as connection:
+            is_new = schema.current_revision(connection) == ""
+        if not database.embedded or not is_new or to != "head":
+            migrate(database, to)
+            return
+        if not template.exists():
+            made = Database(template)
+            migrate(made)
+            made.close()
+        with database.engine.connect() as connection, closing(sqlite3.connect(template)) as source:
+            driver = connection.connection.driver_connection
+            assert isinstance(driver, sqlite3.Connection)
+            source.backup(driver)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(schema, "migrate", copy)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _stores_do_not_wait_for_the_disk() -> Iterator[None]:
+    """Switch off fsync for the SQLite stores of this process: a process that dies loses nothing without it."""
+    prepare = database_engine._prepare_sqlite
+
+    def prepare_without_fsync(connection: sqlite3.Connection, record: object) -> None:
+        prepare(connection, record)
+        connection.execute("PRAGMA synchronous = OFF")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database_engine, "_prepare_sqlite", prepare_without_fsync)
+        yield
 
 
 @pytest.fixture

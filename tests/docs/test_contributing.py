@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,17 +34,30 @@ def _example(page: str) -> str:
     return next(block[2] for block in _BLOCK.finditer(text) if block[1] == "text")
 
 
-@pytest.fixture
-def installed(tmp_path: Path) -> Callable[[str], Run]:
-    """Build the package of a page, install it beside the program, and return a way to run ``knick`` with it."""
+@pytest.fixture(scope="module")
+def package_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return a way to build the package of a page, once, and to install it beside the program."""
 
-    def install(page: str) -> Run:
-        source, target = tmp_path / "source", tmp_path / "installed"
+    @cache
+    def install(page: str) -> Path:
+        place = tmp_path_factory.mktemp("package")
+        source, target = place / "source", place / "installed"
         source.mkdir()
         for name, text in _printed_files(page).items():
             (source / name).write_text(text, encoding="utf-8")
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps"]
         subprocess.run([*pip, "--no-build-isolation", "--target", target, source], check=True)
+        return target
+
+    return install
+
+
+@pytest.fixture
+def installed(package_of: Callable[[str], Path], tmp_path: Path) -> Callable[[str], Run]:
+    """Return a way to run ``knick`` with the package of a page."""
+
+    def install(page: str) -> Run:
+        target = package_of(page)
 
         def run(*arguments: str) -> subprocess.CompletedProcess[str]:
             command = [sys.executable, "-m", "knickpoint.cli", *arguments]
