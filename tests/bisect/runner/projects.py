@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.repositories import GitRepository
@@ -33,7 +34,7 @@ pathlib.Path("out.json").write_text(json.dumps(rows))
 KEY = ",benchmark=render,"
 
 
-def project(repository: GitRepository, values: list[float | str]) -> list[str]:
+def project(repository: GitRepository, values: Sequence[float | str]) -> list[str]:
     """Commit each of ``values`` in turn and return the hashes; a value that is no number cannot be built."""
     directory = repository.directory
     (directory / "build.py").write_text(_BUILD)

@@ -7,13 +7,22 @@ from knickpoint.bisect.coordinator.bisection import (
     JournalEntry,
     LevelEstimate,
 )
+from knickpoint.bisect.coordinator.coordinate import coordinate
+from knickpoint.bisect.coordinator.file_journal import FileJournal
 from knickpoint.bisect.coordinator.journal import Journal
+from knickpoint.bisect.coordinator.priors import priors_of
+from knickpoint.bisect.coordinator.revision_range import RevisionRange, read_range
 
 __all__ = [
     "Bisection",
     "BisectionAnswer",
     "BisectionProgress",
+    "FileJournal",
     "Journal",
     "JournalEntry",
     "LevelEstimate",
+    "RevisionRange",
+    "coordinate",
+    "priors_of",
+    "read_range",
 ]

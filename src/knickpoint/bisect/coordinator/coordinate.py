@@ -1,0 +1,310 @@
+"""Coordinate a bisection: plan, submit, record, plan again, until the search concludes."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import count
+from time import monotonic
+from typing import Final
+
+import numpy as np
+
+from knickpoint.bisect.coordinator.bisection import Bisection, BisectionAnswer, BisectionProgress, JournalEntry
+from knickpoint.bisect.coordinator.evidence import Evidence, read_evidence
+from knickpoint.bisect.coordinator.journal import Journal
+from knickpoint.bisect.coordinator.levels import estimate_levels
+from knickpoint.bisect.device_pool import DevicePool
+from knickpoint.bisect.job import ProbeJob
+from knickpoint.bisect.search import conclude, moot, plan, posterior
+from knickpoint.bisect.search.problem import (
+    Budget,
+    Conclusion,
+    ConclusionKind,
+    Posterior,
+    Problem,
+)
+from knickpoint.model.bisection import BisectionState, ProbeResult
+
+__all__ = ["coordinate"]
+
+_WAIT_SECONDS: Final = 0.5
+"""How long one wait for results takes at most, so that a stop is noticed."""
+
+_POSSIBLE: Final = 1e-3
+"""A commit with less probability than this is not named among those that are left."""
+
+_STATES: Final = {
+    ConclusionKind.CULPRIT: BisectionState.CULPRIT,
+    ConclusionKind.RANGE: BisectionState.RANGE,
+    ConclusionKind.SEVERAL: BisectionState.RANGE,
+    ConclusionKind.NOT_REPRODUCIBLE: BisectionState.NOT_REPRODUCIBLE,
+    ConclusionKind.GAVE_UP: BisectionState.GAVE_UP,
+}
+
+
+def coordinate(
+    bisection: Bisection,
+    pool: DevicePool,
+    journal: Journal,
+    *,
+    stop: Callable[[], bool] = lambda: False,
+    progress: Callable[[BisectionProgress], None] = lambda _: None,
+) -> BisectionAnswer:
+    """Run ``bisection`` on ``pool`` to its end and return the answer.
+
+    What the journal has already counts; probes that had begun and have no result are submitted again under their ids.
+    ``stop`` is asked at least twice a second; ``progress`` is called after each change. However this ends, the probes under
+    way are cancelled.
+
+    Raises:
+        StoreError: the journal cannot be written, or another process took the bisection over.
+    """
+    run = _Run(bisection, pool, journal, {entry.probe: entry for entry in journal.load()})
+    try:
+        run.submit_unfinished()
+        while (answer := run.answer(stopped=stop())) is None:
+            run.cancel_moot()
+            run.start_planned()
+            if run.at_a_loss:
+                answer = run.gave_up("no measurement can decide it")
+                break
+            run.show(progress)
+            run.wait()
+        run.drop_all()
+    finally:
+        for probe in run.under_way:
+            pool.cancel(probe)
+    run.show(progress)
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a search has found: the places and their probability, the posterior, and what is to say about it."""
+
+    posterior: Posterior
+    reason: str
+    places: tuple[int, ...] = ()
+    probability: float = 0.0
+
+
+@dataclass
+class _Run:
+    """A bisection under way, with its probes by id in the order in which they began."""
+
+    bisection: Bisection
+    pool: DevicePool
+    journal: Journal
+    entries: dict[str, JournalEntry]
+    started: float = field(default_factory=monotonic)
+
+    def __post_init__(self) -> None:
+        """Sum up what earlier processes of the same bisection spent."""
+        self.spent_before = sum(entry.result.seconds for entry in self.entries.values() if entry.result)
+        self.base = _problem(self.bisection)
+        self.numbers = count(1 + max((_number(probe) for probe in self.entries), default=0))
+
+    @property
+    def under_way(self) -> dict[str, JournalEntry]:
+        """The probes without a result."""
+        return {probe: entry for probe, entry in self.entries.items() if entry.result is None}
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the ended probes say."""
+        return read_evidence(self.bisection, tuple(self.entries.values()))
+
+    def problem(self, evidence: Evidence) -> Problem:
+        """Return the problem as it is now: without the places that cannot be measured."""
+        return replace(self.base, skipped=frozenset(evidence.reasons))
+
+    def submit_unfinished(self) -> None:
+        """Submit what an earlier process began; where it still runs, the pool knows it by its id."""
+        for entry in self.under_way.values():
+            self.pool.submit(self._job(entry))
+
+    def answer(self, *, stopped: bool) -> BisectionAnswer | None:
+        """Return the answer if there is one by now."""
+        evidence = self.evidence
+        problem = self.problem(evidence)
+        if stopped:
+            now = posterior(problem, evidence.observations)
+            return self._answer(BisectionState.STOPPED, _Found(now, "stopped"), evidence)
+        unmeasured = self._unmeasured_end(evidence)
+        if unmeasured:
+            now = posterior(problem, ())
+            return self._answer(BisectionState.GAVE_UP, _Found(now, unmeasured), evidence)
+        conclusion = conclude(problem, evidence.observations, self._budget())
+        if conclusion is None:
+            return None
+        reason = self._reason(conclusion, evidence)
+        found = _Found(conclusion.posterior, reason, conclusion.places, conclusion.probability)
+        return self._answer(_STATES[conclusion.kind], found, evidence)
+
+    def cancel_moot(self) -> None:
+        """Cancel what is under way and no longer worth its answer."""
+        evidence = self.evidence
+        running = self.under_way
+        left = Counter(
+            moot(self.problem(evidence), evidence.observations, [entry.planned for entry in running.values()])
+        )
+        for probe, entry in running.items():
+            if left[entry.planned] > 0:
+                left[entry.planned] -= 1
+                self._drop(probe)
+
+    def start_planned(self) -> None:
+        """Begin the probes that the search plans for the free devices."""
+        evidence = self.evidence
+        running = [entry.planned for entry in self.under_way.values()]
+        for planned in plan(self.problem(evidence), evidence.observations, running, self._free_devices()):
+            entry = JournalEntry(
+                f"{self.bisection.id}-{next(self.numbers)}", planned, self.bisection.target(planned.place)
+            )
+            self.journal.begin(entry.probe, planned, entry.target)
+            self.entries[entry.probe] = entry
+            self.pool.submit(self._job(entry))
+
+    @property
+    def at_a_loss(self) -> bool:
+        """Whether nothing is under way although a device is free: the search knows nothing that is worth measuring."""
+        return not self.under_way and bool(self._free_devices())
+
+    def gave_up(self, reason: str) -> BisectionAnswer:
+        """Return the answer that leaves open what is open now."""
+        evidence = self.evidence
+        now = posterior(self.problem(evidence), evidence.observations)
+        left = tuple(int(place) + 1 for place in np.flatnonzero(now.marginal > _POSSIBLE))
+        return self._answer(BisectionState.GAVE_UP, _Found(now, reason, left, float(now.marginal.sum())), evidence)
+
+    def wait(self) -> None:
+        """Wait for results and record them."""
+        for result in self.pool.wait(_WAIT_SECONDS):
+            self._record(result)
+
+    def show(self, progress: Callable[[BisectionProgress], None]) -> None:
+        """Show where the bisection stands."""
+        evidence = self.evidence
+        now = posterior(self.problem(evidence), evidence.observations)
+        devices = self.pool.devices()
+        state = BisectionProgress(
+            tuple(self.entries.values()), now, devices, evidence.trace, self._seconds_left(now, len(devices))
+        )
+        self.journal.state(state)
+        progress(state)
+
+    def drop_all(self) -> None:
+        """Cancel what is still under way."""
+        for probe in self.under_way:
+            self._drop(probe)
+
+    def _record(self, result: ProbeResult) -> None:
+        entry = self.entries.get(result.probe)
+        if entry is None or entry.result is not None:
+            return  # cancelled meanwhile, or known already
+        self.journal.record(result)
+        self.entries[result.probe] = replace(entry, result=result)
+
+    def _drop(self, probe: str) -> None:
+        self.pool.cancel(probe)
+        self.journal.drop(probe)
+        del self.entries[probe]
+
+    def _job(self, entry: JournalEntry) -> ProbeJob:
+        asked = self.bisection
+        return ProbeJob(
+            entry.probe,
+            entry.target,
+            asked.profile,
+            asked.locations,
+            asked.id,
+            use=asked.use,
+            device=entry.planned.device,
+            priority=asked.priority,
+            ingest=asked.ingest,
+            added_params=asked.added_params,
+        )
+
+    def _free_devices(self) -> list[str]:
+        """Return the devices that fit, each as often as it has slots that this bisection does not use."""
+        asked = self.bisection
+        like = ProbeJob("", asked.target(0), asked.profile, asked.locations, asked.id, use=asked.use)
+        busy = Counter(entry.planned.device for entry in self.under_way.values())
+        return [
+            device.name
+            for device in self.pool.devices()
+            if device.fits(like)
+            for _ in range(device.slots - busy[device.name])
+        ]
+
+    def _budget(self) -> Budget:
+        profile = self.bisection.profile
+        spent = sum(entry.result is not None for entry in self.entries.values())
+        seconds = self.spent_before + monotonic() - self.started
+        return Budget(profile.most_probes, profile.most_minutes * 60, spent, seconds)
+
+    def _unmeasured_end(self, evidence: Evidence) -> str:
+        """Say which end cannot be measured, "" where both can or where their levels are known from the history."""
+        ends = (("good", 0, self.base.before), ("bad", self.base.candidates, self.base.after))
+        for name, place, level in ends:
+            if place in evidence.reasons and not level.count:
+                return f"the {name} end cannot be measured: {evidence.reasons[place]}"
+        return ""
+
+    def _reason(self, conclusion: Conclusion, evidence: Evidence) -> str:
+        if conclusion.kind is not ConclusionKind.NOT_REPRODUCIBLE:
+            return conclusion.open
+        if conclusion.open or self.bisection.measures:
+            return conclusion.open or "the ends do not differ when they are measured again"
+        ends = {o.place: o.passed for o in evidence.observations if o.place in {0, self.base.candidates}}
+        if ends.get(0) is False and ends.get(self.base.candidates):
+            return "the good end fails and the bad end passes: are they swapped?"
+        return "the good end fails as well" if ends.get(0) is False else "the bad end passes as well"
+
+    def _answer(self, state: BisectionState, found: _Found, evidence: Evidence) -> BisectionAnswer:
+        entries = tuple(self.entries.values())
+        before, after = estimate_levels(evidence, entries, found.places) if found.places else (None, None)
+        return BisectionAnswer(
+            state,
+            found.places,
+            found.probability,
+            found.posterior,
+            found.reason,
+            evidence.trace,
+            before,
+            after,
+            entries,
+        )
+
+    def _seconds_left(self, now: Posterior, devices: int) -> float | None:
+        """Estimate the time left: a probe halves what is open, and the culprit and its parent are verified."""
+        seconds = [entry.result.seconds for entry in self.entries.values() if entry.result is not None]
+        if not seconds or not devices:
+            return None
+        likely = now.marginal[now.marginal > 0] / (now.marginal.sum() or 1.0)
+        bits = float(-(likely * np.log2(likely)).sum())
+        return statistics.median(seconds) * (bits + 2) / max(1.0, math.log2(devices + 1))
+
+
+def _problem(bisection: Bisection) -> Problem:
+    """Return the problem that the search solves."""
+    exact = bisection.error == 0
+    return Problem(
+        len(bisection.commits),
+        prior=None if bisection.priors is None else np.array(bisection.priors, dtype=np.float64),
+        before=bisection.before,
+        after=bisection.after,
+        movement=bisection.movement,
+        error=None if bisection.measures else bisection.error,
+        unknown_error=not bisection.measures and not exact,
+        probability=bisection.profile.probability,
+    )
+
+
+def _number(probe: str) -> int:
+    number = probe.rpartition("-")[2]
+    return int(number) if number.isdecimal() else 0

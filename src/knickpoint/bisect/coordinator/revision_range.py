@@ -1,0 +1,101 @@
+"""Read the range of a bisection, GOOD..BAD, from a git repository: the first-parent line between two commits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from knickpoint.history import Git, find_commit
+from knickpoint.model.commit import Commit
+from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.plain_text import plain_line
+
+__all__ = ["RevisionRange", "read_range"]
+
+_SHOWN = 12
+_LONGEST = 120
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionRange:
+    """The good end, and the commits after it on the first-parent line of the bad end, oldest first.
+
+    ``note`` says what a reader may not expect, "" for nothing.
+    """
+
+    good: Commit
+    commits: tuple[Commit, ...]
+    note: str = ""
+
+    @property
+    def hashes(self) -> tuple[str, ...]:
+        """The full hashes of the commits after the good end."""
+        return tuple(commit.hash for commit in self.commits)
+
+
+def read_range(git: Git, text: str) -> RevisionRange:
+    """Return the range that ``text`` names, as in ``v1.2..main``.
+
+    A merge is one commit of the line: with it, all that it brings in begins.
+
+    Raises:
+        InputError: the text is no range, the ends are the same or swapped, or one is no ancestor of the other.
+        HistoryError: a revision is not known, or git fails.
+    """
+    names = _names(text)
+    good, bad = (_commit(git, name) for name in names)
+    if good == bad:
+        raise InputError(
+            "the good and the bad end are the same commit",
+            where=plain_line(text, _LONGEST),
+            remedy="Name two commits, the good one first.",
+        )
+    if not git.contains(bad, good):
+        raise _unrelated(git, names, good, bad)
+    line = git.first_parents(bad, without=[good])
+    first = git.commits([good])[good]
+    note = ""
+    if good not in line[0].parents[:1]:
+        note = (
+            f"{good[:_SHOWN]} is not on the first-parent line of {bad[:_SHOWN]}: the commits of that line are searched"
+        )
+    return RevisionRange(first, tuple(line), note)
+
+
+def _names(text: str) -> Sequence[str]:
+    good, dots, bad = text.partition("..")
+    if not dots or not good or bad.startswith("."):
+        raise InputError(
+            f"{plain_line(text, _LONGEST)!r} is no range",
+            remedy="Write GOOD..BAD, as in v1.2..main, or the id of a regression, such as R12.",
+        )
+    return good, bad or "HEAD"
+
+
+def _commit(git: Git, name: str) -> str:
+    found = find_commit(git, name)
+    if found:
+        return found
+    shallow = " The repository is shallow: git fetch --unshallow brings the rest." if git.shallow else ""
+    raise HistoryError(
+        f"the repository has no commit {plain_line(name, _LONGEST)!r}",
+        where=str(git.directory),
+        remedy=f"Name a branch, a tag or a hash of it.{shallow}",
+    )
+
+
+def _unrelated(git: Git, names: Sequence[str], good: str, bad: str) -> InputError:
+    """Say why the good end is no ancestor of the bad end."""
+    shown = [plain_line(name, _LONGEST) for name in names]
+    if git.contains(good, bad):
+        return InputError(
+            f"the ends are swapped: {shown[1]} is older than {shown[0]}",
+            where="..".join(shown),
+            remedy=f"Write {shown[1]}..{shown[0]} if the older one is good. To find what made a value better again, "
+            "name the older state first all the same.",
+        )
+    if git.shallow:
+        remedy = "The repository is shallow: git fetch --unshallow brings the rest."
+    else:
+        remedy = f"Start from their merge base: git merge-base {good[:_SHOWN]} {bad[:_SHOWN]}"
+    return InputError(f"{shown[0]} is no ancestor of {shown[1]}", where="..".join(shown), remedy=remedy)

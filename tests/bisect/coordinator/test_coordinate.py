@@ -1,0 +1,134 @@
+"""A coordinator finds the culprit with real builds and measurements, and says honestly where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.bisect.coordinator.inline_pool import InlinePool
+from tests.bisect.runner.projects import KEY, profile, project, script
+from tests.repositories import GitRepository
+
+from knickpoint.bisect.coordinator import Bisection, BisectionAnswer, FileJournal, coordinate
+from knickpoint.bisect.job import Device
+from knickpoint.bisect.pool import LocalPool
+from knickpoint.bisect.runner import Workspace
+from knickpoint.bisect.search.problem import Level
+from knickpoint.bisect.settings import ProfileSettings
+from knickpoint.model.bisection import BisectionState, ProbeOutcome, ProbePurpose
+
+Make = Callable[[str], GitRepository]
+Values = list[float | str]
+
+
+@pytest.fixture
+def repository(new_repository: Make) -> GitRepository:
+    return new_repository("project")
+
+
+def _search(
+    repository: GitRepository, tmp_path: Path, values: Values, settings: ProfileSettings | None = None, trace: str = KEY
+) -> tuple[BisectionAnswer, list[str]]:
+    hashes = project(repository, values)
+    chosen = settings or profile()
+    locations = {"": str(repository.directory)}
+    asked = Bisection("B1", locations, hashes[0], tuple(hashes[1:]), chosen, trace if chosen.results else "")
+    with FileJournal(tmp_path / "journal.jsonl", {"search": 1}, resume=False) as journal:
+        return coordinate(asked, InlinePool(Workspace(tmp_path / "workspace")), journal), hashes
+
+
+def test_the_commit_that_moved_the_value_is_found(repository: GitRepository, tmp_path: Path) -> None:
+    values: Values = [10.0, 10.0, "broken", *[10.0] * 4, *[10.4] * 6]
+    answer, _ = _search(repository, tmp_path, values)
+    assert (answer.state, answer.places) == (BisectionState.CULPRIT, (7,))
+    assert answer.probability >= 0.95
+    assert answer.before is not None
+    assert answer.after is not None
+    assert answer.after.mean - answer.before.mean == pytest.approx(0.4, abs=0.02)
+    first = [entry.planned for entry in answer.entries[:2]]
+    assert [(planned.place, planned.purpose) for planned in first] == [(0, ProbePurpose.END), (12, ProbePurpose.END)]
+
+
+@pytest.mark.long
+def test_three_devices_find_one_of_sixteen_commits_together(repository: GitRepository, tmp_path: Path) -> None:
+    hashes = project(repository, [10.0] * 10 + [10.4] * 7)
+    asked = Bisection("B1", {"": str(repository.directory)}, hashes[0], tuple(hashes[1:]), profile(), KEY)
+    devices = [Device("one"), Device("two"), Device("three")]
+    with (
+        LocalPool(Workspace(tmp_path / "workspace"), devices, at_once=3) as pool,
+        FileJournal(tmp_path / "journal.jsonl", {}, resume=False) as journal,
+    ):
+        answer = coordinate(asked, pool, journal)
+    assert (answer.state, answer.places) == (BisectionState.CULPRIT, (10,))
+    results = [entry.result for entry in answer.entries if entry.result]
+    assert {result.device for result in results} == {"one", "two", "three"}
+    ends = [entry for entry in answer.entries if entry.planned.purpose is ProbePurpose.END]
+    assert len({entry.planned.device for entry in ends}) == 1
+
+
+def test_commits_that_cannot_be_built_leave_a_range(repository: GitRepository, tmp_path: Path) -> None:
+    answer, _ = _search(repository, tmp_path, [10.0, 10.0, "broken", "broken", 12.0, 12.0])
+    assert (answer.state, answer.places) == (BisectionState.RANGE, (2, 3, 4))
+    skipped = [
+        entry.result for entry in answer.entries if entry.result and entry.result.outcome is ProbeOutcome.SKIPPED
+    ]
+    assert all("no number" in result.reason for result in skipped)
+
+
+def test_ends_alike_are_not_reproducible(repository: GitRepository, tmp_path: Path) -> None:
+    hashes = project(repository, [10.0, 10.0, 10.0])
+    known = {"before": Level(10.0, 0.01, 20), "after": Level(12.0, 0.01, 20)}
+    asked = Bisection("B1", {"": str(repository.directory)}, hashes[0], tuple(hashes[1:]), profile(), KEY, **known)
+    with FileJournal(tmp_path / "journal.jsonl", {}, resume=False) as journal:
+        answer = coordinate(asked, InlinePool(Workspace(tmp_path / "workspace")), journal)
+    assert (answer.state, answer.places) == (BisectionState.NOT_REPRODUCIBLE, ())
+    assert answer.reason == "the ends do not differ when they are measured again"
+
+
+@pytest.mark.parametrize(
+    ("values", "state", "places"),
+    [
+        (["1", "1", "1", "0", "0"], BisectionState.CULPRIT, (3,)),
+        (["1", "1"], BisectionState.NOT_REPRODUCIBLE, ()),
+    ],
+)
+def test_a_test_that_fails_since_a_commit_is_traced_to_it(
+    repository: GitRepository, tmp_path: Path, values: Values, state: BisectionState, places: tuple[int, ...]
+) -> None:
+    test = script("raise SystemExit(open('value.txt').read() != '1')")
+    answer, _ = _search(repository, tmp_path, values, profile(build=(), measure=test, results=()))
+    assert (answer.state, answer.places) == (state, places)
+
+
+def test_an_end_that_cannot_be_measured_is_named(repository: GitRepository, tmp_path: Path) -> None:
+    answer, _ = _search(repository, tmp_path, ["broken", 10.0, 12.0])
+    assert answer.state is BisectionState.GAVE_UP
+    assert answer.reason.startswith("the good end cannot be measured: build ended with exit code 1: value.txt:1: error")
+
+
+def test_a_trace_that_the_results_lack_is_answered_with_close_ones(repository: GitRepository, tmp_path: Path) -> None:
+    answer, _ = _search(repository, tmp_path, [10.0, 12.0], trace=",benchmark=rendr,")
+    assert answer.state is BisectionState.GAVE_UP
+    assert "the results have no trace ,benchmark=rendr,; they have ,benchmark=render," in answer.reason
+
+
+def test_the_budget_ends_a_search(repository: GitRepository, tmp_path: Path) -> None:
+    answer, _ = _search(repository, tmp_path, [10.0, 10.0, 10.0, 12.0, 12.0], profile(most_probes=3))
+    assert (answer.state, answer.reason) == (BisectionState.GAVE_UP, "the budget ended")
+    assert len([entry for entry in answer.entries if entry.result]) == 3
+
+
+def test_a_stop_ends_the_probes(repository: GitRepository, tmp_path: Path) -> None:
+    hashes = project(repository, [10.0, 12.0])
+    hang = profile(measure=script("import time", "time.sleep(60)"))
+    asked = Bisection("B1", {"": str(repository.directory)}, hashes[0], (hashes[1],), hang, KEY)
+    begun: list[int] = []
+    with (
+        LocalPool(Workspace(tmp_path / "workspace")) as pool,
+        FileJournal(tmp_path / "journal.jsonl", {}, resume=False) as journal,
+    ):
+        answer = coordinate(
+            asked, pool, journal, stop=lambda: bool(begun), progress=lambda now: begun.append(len(now.entries))
+        )
+    assert answer.state is BisectionState.STOPPED
