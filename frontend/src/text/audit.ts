@@ -21,6 +21,8 @@ export const AUDIT_KINDS: Record<AuditKind, string> = {
   "rename-accepted": "Rename accepted",
   "rename-withdrawn": "Rename taken back",
   "quarantine-lifted": "Quarantine lifted",
+  "bisection-asked": "Bisection asked for",
+  "bisection-stopped": "Bisection stopped",
   "deliveries-changed": "Deliveries changed",
   "entries-deleted": "Old entries deleted",
   restored: "Restored from a backup",

@@ -13,7 +13,7 @@ from knickpoint.model.secrets import address_with_secret, secret
 __all__ = ["DeviceSettings", "DeviceUse", "GateMode", "GateSettings", "PoolSettings", "ProfileSettings"]
 
 _NOT_OF_THE_PROBE = frozenset(
-    {"name", "probability", "most_probes", "most_minutes", "budget_hours", "minimum_effect", "repeats"}
+    {"name", "probability", "most_probes", "most_minutes", "budget_hours", "minimum_effect", "repeats", "same_machine"}
 )
 
 
@@ -48,6 +48,8 @@ class ProfileSettings:
         most_minutes: how long one bisection may take. 0 has no limit.
         minimum_effect: findings of at least this relative size are bisected without being asked for. 0 means none.
         budget_hours: device hours that bisections by rule may take within a day.
+        same_machine: the devices measure like the machines whose results the traces have. Then results of probes join these
+            traces. Without it, they do only where they name the same machine; others become traces with a param `device`.
     """
 
     name: str
@@ -72,6 +74,7 @@ class ProfileSettings:
     most_minutes: float = 0.0
     minimum_effect: float = 0.0
     budget_hours: float = 24.0
+    same_machine: bool = False
 
     @property
     def digest(self) -> str:

@@ -29,6 +29,8 @@ class AuditKind(Enum):
     RENAME_ACCEPTED = "rename-accepted"
     RENAME_WITHDRAWN = "rename-withdrawn"
     QUARANTINE_LIFTED = "quarantine-lifted"
+    BISECTION_ASKED = "bisection-asked"
+    BISECTION_STOPPED = "bisection-stopped"
     DELIVERIES_CHANGED = "deliveries-changed"
     ENTRIES_DELETED = "entries-deleted"
     RESTORED = "restored"

@@ -38,12 +38,14 @@ class FileContext:
 
     ``stated`` comes from options and sidecars, and overrides the file. ``fallback`` comes from the CI, and counts only
     for runs that name no commit. ``mapping`` is the TOML text that locates the results in the file, "" where a format
-    does.
+    does. ``execution`` is the id of the run where that of the file does not count, because the same file is measured again
+    on purpose; "" elsewhere.
     """
 
     stated: Sidecar = field(default_factory=Sidecar)
     fallback: Sidecar = field(default_factory=Sidecar)
     mapping: str = ""
+    execution: str = ""
 
     @classmethod
     def of(cls, stated: Sidecar, ci: CiFacts | None, mapping: str = "") -> FileContext:
@@ -63,6 +65,8 @@ class FileContext:
     def as_options(self) -> dict[str, object]:
         """Return the context as plain values, to be kept with a file that waits or is refused."""
         options: dict[str, object] = {STATED_KEY: _plain(self.stated), "fallback": _plain(self.fallback)}
+        if self.execution:
+            options["execution"] = self.execution
         return {**options, "mapping": self.mapping} if self.mapping else options
 
     @classmethod
@@ -71,7 +75,7 @@ class FileContext:
         stated, fallback = (
             read_sidecar(json.dumps(options.get(name, {})).encode(), where=name) for name in (STATED_KEY, "fallback")
         )
-        return cls(stated, fallback, str(options.get("mapping", "")))
+        return cls(stated, fallback, str(options.get("mapping", "")), str(options.get("execution", "")))
 
     def with_stated(self, *, commit: str = "", format: str = "", mapping: str = "") -> FileContext:  # noqa: A002 - the sidecar's word
         """Return the context with these values stated as well; empty texts change nothing."""
@@ -104,6 +108,7 @@ class FileContext:
             environment={**run.environment, **stated.environment},
             links={**stated.links, **run.links},
             revisions={**run.revisions, **stated.revisions},
+            identity=self.execution or run.identity,
         )
         return CompletedRun(completed, stated.run, run.results.keys)
 

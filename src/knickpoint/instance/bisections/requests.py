@@ -1,0 +1,212 @@
+"""Ask for a bisection: which profile measures the finding, which commits may have made it, what is known before.
+
+A request names a profile of the configuration and nothing else that would run: commands come from the file of the operator.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from knickpoint.instance.instance import Instance
+from knickpoint.model.alert import AlertKind
+from knickpoint.model.audit import AuditKind
+from knickpoint.model.errors import InputError
+from knickpoint.model.params import decode_key
+from knickpoint.model.query import parse_query
+
+if TYPE_CHECKING:
+    from knickpoint.bisect.settings import ProfileSettings
+    from knickpoint.model.commit import Repository
+    from knickpoint.model.regression import ChangePoint, Regression, StepNumbers
+    from knickpoint.store.bisections import StoredBisection
+
+__all__ = ["added_params", "bisectable_members", "fitting_profiles", "request_bisection", "stop_bisection"]
+
+_LEAST_VALUES: Final = 2
+"""Values of a stable region from which its deviation says something."""
+
+
+def fitting_profiles(instance: Instance, regression_id: int) -> list[str]:
+    """Return the names of the profiles that can bisect a regression, by name; empty where none can.
+
+    Raises:
+        InputError: there is no such regression.
+    """
+    store = instance.store
+    repository = store.findings.repository_of(regression_id)
+    members = bisectable_members(store.findings.live_members(regression_id))
+    profiles = instance.config.bisect.values()
+    return sorted(each.name for each in profiles if member_for(instance, repository, each, members))
+
+
+def request_bisection(
+    instance: Instance, regression_id: int, profile: str = "", *, who: str, by_rule: bool = False
+) -> StoredBisection:
+    """Let the commit of a regression be searched with a profile of the configuration; return the bisection.
+
+    Without ``profile``, the only one that fits is taken. Where the same bisection waits or runs, that one is returned. The
+    audit log gets an entry.
+
+    Raises:
+        InputError: there is no such regression or profile, the profile does not measure it, or it cannot be bisected.
+    """
+    from knickpoint.store.bisections import BisectionRequest
+
+    store = instance.store
+    repository = store.findings.repository_of(regression_id)
+    regression = store.findings.regression(regression_id)
+    settings, lead = _chosen(instance, repository, regression_id, profile)
+    slots = _searched_slots(instance, repository, regression, lead)
+    request = BisectionRequest(
+        repository_id=repository.id,
+        line=regression.suspect_range.line,
+        slots=slots,
+        profile=settings.name,
+        digest=settings.digest,
+        who=who,
+        asked=datetime.now(UTC),
+        regression_id=regression_id,
+        trace_id=lead.trace_id,
+        trace_key=lead.key,
+        facts=_facts(instance, regression_id, lead, settings, slots),
+        by_rule=by_rule,
+    )
+    with store.transaction():
+        asked = store.bisections.ask(request)
+        if asked.request.asked == request.asked:
+            about = f"{asked.name}: R{regression_id} with the profile {settings.name}{', by rule' if by_rule else ''}"
+            store.audit.append(AuditKind.BISECTION_ASKED, who, about)
+    return asked
+
+
+def stop_bisection(instance: Instance, key: int, *, who: str) -> StoredBisection:
+    """Stop a bisection, and return it; the audit log gets an entry.
+
+    Raises:
+        AbsentError: there is none.
+        InputError: it ended already.
+    """
+    with instance.store.transaction():
+        stopped = instance.store.bisections.ask_stop(key, who, datetime.now(UTC))
+        instance.store.audit.append(AuditKind.BISECTION_STOPPED, who, stopped.name)
+    return stopped
+
+
+def bisectable_members(members: list[ChangePoint]) -> list[ChangePoint]:
+    """Return the members of a regression that a commit may have made, the lead first.
+
+    Moves of canaries and held findings are none: a machine moved there.
+    """
+    return sorted(
+        (each for each in members if each.alert_kind is not AlertKind.CANARY and not each.held),
+        key=lambda each: each.rank,
+    )
+
+
+def member_for(
+    instance: Instance, repository: Repository, profile: ProfileSettings, members: list[ChangePoint]
+) -> ChangePoint | None:
+    """Return the first of ``members`` whose trace ``profile`` measures, None where it measures none."""
+    settings = instance.repositories.get(repository.name)
+    if profile.repository not in {"", repository.name} or settings is None or not settings.location:
+        return None
+    wanted = set(instance.store.traces.select(repository, parse_query(profile.query)).tolist())
+    fitting = (each for each in members if each.trace_id in wanted)
+    return next((each for each in fitting if added_params(profile, each.key) is not None), None)
+
+
+def added_params(profile: ProfileSettings, trace_key: str) -> Mapping[str, str] | None:
+    """Return the params of a profile that join its results, because the trace has them too; None where they differ.
+
+    Others only choose devices. A profile whose devices measure another value of a param measures another trace.
+    """
+    params = decode_key(trace_key)
+    shared = {name: value for name, value in profile.params.items() if name in params}
+    return shared if all(params[name] == value for name, value in shared.items()) else None
+
+
+def _chosen(
+    instance: Instance, repository: Repository, regression_id: int, profile: str
+) -> tuple[ProfileSettings, ChangePoint]:
+    """Return the profile that is named or fits alone, and the member that it measures."""
+    profiles = instance.config.bisect
+    if profile and profile not in profiles:
+        raise InputError(
+            f"there is no profile {profile!r}",
+            where="[bisect]",
+            remedy=f"Profiles of the configuration: {', '.join(sorted(profiles)) or 'none'}.",
+        )
+    live = instance.store.findings.live_members(regression_id)
+    members = bisectable_members(live)
+    if not members:
+        reason = "canaries or quarantined results moved, not code" if live else "later data no longer show it"
+        raise InputError(f"regression R{regression_id} cannot be bisected: {reason}")
+    if not profile:
+        fitting = fitting_profiles(instance, regression_id)
+        if len(fitting) != 1:
+            raise InputError(
+                f"{'several profiles measure' if fitting else 'no profile measures'} regression R{regression_id}",
+                where="[bisect]",
+                remedy=f"Name one of {', '.join(fitting)}."
+                if fitting
+                else "Give one whose repository has a location and whose query selects its traces.",
+            )
+        profile = fitting[0]
+    settings = profiles[profile]
+    lead = member_for(instance, repository, settings, members)
+    if lead is None:
+        raise InputError(
+            f"the profile {profile!r} measures no trace of regression R{regression_id}",
+            where=f"[bisect.{profile}]",
+            remedy="Check its query, its params, its repository, and that the repository has a location.",
+        )
+    return settings, lead
+
+
+def _searched_slots(
+    instance: Instance, repository: Repository, regression: Regression, lead: ChangePoint
+) -> tuple[int, ...]:
+    """Return the slots of the suspect range and of the interval around it, the good end first."""
+    from knickpoint.watch.suspects.location import candidates_of
+
+    store = instance.store
+    line = store.commits.line(repository, regression.suspect_range.line)
+    found = candidates_of(line, regression.suspect_range, store.runs.slots(repository), lead.interval)
+    first = found[0].position - 1 if found else -1
+    if first < 0:
+        raise InputError(
+            f"regression R{regression.id} cannot be bisected: its suspect range is too long, or no longer on its line",
+            remedy="knick bisect GOOD..BAD searches any range.",
+        )
+    return tuple(int(slot) for slot in line.slots[first : found[-1].position + 1])
+
+
+def _facts(
+    instance: Instance, regression_id: int, lead: ChangePoint, profile: ProfileSettings, slots: tuple[int, ...]
+) -> dict[str, object]:
+    """Return what is known before anything is measured, as JSON values.
+
+    The levels of the history count only where the devices measure like the machines whose results the traces have.
+    """
+    facts: dict[str, object] = {
+        "movement": 0 if not lead.numbers.size else int(math.copysign(1, lead.numbers.size)),
+        "added_params": dict(added_params(profile, lead.key) or {}),
+    }
+    if profile.same_machine:
+        facts |= {"before": _level(lead.numbers, after=False), "after": _level(lead.numbers, after=True)}
+    suspects = instance.store.findings.suspects.get(regression_id)
+    if suspects is not None and suspects.suspects:
+        shares = {each.slot: each.probability for each in suspects.suspects}
+        facts["shares"] = [shares.get(slot, 0.0) for slot in slots[1:]]
+    return facts
+
+
+def _level(numbers: StepNumbers, *, after: bool) -> list[float]:
+    """Return the mean, the deviation and the count of the values on one side of a step; count 0 where they say little."""
+    region = numbers.after if after else numbers.before
+    level = numbers.after_level if after else numbers.before_level
+    count = region.count if region.count >= _LEAST_VALUES and math.isfinite(numbers.deviation + level) else 0
+    return [level, numbers.deviation, count] if count else [0.0, 0.0, 0]

@@ -1,0 +1,21 @@
+"""An instance with a regression to bisect, fresh for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.instance.bisections.bisectable import Bisectable, bisectable, make_repository
+from tests.repositories import GitRepository
+
+
+@pytest.fixture(scope="session")
+def project(tmp_path_factory: pytest.TempPathFactory) -> GitRepository:
+    return make_repository(tmp_path_factory.mktemp("git") / "project")
+
+
+@pytest.fixture
+def slowed(project: GitRepository, tmp_path: Path) -> Iterator[Bisectable]:
+    with bisectable(tmp_path / "instance", project) as made:
+        yield made
