@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 from knickpoint.model.regression import ChangePoint, Condition, Status
 from knickpoint.watch.triage.decisions import Targets, decide, undo
 
-from .conftest import World, copied
+from .conftest import World, copied, levels
 
 NAMES = ("parse", "print")
 COMMITS = 12
@@ -222,3 +222,18 @@ def test_statuses_depend_on_data_and_decisions_not_on_the_runs_in_between(
 def _points(world: World, name: str) -> list[ChangePoint]:
     found = world.store.traces.find(world.repository, f",benchmark={name},kind={name[0]},")
     return world.store.findings.change_points(found[0].id) if found else []
+
+
+def test_a_trace_that_is_measured_later_joins_the_regression_and_says_so(world: World) -> None:
+    world.measure({"first": levels((40, 100), (20, 120)), "second": levels((40, 10), (20, 12))})
+    world.run()
+    world.measure({"third": levels((40, 5), (20, 6))})
+    world.run()
+    begun = {world.points(name)[0].found for name in ("first", "second")}
+    assert len(begun) == 1
+    (found,) = begun
+    joined = world.points("third")[0].found
+    assert found is not None
+    assert joined is not None
+    assert joined > found
+    assert len({world.points(name)[0].regression_id for name in ("first", "second", "third")}) == 1

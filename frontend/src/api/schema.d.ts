@@ -2409,6 +2409,11 @@ export interface components {
                 [key: string]: number;
             };
             /**
+             * Found
+             * @description When a run found the first of its members.
+             */
+            found: string | null;
+            /**
              * Hazard
              * @description The hazard level of largest magnitude among the members.
              */
@@ -2724,6 +2729,11 @@ export interface components {
              */
             deviation: number | null;
             direction: components["schemas"]["Direction"];
+            /**
+             * Found
+             * @description When a run first found it; later than that of its regression for a member that joined.
+             */
+            found: string | null;
             /**
              * Hazard
              * @description log(mean before / mean after); null where a mean is not positive.

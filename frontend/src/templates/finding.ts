@@ -2,6 +2,7 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import type { Finding, Status } from "../api/client";
+import { timestampText } from "../text/dates";
 import { changeText, comparisonText, directionWord, hazardText, impliesDirection, statusWord } from "../text/findings";
 
 /**
@@ -59,6 +60,16 @@ export function provisionalTag(
   if (finding.certainty === "settled" || finding.held) return nothing;
   return html`<span class="tag" title="Later values may still move or remove it: ${finding.certainty_reason}."
     >provisional</span
+  >`;
+}
+
+/** That a finding joined its regression after the run that found the first one; nothing where it did not. */
+export function joinedTag(finding: Pick<Finding, "found">, first: string | null): TemplateResult | typeof nothing {
+  if (!finding.found || !first || Date.parse(finding.found) <= Date.parse(first)) return nothing;
+  return html`<span
+    class="tag"
+    title="Found on ${timestampText(finding.found)}, after the first findings of this commit."
+    >joined later</span
   >`;
 }
 

@@ -15,6 +15,7 @@ import {
   hazard,
   HAZARD_TITLE,
   historyTag,
+  joinedTag,
   alertTags,
   kindTag,
   heldLine,
@@ -204,7 +205,7 @@ function renderFindingFacts(context: TriageContext, { finding, regression }: Fin
       >why</a
     >
     ${commit.hash === regression.commit.hash ? nothing : html`<span class="at">at ${commitHash(commit)}</span>`}
-    ${kindTag(finding)}${provisionalTag(finding)}
+    ${kindTag(finding)}${provisionalTag(finding)}${joinedTag(finding, regression.found)}
     ${condition === "present" ? nothing : html`<span class="tag">${condition}</span>`}
     ${status === "new" ? nothing : html`<span>${statusLabel(status)}</span>`}
     ${ticket ? html`<span>${ticketLink(ticket)}</span>` : nothing}

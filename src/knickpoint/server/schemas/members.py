@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from pydantic import Field
 
 from knickpoint.model.alert import AlertKind, AlertSeverity
@@ -85,6 +87,9 @@ class MemberAnswer(Answer):
     certainty: Certainty = Field(description="Whether later values may still move the change or take it away.")
     certainty_reason: str = Field(description="Why it is provisional; empty where it is settled.")
     held: str = Field(description="Why it is held back: results at its place are quarantined; empty where none are.")
+    found: datetime | None = Field(
+        description="When a run first found it; later than that of its regression for a member that joined."
+    )
     history: bool = Field(description="Whether its regression lies at or before the history boundary.")
     status: Status = Field(description="The status; `ticket` for a `new` change point that a known ticket covers.")
     note: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from pydantic import Field
 
 from knickpoint.model.alert import AlertSeverity
@@ -21,6 +23,7 @@ class GroupAnswer(Answer):
     repository: str
     place: PlaceAnswer = Field(description="The suspect range that the members share.")
     commit: CommitAnswer
+    found: datetime | None = Field(description="When a run found the first of its members.")
     history: bool = Field(description="Whether it lies at or before the history boundary of its repository.")
     certainty: Certainty = Field(description="`provisional` where all of its live members are, whatever the filter.")
     held: str = Field(

@@ -264,11 +264,29 @@ class Findings:
             found.setdefault(row["trace_id"], []).append(known_point_of(row))
         return found
 
-    def apply(self, repository: Repository, changes: Sequence[PointUpdate], traces: Mapping[int, Trace]) -> list[int]:
-        """Write what a run of alerts changed; return the id of each change point, in the same order."""
-        seconds = datetime.now(UTC).timestamp()
+    def apply(
+        self,
+        repository: Repository,
+        changes: Sequence[PointUpdate],
+        traces: Mapping[int, Trace],
+        *,
+        found: datetime | None = None,
+    ) -> list[int]:
+        """Write what a run of alerts changed; return the id of each change point, in the same order.
+
+        ``found`` is when new points were found, None for now: points of one run have one time.
+        """
+        now = datetime.now(UTC)
         with self._database.transaction() as connection:
-            return write_point_updates(self._database, connection, repository.id, changes, traces, seconds=seconds)
+            return write_point_updates(
+                self._database,
+                connection,
+                repository.id,
+                changes,
+                traces,
+                seconds=now.timestamp(),
+                found=(found or now).timestamp(),
+            )
 
     def move_to_trace(self, ids: Collection[int], trace: Trace) -> None:
         """Let the change points ``ids``, with their sightings and decisions, belong to ``trace``."""

@@ -31,10 +31,12 @@ def write_point_updates(
     traces: Mapping[int, Trace],
     *,
     seconds: float,
+    found: float,
 ) -> list[int]:
     """Write ``updates`` and return the id of each change point, in the same order.
 
-    ``traces`` has those that the updates are about; ``seconds`` is the time of writing.
+    ``traces`` has those that the updates are about; ``seconds`` is the time of writing, ``found`` that of finding
+    the new ones.
     """
     # A new point takes the next number.
     following = next_id(connection, change_point)
@@ -48,6 +50,7 @@ def write_point_updates(
     # New points
     added = [
         _new_values(key, repository_id, change, traces[change.trace_id], known=known, seconds=seconds)
+        | {"found": found}
         for key, change in pairs
         if change.transition is Transition.NEW
     ]
@@ -109,7 +112,6 @@ def _new_values(
         "apart": 0,
         "together": 0,
         "regression_id": 0,
-        "found": seconds,
         **_live_values(change, known, seconds),
     }
 

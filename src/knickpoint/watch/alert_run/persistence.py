@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,34 +58,36 @@ def persist_changes(
     lines: Lines,
     *,
     expected: Mapping[int, SuspectRange] | None = None,
+    found: datetime | None = None,
 ) -> PersistedChanges:
     """Reconcile the traces of ``comparisons`` and write their change points, in one transaction.
 
-    ``expected`` has the change points whose cluster drifted, by id, and where it is now.
+    ``expected`` has the change points whose cluster drifted, by id, and where it is now. ``found`` is the time at which new
+    points were found, None for now.
 
     What is known is read inside the transaction, so that decisions made in the meantime count.
     """
-    found = by_trace(comparisons)
-    if not found:
+    changed = by_trace(comparisons)
+    if not changed:
         return PersistedChanges()
     with store.transaction():
-        known = store.findings.known(found.keys())
+        known = store.findings.known(changed.keys())
         if expected:
             known = {
                 key: [replace(point, expected=expected.get(point.id)) for point in points]
                 for key, points in known.items()
             }
-        stored = store.findings.sightings.of_traces(found.keys())
+        stored = store.findings.sightings.of_traces(changed.keys())
 
         # Decide what became of each point; leave out those of which everything is stored already.
         updates: list[PointUpdate] = []
-        for key in sorted(found):
-            decided = point_updates(found[key], known.get(key, []), stored.get(key, []), lines)
-            updates += _unwritten(decided, found[key], stored.get(key, []))
+        for key in sorted(changed):
+            decided = point_updates(changed[key], known.get(key, []), stored.get(key, []), lines)
+            updates += _unwritten(decided, changed[key], stored.get(key, []))
 
         # Write the rest.
-        traces = {key: several[0].trace for key, several in found.items()}
-        ids = store.findings.apply(lines.repository, updates, traces)
+        traces = {key: several[0].trace for key, several in changed.items()}
+        ids = store.findings.apply(lines.repository, updates, traces, found=found)
     return PersistedChanges(
         Counter(update.transition for update in updates),
         sum(update.recovered for update in updates),

@@ -268,11 +268,11 @@ def _write(
     lines = plan.lines
     with store.transaction():
         if store.findings.alerts.last() == latest:
-            return _Written(persist_changes(store, comparisons, lines, expected=drifted))
+            return _Written(persist_changes(store, comparisons, lines, expected=drifted, found=plan.begun))
         lines = Lines(store, lines.repository)
         again = detect_again(store, plan.jobs, comparisons, lines, failed=failed)
         overtaken = frozenset(comparison.trace.id for comparison in comparisons)
-        return _Written(persist_changes(store, again.comparisons, lines), overtaken, again.failures)
+        return _Written(persist_changes(store, again.comparisons, lines, found=plan.begun), overtaken, again.failures)
 
 
 # Stage 5: group change points into regressions, and record the run.

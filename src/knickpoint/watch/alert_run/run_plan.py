@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,7 @@ class RepositoryPlan:
 
     ``first_boundary`` are the slots at which it sets the history boundary, None where there is one already, or nothing
     was measured. ``in_force`` is that of the request. ``elsewhere`` are names of alerts that are for another repository now,
-    and found something here.
+    and found something here. ``begun`` is when the run began: what it finds was found then.
     """
 
     lines: Lines
@@ -49,6 +50,7 @@ class RepositoryPlan:
     first_boundary: frozenset[int] | None
     in_force: frozenset[str] | None
     elsewhere: tuple[str, ...] = ()
+    begun: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
     def complete(self) -> bool:

@@ -54,6 +54,7 @@ COLUMNS = (
     Column("kind"),
     Column("certainty", text=lambda certainty: "" if certainty == "settled" else certainty),
     Column("history", text=lambda history: "history" if history else ""),
+    Column("joined", text=lambda joined: "joined later" if joined else ""),
 )
 
 _TEXT_COLUMNS: Final = {
@@ -169,6 +170,7 @@ def _row(repository: Repository, regression: Regression, point: ChangePoint, kno
         "status": point.effective_status.value,
         "condition": point.condition.value,
         "history": point.history,
+        "joined": bool(point.found and regression.found and point.found > regression.found),
         "kind": point.kind.value,
         "certainty": point.settlement.certainty.value,
         "ticket": point.ticket or point.matched_ticket,
