@@ -92,7 +92,7 @@ def _strange(words: list[str]) -> list[str]:
     """Return the words that name no command or option of ``knick``."""
     command: click.Command = knick
     context = click.Context(knick, info_name="knick")
-    rest = words[1:]
+    rest = words[1 : words.index("--")] if "--" in words else words[1:]  # what follows is another program's
     while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
         inner = command.get_command(context, rest[0])
         if inner is None:
@@ -134,3 +134,15 @@ def test_the_job_of_the_page_on_continuous_integration_passes_without_any_histor
         )
         assert done.returncode == 0, done.stdout + done.stderr
     assert "1 run of 1 commit imported into mylib" in done.stdout
+
+
+@pytest.mark.long
+def test_the_first_search_of_the_page_on_bisection_finds_its_commit(tmp_path: Path) -> None:
+    (script,) = _blocks(_TOP / "docs" / "guide" / "bisection.md", "sh")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = subprocess.run(
+        ["bash", "-e", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Change number 5" in done.stdout.splitlines()[1]

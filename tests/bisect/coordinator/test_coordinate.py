@@ -78,8 +78,9 @@ def test_commits_that_cannot_be_built_leave_a_range(repository: GitRepository, t
 
 def test_ends_alike_are_not_reproducible(repository: GitRepository, tmp_path: Path) -> None:
     hashes = project(repository, [10.0, 10.0, 10.0])
-    known = {"before": Level(10.0, 0.01, 20), "after": Level(12.0, 0.01, 20)}
-    asked = Bisection("B1", {"": str(repository.directory)}, hashes[0], tuple(hashes[1:]), profile(), KEY, **known)
+    before, after = Level(10.0, 0.01, 20), Level(12.0, 0.01, 20)
+    locations = {"": str(repository.directory)}
+    asked = Bisection("B1", locations, hashes[0], tuple(hashes[1:]), profile(), KEY, before, after)
     with FileJournal(tmp_path / "journal.jsonl", {}, resume=False) as journal:
         answer = coordinate(asked, InlinePool(Workspace(tmp_path / "workspace")), journal)
     assert (answer.state, answer.places) == (BisectionState.NOT_REPRODUCIBLE, ())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from knickpoint.instance.config.bisect_checks import check_profiles
 from knickpoint.instance.config.ci_job_checks import check_ci_jobs
 from knickpoint.instance.config.notification_checks import check_notifications
 from knickpoint.instance.config.settings import Config, StoreSettings
@@ -39,6 +40,7 @@ def read_config(path: Path) -> Config:
     check_ci_jobs(config, path)
     check_sign_in(config, path)
     check_notifications(config, path)
+    check_profiles(config, path)
     return config
 
 

@@ -1,0 +1,72 @@
+"""Check a profile, from the configuration or the command line, as far as its types cannot."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+from knickpoint.bisect.settings import ProfileSettings
+from knickpoint.model.errors import ConfigError
+
+__all__ = ["check_profile"]
+
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MOST_REPEATS: Final = 10_000
+
+
+def check_profile(profile: ProfileSettings, where: str) -> None:
+    """Refuse a profile that measures nothing, or whose numbers, paths or variables cannot be used.
+
+    Raises:
+        ConfigError: the message names the setting.
+    """
+    if not profile.measure:
+        raise ConfigError(
+            "'measure' is missing",
+            where=where,
+            remedy='Add the command that measures, as in measure = ["make", "bench"].',
+        )
+    for name, command in (("prepare", profile.prepare), ("build", profile.build), ("measure", profile.measure)):
+        if command and (not command[0] or any("\0" in part for part in command)):
+            raise ConfigError(f"{name} is no command", where=where, remedy="Give a program and its arguments.")
+    _check_numbers(profile, where)
+    _check_paths(profile, where)
+    for name, value in profile.environment.items():
+        if not _VARIABLE.fullmatch(name) or "\0" in value:
+            raise ConfigError(
+                f"environment has {name!r}, which is no variable", where=where, remedy="Use letters, digits and _."
+            )
+
+
+def _check_numbers(profile: ProfileSettings, where: str) -> None:
+    seconds = {
+        "prepare_seconds": profile.prepare_seconds,
+        "build_seconds": profile.build_seconds,
+        "measure_seconds": profile.measure_seconds,
+    }
+    for name, value, wanted, fits in (
+        *((name, value, "more than 0", value > 0) for name, value in seconds.items()),
+        ("probability", profile.probability, "more than 0.5, less than 1", 0.5 < profile.probability < 1),
+        ("repeats", profile.repeats, f"1 to {_MOST_REPEATS:,}", 1 <= profile.repeats <= _MOST_REPEATS),
+        ("most_probes", profile.most_probes, "0, which is no limit, or more", profile.most_probes >= 0),
+        ("most_minutes", profile.most_minutes, "0, which is no limit, or more", profile.most_minutes >= 0),
+        ("minimum_effect", profile.minimum_effect, "0, which is never, or more", profile.minimum_effect >= 0),
+        ("budget_hours", profile.budget_hours, "0 or more", profile.budget_hours >= 0),
+    ):
+        if not fits or not math.isfinite(value):
+            raise ConfigError(f"{name} is {value:g}", where=where, remedy=f"Give {wanted}.")
+
+
+def _check_paths(profile: ProfileSettings, where: str) -> None:
+    places = [("results", path) for path in profile.results]
+    places += [("artefact", path) for path in profile.artefact]
+    places += [(f"also, {name!r},", path) for name, path in profile.also.items()]
+    for name, path in places:
+        parts = path.split("/")
+        if not path or parts[0] == "" or ".." in parts or "\0" in path:
+            raise ConfigError(
+                f"{name} is {path!r}",
+                where=where,
+                remedy="Give a path below the worktree, relative and without .., as in build/*.json.",
+            )

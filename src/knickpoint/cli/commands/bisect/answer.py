@@ -1,0 +1,202 @@
+"""Print the answer of a search: as text for people, as one object of JSON, or its probes as CSV."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from knickpoint.bisect.coordinator import BisectionAnswer, JournalEntry, LevelEstimate
+from knickpoint.cli.output import Column, OutputFormat, Row, percent, render
+from knickpoint.cli.terminal import plain_json, without_control
+from knickpoint.model.bisection import BisectionState
+from knickpoint.model.commit import Commit
+from knickpoint.model.plain_text import counted
+
+__all__ = ["render_answer", "shown_value"]
+
+_SHORT: Final = 10
+_LEFT: Final = 20
+"""Commits of a range that are listed for people."""
+
+
+def shown_value(entry: JournalEntry, trace: str) -> str:
+    """Return the result of a probe in a few words: its value with its unit, or what happened."""
+    result = entry.result
+    if result is None:
+        return ""
+    measured = result.measured.get(trace)
+    if measured is None:
+        return result.outcome.value
+    return f"{_number(measured.value)} {measured.unit}".strip()
+
+
+def _number(value: float) -> str:
+    return f"{value:.5g}" if abs(value) < 1e5 else f"{value:,.0f}"
+
+
+def _seconds(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+_PROBES: Final = (
+    Column("commit", text=lambda name: name[:_SHORT]),
+    Column("place", right=True),
+    Column("purpose"),
+    Column("device"),
+    Column("shown", "value", right=True),
+    Column("seconds", text=_seconds, right=True),
+    Column("built", text=lambda built: "built" if built else "reused"),
+    Column("reason", text=_text),
+)
+_DATA: Final = tuple(
+    Column(name)
+    for name in (
+        "probe",
+        "commit",
+        "place",
+        "purpose",
+        "device",
+        "outcome",
+        "value",
+        "unit",
+        "seconds",
+        "built",
+        "reason",
+    )
+)
+
+
+def render_answer(
+    answer: BisectionAnswer, commits: Sequence[Commit], output: OutputFormat, *, reproduce: str = "", note: str = ""
+) -> str:
+    """Return what the command prints; ``commits`` are those by place, the good end first.
+
+    ``reproduce`` is the command that shows the difference again, ``note`` what is to know of the range.
+    """
+    rows = list(_rows(answer))
+    if output is OutputFormat.CSV:
+        return render(_DATA, rows, output)
+    if output is OutputFormat.JSON:
+        return plain_json(json.dumps(_document(answer, commits, rows), indent=2, ensure_ascii=False)) + "\n"
+    lines = [*_headline(answer, commits), ""]
+    lines += [render(_PROBES, rows, OutputFormat.TEXT, empty="No probe was made.").rstrip("\n")]
+    if note:
+        lines += ["", f"Note: {note}."]
+    if reproduce and answer.state is BisectionState.CULPRIT:
+        lines += ["", "To see the difference again:", f"  {reproduce}"]
+    return "\n".join(without_control(line, keep="\n") for line in lines) + "\n"
+
+
+def _rows(answer: BisectionAnswer) -> Iterator[Row]:
+    for entry in answer.entries:
+        result = entry.result
+        if result is None:
+            continue
+        measured = result.measured.get(answer.trace)
+        yield {
+            "probe": entry.probe,
+            "commit": entry.target.commit,
+            "place": entry.planned.place,
+            "purpose": entry.planned.purpose.value,
+            "device": result.device,
+            "outcome": result.outcome.value,
+            "value": measured.value if measured else None,
+            "unit": measured.unit if measured else None,
+            "shown": shown_value(entry, answer.trace),
+            "seconds": round(result.seconds, 3),
+            "built": result.built,
+            "reason": result.reason or None,
+        }
+
+
+def _document(answer: BisectionAnswer, commits: Sequence[Commit], rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the object of ``--format json``."""
+    culprit = commits[answer.places[0]] if answer.state is BisectionState.CULPRIT else None
+    return {
+        "state": answer.state.value,
+        "culprit": culprit.hash if culprit else None,
+        "probability": _finite(answer.probability),
+        "range": [commits[place].hash for place in answer.places],
+        "reason": answer.reason or None,
+        "author": culprit.author if culprit else None,
+        "subject": culprit.subject if culprit else None,
+        "trace": answer.trace or None,
+        "before": _level(answer.before),
+        "after": _level(answer.after),
+        "good": commits[0].hash,
+        "bad": commits[-1].hash,
+        "posterior": {
+            commit.hash: round(float(share), 6)
+            for commit, share in zip(commits[1:], answer.posterior.marginal, strict=True)
+            if share >= 1e-6
+        },
+        "none": _finite(answer.posterior.none),
+        "several": _finite(answer.posterior.several),
+        "probes": [{column.name: row[column.name] for column in _DATA} for row in rows],
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _level(level: LevelEstimate | None) -> Mapping[str, Any] | None:
+    if level is None:
+        return None
+    low, high = level.interval or (None, None)
+    return {"mean": level.mean, "low": low, "high": high, "probes": level.count, "unit": level.unit}
+
+
+def _headline(answer: BisectionAnswer, commits: Sequence[Commit]) -> Iterator[str]:
+    """Yield what was found, in words."""
+    share = f"{100 * answer.probability:.1f} %"
+    found = [commits[place] for place in answer.places]
+    match answer.state:
+        case BisectionState.CULPRIT:
+            yield f"Culprit: {found[0].hash}, with a probability of {share}"
+            yield f"  {_about(found[0])}"
+        case BisectionState.RANGE:
+            yield f"Range: one of {counted(len(found), 'commit')}, with a probability of {share}: {answer.reason}"
+            yield from _listed(found)
+        case BisectionState.NOT_REPRODUCIBLE:
+            yield f"Not reproducible: {answer.reason}."
+        case BisectionState.GAVE_UP if found and len(found) < len(commits) - 1:
+            yield f"Gave up: {answer.reason}. Left are {counted(len(found), 'commit')}, with a probability of {share}:"
+            yield from _listed(found)
+        case _:
+            yield f"{answer.state.value.capitalize()}: {answer.reason}."
+    if answer.before and answer.after:
+        yield f"  {answer.trace}: {_shown(answer.before)} → {_shown(answer.after)}{_change(answer)}"
+    if answer.state is BisectionState.CULPRIT and answer.reason:
+        yield f"  Open: {answer.reason}."
+
+
+def _listed(found: Sequence[Commit]) -> Iterator[str]:
+    for commit in found[:_LEFT]:
+        yield f"  {commit.hash[:_SHORT]} {_about(commit)}"
+    if len(found) > _LEFT:
+        yield f"  and {counted(len(found) - _LEFT, 'more commit', 'more commits')}"
+
+
+def _about(commit: Commit) -> str:
+    return f"{commit.author}, {commit.time:%Y-%m-%d}: {commit.subject}"
+
+
+def _shown(level: LevelEstimate) -> str:
+    mean = f"{_number(level.mean)} {level.unit}".strip()
+    if level.interval is None:
+        return f"{mean} (1 probe)"
+    low, high = map(_number, level.interval)
+    return f"{mean} ({low} to {high}, {counted(level.count, 'probe')})"
+
+
+def _change(answer: BisectionAnswer) -> str:
+    if not answer.before or not answer.after or not answer.before.mean:
+        return ""
+    return f", {percent((answer.after.mean - answer.before.mean) / abs(answer.before.mean))}"

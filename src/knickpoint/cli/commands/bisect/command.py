@@ -1,0 +1,142 @@
+"""``knick bisect``: find the commit that made a change, by building and measuring commits between two."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from knickpoint.cli.commands.bisect.options import SearchOptions, search_options
+from knickpoint.cli.exit_codes import INTERRUPTED
+from knickpoint.cli.options import instance_option
+from knickpoint.cli.output import OutputFormat, format_option
+from knickpoint.model.bisection import BisectionState
+from knickpoint.model.errors import InputError
+
+if TYPE_CHECKING:
+    from knickpoint.bisect.coordinator import BisectionAnswer
+    from knickpoint.cli.commands.bisect.live import LiveView
+    from knickpoint.cli.commands.bisect.search import Search
+
+__all__ = ["command"]
+
+_REGRESSION: Final = re.compile(r"R[0-9]{1,15}", re.IGNORECASE)
+
+
+@click.command("bisect")
+@click.argument("search", metavar="GOOD..BAD|R12")
+@click.argument("measure", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND]")
+@click.option("--resume", is_flag=True, help="Go on with the same search after it was interrupted or killed.")
+@click.option("--dry-run", is_flag=True, help="Say what it would cost, and run nothing.")
+@instance_option
+@format_option
+@search_options
+def command(
+    search: str,
+    *,
+    options: SearchOptions,
+    resume: bool,
+    dry_run: bool,
+    instance: str | None,
+    output: OutputFormat,
+) -> None:
+    """Find the commit that made a change between two commits, or the one of the regression R12.
+
+    Commits are checked out in worktrees of the command's own, built, and measured with COMMAND; the checkout of the user is
+    not touched. COMMAND writes results in any format that knick import reads, or its exit code is the answer: 0 is good, 125
+    skips the commit, everything else is bad. Values count with their noise, and no threshold is needed.
+
+    The exit code is 0 with a culprit, 1 without, 2 when the command failed.
+    """
+    if _REGRESSION.fullmatch(search):
+        raise InputError("a regression cannot be searched yet", where=search)
+    _bisect_range(search, options, instance, output, resume=resume, dry_run=dry_run)
+
+
+def _bisect_range(
+    text: str, options: SearchOptions, instance: str | None, output: OutputFormat, *, resume: bool, dry_run: bool
+) -> None:
+    from knickpoint.cli.commands.bisect.answer import render_answer
+    from knickpoint.cli.commands.bisect.search import prepare_search
+
+    search = prepare_search(text, options, instance)
+    if dry_run:
+        _show_cost(search, output)
+        return
+    answer = _run(search, resume=resume)
+    commits = (search.range.good, *search.range.commits)
+    found = answer.state is BisectionState.CULPRIT
+    reproduce = search.check_line(answer.places[0]) if found else ""
+    click.echo(render_answer(answer, commits, output, reproduce=reproduce, note=search.range.note), nl=False)
+    raise click.exceptions.Exit(0 if found else 1)
+
+
+def _show_cost(search: Search, output: OutputFormat) -> None:
+    from knickpoint.cli.commands.bisect.dry_run import dry_run_lines, dry_run_object
+
+    if output is OutputFormat.TEXT:
+        for line in dry_run_lines(search):
+            click.echo(line)
+    else:
+        click.echo(json.dumps(dry_run_object(search), indent=2))
+
+
+def _run(search: Search, *, resume: bool) -> BisectionAnswer:
+    """Run a search to its end; where it is interrupted, say how to go on."""
+    from knickpoint.bisect.coordinator import FileJournal, coordinate
+    from knickpoint.bisect.job import Device
+    from knickpoint.bisect.pool import LocalPool, machine_name
+    from knickpoint.bisect.runner import Workspace
+    from knickpoint.cli.commands.bisect.live import LiveView
+
+    names = search.options.devices or (machine_name(),)
+    params = search.bisection.profile.params
+    devices = [Device(name, params) for name in names]
+    view = LiveView((search.range.good, *search.range.commits))
+    workspace = Workspace(search.workspace, search.space_megabytes)
+    with _closing(view), FileJournal(search.journal, search.about, resume=resume) as journal:
+        try:
+            with (
+                _interrupted_by_end(),
+                LocalPool(workspace, devices, len(devices), progress=view.step) as pool,
+            ):
+                return coordinate(search.bisection, pool, journal, progress=view)
+        except KeyboardInterrupt:
+            view.close()
+            kept = sum(entry.result is not None for entry in journal.load())
+            click.echo(
+                f"Interrupted; {kept} probes are kept. To go on:\n  {search.command_line(resume=True)}", err=True
+            )
+            raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def _closing(view: LiveView) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        view.close()
+
+
+@contextmanager
+def _interrupted_by_end() -> Iterator[None]:
+    """Let SIGTERM interrupt like Ctrl-C: the commands end, the journal stays whole."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before: Any = None
+    try:
+        before = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:  # not in the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

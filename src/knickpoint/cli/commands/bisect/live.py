@@ -1,0 +1,110 @@
+"""Show a search while it runs: one line that changes on a terminal, one line for each probe elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, TextIO
+
+import numpy as np
+
+from knickpoint.bisect.coordinator import BisectionProgress
+from knickpoint.cli.commands.bisect.answer import shown_value
+from knickpoint.cli.terminal import TerminalText, without_control
+from knickpoint.model.commit import Commit
+from knickpoint.model.plain_text import counted
+
+__all__ = ["LiveView"]
+
+_SHORT: Final = 10
+_LIKELY: Final = 0.95
+_CLEAR: Final = "\r\x1b[K"
+
+
+@dataclass
+class LiveView:
+    """Shows the progress of a search on standard error; ``commits`` are those by place."""
+
+    commits: Sequence[Commit]
+    stream: TextIO = field(default_factory=lambda: TerminalText.below(sys.stderr))
+
+    def __post_init__(self) -> None:
+        """Begin with nothing shown."""
+        self._terminal = self.stream.isatty()
+        self._started = time.monotonic()
+        self._lock = threading.Lock()
+        self._shown: set[str] = set()
+        self._steps: dict[str, str] = {}
+        self._status = ""
+
+    def __call__(self, progress: BisectionProgress) -> None:
+        """Show where the search stands."""
+        with self._lock:
+            for entry in progress.entries:
+                if entry.result is not None and entry.probe not in self._shown:
+                    self._shown.add(entry.probe)
+                    result = entry.result
+                    commit = self.commits[entry.planned.place]
+                    reason = f" ({result.reason})" if result.reason else ""
+                    self._line(
+                        f"{commit.hash[:_SHORT]} {entry.planned.purpose.value:6} {shown_value(entry, progress.trace)}{reason}"
+                        f"  {result.seconds:.1f} s on {result.device}; {self._left(progress)}"
+                    )
+            self._status = self._summary(progress)
+            self._draw()
+
+    def step(self, probe: str, text: str) -> None:
+        """Show the step that a probe begins; called from other threads."""
+        with self._lock:
+            self._steps[probe] = text
+            self._draw()
+
+    def close(self) -> None:
+        """Clear the line that changes."""
+        if self._terminal:
+            self.stream.write(_CLEAR)
+            self.stream.flush()
+
+    def _line(self, text: str) -> None:
+        clear = _CLEAR if self._terminal else ""
+        self.stream.write(f"{clear}{without_control(text)}\n")
+        self.stream.flush()
+
+    def _draw(self) -> None:
+        if self._terminal and self._status:
+            self.stream.write(f"{_CLEAR}{without_control(self._status)}")
+            self.stream.flush()
+
+    def _left(self, progress: BisectionProgress) -> str:
+        """Say how far the posterior has narrowed."""
+        marginal = progress.posterior.marginal
+        if progress.posterior.none > 1 - _LIKELY / 2:
+            return f"no change with {100 * progress.posterior.none:.0f} %"
+        order = np.sort(marginal / (marginal.sum() or 1.0))[::-1]
+        left = int(np.searchsorted(np.cumsum(order), _LIKELY)) + 1
+        best = int(np.argmax(marginal))
+        return (
+            f"{min(left, len(order))} of {counted(len(order), 'commit')} left,"
+            f" {self.commits[best + 1].hash[:_SHORT]} {100 * float(marginal[best]):.0f} %"
+        )
+
+    def _summary(self, progress: BisectionProgress) -> str:
+        running = [entry for entry in progress.entries if entry.result is None]
+        done = len(progress.entries) - len(running)
+        elapsed = time.monotonic() - self._started
+        steps = ", ".join(
+            f"{self.commits[entry.planned.place].hash[:_SHORT]} {self._steps.get(entry.probe, 'waits')}"
+            for entry in running
+        )
+        left = "" if progress.seconds_left is None else f", about {_duration(progress.seconds_left)} left"
+        return f"[{_duration(elapsed)}{left}] {counted(done, 'probe')} done; {self._left(progress)}; {steps}"
+
+
+def _duration(seconds: float) -> str:
+    """Return seconds as people say them: 42 s, 3 min, 2.5 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,260 @@
+"""What the command line of ``knick bisect`` says, the profile that it makes, and the command line that says the same."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from knickpoint.bisect.profile_checks import check_profile
+from knickpoint.bisect.settings import ProfileSettings
+from knickpoint.model.errors import InputError
+
+__all__ = ["SearchOptions", "default_workspace", "search_options"]
+
+_NO_PROFILE: Final = "command line"
+
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """The options of a search on this machine, as they are given; what is left open comes from the profile.
+
+    ``measure`` is the command after ``--``; ``build`` and ``prepare`` are commands as well.
+    """
+
+    repository: Path = field(default_factory=Path)
+    trace: str = ""
+    profile: str = ""
+    results: Words = ()
+    format: str = ""
+    prepare: Words = ()
+    build: Words = ()
+    measure: Words = ()
+    artefact: Words = ()
+    environment: Words = ()
+    params: Words = ()
+    devices: Words = ()
+    repeats: int | None = None
+    time_limit: float | None = None
+    probability: float | None = None
+    most_probes: int | None = None
+    most_minutes: float | None = None
+    flaky: float = 0.0
+    workspace: Path | None = None
+
+    def settings(self, profiles: Mapping[str, ProfileSettings]) -> ProfileSettings:
+        """Return the profile of the search: the options, and for the rest the profile of the configuration.
+
+        Without a command and a name, the only profile of the configuration is taken.
+
+        Raises:
+            InputError: there is no such profile, or neither a command nor a profile.
+            ConfigError: a value cannot be used.
+        """
+        base = self._base(profiles)
+        given: dict[str, Any] = {
+            "results": self.results,
+            "format": self.format,
+            "prepare": self.prepare,
+            "build": self.build,
+            "measure": self.measure,
+            "artefact": self.artefact,
+            "repeats": self.repeats,
+            "measure_seconds": self.time_limit,
+            "probability": self.probability,
+            "most_probes": self.most_probes,
+            "most_minutes": self.most_minutes,
+        }
+        changes = {name: value for name, value in given.items() if value not in {(), "", None}}
+        environment = {**base.environment, **_pairs(self.environment, "--env")}
+        made = replace(base, **changes, environment=environment)
+        check_profile(made, f"[bisect.{base.name}]" if base.name != _NO_PROFILE else _NO_PROFILE)
+        return made
+
+    @property
+    def added_params(self) -> Mapping[str, str]:
+        """The params that join every trace key."""
+        return _pairs(self.params, "--param")
+
+    def command_line(self, search: str, *, resume: bool = False) -> str:
+        """Return the command that makes the search ``search`` with these options."""
+        words = ["knick", "bisect", search, *self._words()]
+        if resume:
+            words.append("--resume")
+        if self.measure:
+            words += ["--", *self.measure]
+        return shlex.join(words)
+
+    def _base(self, profiles: Mapping[str, ProfileSettings]) -> ProfileSettings:
+        if self.profile:
+            if self.profile not in profiles:
+                names = ", ".join(sorted(profiles)) or "none"
+                raise InputError(
+                    f"there is no profile {self.profile!r}",
+                    where="--profile",
+                    remedy=f"Profiles of knickpoint.toml: {names}.",
+                )
+            return profiles[self.profile]
+        if self.measure:
+            return ProfileSettings(_NO_PROFILE)
+        if len(profiles) == 1:
+            return next(iter(profiles.values()))
+        raise InputError(
+            "there is no command to measure with",
+            remedy="Give it after --, as in knick bisect v1.0..HEAD --results 'out.json' -- make bench"
+            + (f", or a profile: --profile {' or '.join(sorted(profiles))}." if profiles else "."),
+        )
+
+    def _words(self) -> Iterator[str]:
+        if self.repository != Path():
+            yield from ("--repository", str(self.repository))
+        for name, value in (
+            ("--trace", self.trace),
+            ("--profile", self.profile),
+            ("--as", self.format),
+            ("--prepare", shlex.join(self.prepare)),
+            ("--build", shlex.join(self.build)),
+            ("--repeats", self.repeats),
+            ("--time-limit", self.time_limit),
+            ("--probability", self.probability),
+            ("--most-probes", self.most_probes),
+            ("--most-minutes", self.most_minutes),
+            ("--flaky", self.flaky or None),
+            ("--workspace", self.workspace),
+        ):
+            if value not in {"", None}:
+                yield from (name, str(value))
+        for name, values in (
+            ("--results", self.results),
+            ("--artefact", self.artefact),
+            ("--env", self.environment),
+            ("--param", self.params),
+            ("--device", self.devices),
+        ):
+            for value in values:
+                yield from (name, value)
+
+
+def _pairs(pairs: Words, option: str) -> dict[str, str]:
+    from knickpoint.cli.options import read_pairs
+
+    return read_pairs(pairs, option)
+
+
+def _split(_context: click.Context, parameter: click.Parameter, text: str) -> Words:
+    """Split a command as a shell would, without its substitutions."""
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} is no command: {error}", param=parameter) from error
+
+
+def search_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a search, which reach the command as one argument ``options``."""
+
+    def with_options(**arguments: Any) -> Any:
+        given = {name: arguments.pop(name) for name in SearchOptions.__dataclass_fields__}
+        given["repository"] = Path(given["repository"])
+        return command(options=SearchOptions(**given), **arguments)
+
+    with_options.__name__, with_options.__doc__ = command.__name__, command.__doc__
+    decorated: Callable[..., Any] = with_options
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    decorated.__click_params__ += getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
+    return decorated
+
+
+_OPTIONS: Final = (
+    click.option(
+        "--repository",
+        default=".",
+        type=click.Path(exists=True, file_okay=False),
+        metavar="DIR",
+        help="The git repository. Default: the one of the working directory.",
+    ),
+    click.option(
+        "--trace",
+        default="",
+        metavar="KEY",
+        help="The trace that moved, as in benchmark=parse,arch=x86. Default: the first of the first results.",
+    ),
+    click.option(
+        "--results",
+        multiple=True,
+        metavar="FILE",
+        help="A file that the command writes, or a pattern, below the worktree; repeatable. Without it, the exit code is the answer.",
+    ),
+    click.option(
+        "--as",
+        "format",
+        default="",
+        metavar="FORMAT",
+        help="The format of the results. Default: recognised from the content.",
+    ),
+    click.option("--profile", default="", metavar="NAME", help="The section [bisect.NAME] of knickpoint.toml."),
+    click.option(
+        "--prepare", default="", callback=_split, metavar="COMMAND", help="Command that runs before the build."
+    ),
+    click.option(
+        "--build",
+        default="",
+        callback=_split,
+        metavar="COMMAND",
+        help="Command that builds a commit, as in 'make -j4'.",
+    ),
+    click.option(
+        "--artefact", multiple=True, metavar="FILE", help="What the build makes; it is kept by commit. Repeatable."
+    ),
+    click.option(
+        "--env", "environment", multiple=True, metavar="NAME=VALUE", help="A variable of the commands; repeatable."
+    ),
+    click.option(
+        "--param", "params", multiple=True, metavar="NAME=VALUE", help="A param to add to every result; repeatable."
+    ),
+    click.option(
+        "--device",
+        "devices",
+        multiple=True,
+        metavar="NAME",
+        help="A device to measure on; repeatable. Default: this machine.",
+    ),
+    click.option(
+        "--repeats", type=int, default=None, metavar="N", help="Runs of the command for each probe. Default: 1."
+    ),
+    click.option(
+        "--time-limit", type=float, default=None, metavar="SECONDS", help="Time limit of the command. Default: 3600."
+    ),
+    click.option(
+        "--probability", type=float, default=None, metavar="P", help="How sure a culprit has to be. Default: 0.95."
+    ),
+    click.option("--most-probes", type=int, default=None, metavar="N", help="How many probes to make at most."),
+    click.option("--most-minutes", type=float, default=None, metavar="N", help="How long to search at most."),
+    click.option(
+        "--flaky",
+        type=click.FloatRange(0, 0.49),
+        default=0.0,
+        metavar="P",
+        help="Without results: how often the command gives a wrong answer, about.",
+    ),
+    click.option(
+        "--workspace",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=None,
+        metavar="DIR",
+        help="Where commits are checked out and built. Default: knickpoint/bisect in the user's cache directory.",
+    ),
+)
+
+
+def default_workspace() -> Path:
+    """Return the directory below the user's cache in which commits are checked out."""
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(cache) if cache.startswith("/") else Path.home() / ".cache") / "knickpoint" / "bisect"

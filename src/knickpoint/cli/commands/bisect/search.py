@@ -1,0 +1,135 @@
+"""A search on this machine: the range, the profile, where it works, and its journal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from knickpoint.bisect.coordinator import Bisection, RevisionRange, priors_of, read_range
+from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace
+from knickpoint.history import Git, find_work_tree
+from knickpoint.ingest.settings import IngestSettings
+from knickpoint.model.errors import ConfigError, InputError
+from knickpoint.model.params import decode_key, encode_key
+
+if TYPE_CHECKING:
+    from knickpoint.instance import Config
+
+__all__ = ["Search", "prepare_search"]
+
+_ID: Final = "search"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search that can begin.
+
+    ``about`` says what is searched, as plain values: a journal of other values is another search.
+    """
+
+    bisection: Bisection
+    range: RevisionRange
+    git: Git
+    options: SearchOptions
+    workspace: Path
+    space_megabytes: int
+    about: dict[str, Any]
+
+    @property
+    def journal(self) -> Path:
+        """The file of its journal."""
+        name = hashlib.sha256(json.dumps(self.about, sort_keys=True).encode()).hexdigest()[:16]
+        return self.workspace / "journals" / f"{name}.jsonl"
+
+    def command_line(self, *, resume: bool = False) -> str:
+        """Return the command that makes this search again, with the hashes of its ends."""
+        return self.options.command_line(f"{self.range.good.hash}..{self.range.commits[-1].hash}", resume=resume)
+
+    def check_line(self, place: int) -> str:
+        """Return the command that measures the commit at ``place`` beside its parent."""
+        places = self.bisection.places
+        return self.options.command_line(f"{places[place - 1]}..{places[place]}")
+
+
+def prepare_search(text: str, options: SearchOptions, instance: str | None) -> Search:
+    """Read what a search needs: the range from the repository, the profile from the options and the configuration.
+
+    Raises:
+        InputError: a value cannot be used; the message says which.
+        HistoryError: there is no repository, or it lacks a commit.
+        ConfigError: the configuration or the profile cannot be used.
+    """
+    config = _configuration(instance, options.repository)
+    profile = options.settings(config.bisect if config else {})
+    if options.flaky and profile.results:
+        raise InputError("--flaky is for commands that pass or fail", remedy="Leave it out, or leave out --results.")
+    if options.trace and not profile.results:
+        raise InputError(
+            "a trace needs results", where="--trace", remedy="Name the file that the command writes: --results FILE."
+        )
+    directory = options.repository.absolute()
+    top = find_work_tree(directory) or directory
+    git = Git.at(top)
+    found = read_range(git, text)
+    trace = _trace_key(options.trace)
+    bisection = Bisection(
+        _ID,
+        {"": str(top)},
+        found.good.hash,
+        found.hashes,
+        profile,
+        trace,
+        priors=priors_of(git, trace, found.hashes),
+        error=options.flaky,
+        ingest=_naming(config),
+        added_params=options.added_params,
+    )
+    about = {
+        "repository": str(top),
+        "good": found.good.hash,
+        "bad": found.hashes[-1],
+        "commits": len(found.hashes),
+        "profile": profile.digest,
+        "repeats": profile.repeats,
+        "trace": trace,
+        "params": dict(options.added_params),
+        "flaky": options.flaky,
+    }
+    workspace = (options.workspace or default_workspace()).expanduser().absolute()
+    space = config.pool.space_megabytes if config else 20_000
+    return Search(bisection, found, git, options, workspace, space, about)
+
+
+def _configuration(instance: str | None, repository: Path) -> Config | None:
+    """Return the configuration that is named, or the nearest one above the repository; None where there is none."""
+    from knickpoint.instance import CONFIG_FILE, find_instance, read_config
+
+    try:
+        directory = Path(instance) if instance else find_instance()
+    except ConfigError:
+        top = find_work_tree(repository) or repository
+        directory = top
+        if not (directory / CONFIG_FILE).is_file():
+            return None
+    return read_config(directory / CONFIG_FILE)
+
+
+def _naming(config: Config | None) -> IngestSettings:
+    """Return how results are named, without the sources of the instance."""
+    from dataclasses import replace
+
+    return replace(config.ingest, sources={}) if config else IngestSettings()
+
+
+def _trace_key(text: str) -> str:
+    """Return the trace key that ``text`` means; the commas around it may be missing.
+
+    Raises:
+        InputError: it is no key.
+    """
+    if not text:
+        return ""
+    return encode_key(decode_key(text if text.startswith(",") else f",{text},"))

@@ -1,0 +1,175 @@
+"""``knick bisect``: a real search in a real repository, and one clear line where there can be none."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.bisect.runner.projects import project
+from tests.cli.conftest import Knick
+from tests.repositories import GitRepository
+
+Make = Callable[[str], GitRepository]
+
+
+@pytest.fixture
+def repository(new_repository: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
+    made = new_repository("project")
+    monkeypatch.chdir(made.directory)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return made
+
+
+def _measuring(*options: str) -> list[str]:
+    return [
+        "--results",
+        "out.json",
+        "--build",
+        f"{sys.executable} build.py",
+        *options,
+        "--",
+        sys.executable,
+        "measure.py",
+    ]
+
+
+def test_a_test_that_fails_is_traced_to_its_commit(knick: Knick, repository: GitRepository) -> None:
+    hashes = project(repository, ["1", "1", "0"])
+    check = "raise SystemExit(open('value.txt').read() != '1')"
+    ran = knick("bisect", f"{hashes[0]}..HEAD", "--format", "json", "--", sys.executable, "-c", check)
+    found = json.loads(ran.output)
+    assert ran.code == 0
+    assert (found["state"], found["culprit"], found["range"]) == ("culprit", hashes[2], [hashes[2]])
+    assert {probe["outcome"] for probe in found["probes"]} == {"passed", "failed"}
+    assert set(found["probes"][0]) >= {"commit", "device", "value", "reason", "seconds"}
+    again = knick("bisect", f"{hashes[0]}..HEAD", "--resume", "--", sys.executable, "-c", check)
+    assert again.code == 0
+    assert again.output.startswith(f"Culprit: {hashes[2]}, with a probability of ")
+    assert "Ada, 2023-11-14: Set the value to 0" in again.output
+    assert again.errors.count("\n") == len(found["probes"])  # all of them are of the journal
+
+
+@pytest.mark.long
+def test_noisy_values_and_unbuildable_commits_lead_to_the_culprit(knick: Knick, repository: GitRepository) -> None:
+    hashes = project(repository, [10.0, 10.0, "broken", 10.0, 10.4, 10.4, 10.4])
+    ran = knick("bisect", f"{hashes[0]}..HEAD", "--trace", "benchmark=render", *_measuring())
+    assert ran.code == 0
+    lines = ran.output.splitlines()
+    assert lines[0].startswith(f"Culprit: {hashes[4]}")
+    assert lines[2].startswith("  ,benchmark=render,: 10")
+    assert f"knick bisect {hashes[3]}..{hashes[4]} --trace benchmark=render" in ran.output
+    assert repository.git("status", "--short") == ""
+
+
+@pytest.mark.parametrize(
+    ("search", "options", "message"),
+    [
+        ("HEAD..HEAD~2", (), "the ends are swapped: HEAD~2 is older than HEAD"),
+        ("HEAD~1..HEAD~1", (), "the good and the bad end are the same commit"),
+        ("HEAD~1..nowhere", (), "the repository has no commit 'nowhere'"),
+        ("HEAD~1..--upload-pack=x", (), "'--upload-pack=x' cannot be the name of a commit"),
+        ("HEAD~1..a\nb", (), "'a\\nb' cannot be the name of a commit"),
+        ("main", (), "'main' is no range"),
+        ("aside..HEAD", (), "aside is no ancestor of HEAD"),
+        ("HEAD~1..HEAD", ("--trace", "a=b"), "a trace needs results"),
+        ("HEAD~1..HEAD", ("--probability", "1"), "probability is 1"),
+        ("HEAD~1..HEAD", ("--results", "../out.json"), "results is '../out.json'"),
+        ("HEAD~1..HEAD", ("--results", "out.json", "--flaky", "0.1"), "--flaky is for commands that pass or fail"),
+        ("HEAD~1..HEAD", ("--profile", "quick"), "there is no profile 'quick'"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_in_one_line(
+    knick: Knick, repository: GitRepository, search: str, options: tuple[str, ...], message: str
+) -> None:
+    project(repository, ["1", "1", "1"])
+    repository.git("switch", "--quiet", "--orphan", "aside")
+    repository.commit("Begin elsewhere")
+    repository.switch("main")
+    ran = knick("bisect", search, *options, "--", "true")
+    assert ran.code == 2
+    assert message in ran.errors
+    assert ran.errors.count("\n") == 1
+
+
+def test_without_a_command_the_message_shows_one(knick: Knick, repository: GitRepository) -> None:
+    project(repository, ["1", "1"])
+    ran = knick("bisect", "HEAD~1..HEAD")
+    assert ran.code == 2
+    assert "there is no command to measure with. Give it after --" in ran.errors
+
+
+def test_a_shallow_clone_is_named_as_the_reason(
+    knick: Knick, repository: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first, *_) = project(repository, ["1", "1", "1"])
+    repository.git("clone", "--quiet", "--depth=1", f"file://{repository.directory}", str(tmp_path / "shallow"))
+    monkeypatch.chdir(tmp_path / "shallow")
+    ran = knick("bisect", f"{first}..HEAD", "--", "true")
+    assert ran.code == 2
+    assert "git fetch --unshallow" in ran.errors
+
+
+def test_a_dry_run_names_the_commits_and_runs_nothing(knick: Knick, repository: GitRepository, tmp_path: Path) -> None:
+    hashes = project(repository, ["1", "1", "1"])
+    ran = knick("bisect", f"{hashes[0]}..HEAD", "--dry-run", "--format", "json", "--", "touch", str(tmp_path / "ran"))
+    assert ran.code == 0
+    cost = json.loads(ran.output)
+    assert cost["commits"] == hashes[1:]
+    assert 3 <= cost["expected_probes"] <= cost["most_probes"]
+    assert not (tmp_path / "ran").exists()
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_profile_fills_what_the_command_line_leaves_open(knick: Knick, repository: GitRepository) -> None:
+    hashes = project(repository, ["1", "1"])
+    (repository.directory / "knickpoint.toml").write_text('[bisect.quick]\nmeasure = ["true"]\nbuild = ["make"]\n')
+    cost = json.loads(knick("bisect", f"{hashes[0]}..HEAD", "--dry-run", "--format", "json").output)
+    assert (cost["build"], cost["measure"]) == (["make"], ["true"])
+    other = json.loads(
+        knick("bisect", f"{hashes[0]}..HEAD", "--dry-run", "--format", "json", "--profile=quick", "--", "false").output
+    )
+    assert (other["build"], other["measure"]) == (["make"], ["false"])
+
+
+def _killed_until_it_ends(
+    directory: Path, hashes: list[str], rounds: int, environment: dict[str, str]
+) -> tuple[str, int]:
+    """Run a search that is killed after a while, each time a little later, and resumed; return its answer at last."""
+    command = [sys.executable, "-m", "knickpoint.cli", "bisect", f"{hashes[0]}..{hashes[-1]}", "--trace"]
+    command += ["benchmark=render", "--resume", "--format", "json", *_measuring()]
+    killed = 0
+    for number in range(rounds):
+        process = subprocess.Popen(
+            command, cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        try:
+            output, _ = process.communicate(timeout=0.4 + 0.13 * (number % 17))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            killed += 1
+        else:
+            return output, killed
+    done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
+    return done.stdout, killed
+
+
+@pytest.mark.long
+def test_a_search_that_is_killed_fifty_times_ends_as_one_that_is_not(repository: GitRepository, tmp_path: Path) -> None:
+    hashes = project(repository, [10.0] * 5 + [10.3] * 4)
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "killed")}
+    output, killed = _killed_until_it_ends(repository.directory, hashes, 50, environment)
+    found = json.loads(output)
+    assert (found["state"], found["culprit"]) == ("culprit", hashes[5])
+    assert killed >= 3
+    numbers = [probe["probe"] for probe in found["probes"]]
+    assert len(numbers) == len(set(numbers))
+    (journal,) = (tmp_path / "killed").rglob("*.jsonl")
+    results = [json.loads(line)["result"]["probe"] for line in journal.read_text().splitlines() if '{"result"' in line]
+    assert len(results) == len(set(results))
