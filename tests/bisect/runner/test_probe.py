@@ -76,6 +76,29 @@ def test_a_second_probe_of_a_commit_uses_the_build_of_the_first(
     assert again.outcome is ProbeOutcome.MEASURED
 
 
+def test_what_a_build_made_is_kept_when_its_worktree_is_gone(repository: GitRepository, workspace: Workspace) -> None:
+    project(repository, [10.0])
+    assert _probe(repository, workspace, artefact=("built.txt",)).built
+    workspace.make_room(0)
+    once = (sys.executable, "-c", "raise SystemExit('built again')")
+    again = _probe(repository, workspace, artefact=("built.txt",))
+    assert not again.built
+    assert again.outcome is ProbeOutcome.MEASURED
+    assert _probe(repository, workspace, artefact=("built.txt",), build=once).outcome is ProbeOutcome.SKIPPED
+
+
+def test_a_finished_build_is_taken_from_a_directory(
+    repository: GitRepository, workspace: Workspace, tmp_path: Path
+) -> None:
+    (commit,) = project(repository, ["broken"])
+    finished = tmp_path / "builds" / commit
+    finished.mkdir(parents=True)
+    (finished / "built.txt").write_text("30")
+    result = _probe(repository, workspace, prebuilt=str(tmp_path / "builds" / "{commit}"))
+    assert result.measured[KEY].value == pytest.approx(30, abs=0.02)
+    assert not result.built
+
+
 def test_worktrees_beyond_the_space_are_deleted(repository: GitRepository, tmp_path: Path) -> None:
     project(repository, [10.0])
     workspace = Workspace(tmp_path / "small", space_megabytes=0)

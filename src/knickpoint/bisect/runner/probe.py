@@ -8,15 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from knickpoint.bisect.job import ProbeJob
 from knickpoint.bisect.runner.command import CommandEnd, CommandLimits, Ending, run_command
 from knickpoint.bisect.runner.results import RunResults, find_files, join_runs, read_run
 from knickpoint.bisect.runner.workspace import Workspace, Worktree
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult, ResultsFile
-from knickpoint.model.errors import KnickpointError
+from knickpoint.model.errors import InputError, KnickpointError
 from knickpoint.model.plain_text import plain_line
+
+if TYPE_CHECKING:
+    from knickpoint.bisect.artefacts import ArtefactCache
 
 __all__ = ["SKIP_CODE", "run_probe"]
 
@@ -108,25 +111,62 @@ def _make(probe: _Probe, workspace: Workspace) -> tuple[ProbeOutcome, str]:
     with workspace.worktree(probe.job) as held:
         probe.built = not held.built
         if not held.built:
-            _build(probe, held)
+            _build(probe, workspace, held)
         if probe.job.profile.results:
             return _measure(probe, held.tree)
         return _judge(probe, held.tree)
 
 
-def _build(probe: _Probe, held: Worktree) -> None:
-    """Prepare and build a new worktree."""
+def _build(probe: _Probe, workspace: Workspace, held: Worktree) -> None:
+    """Prepare a new worktree, and build it unless what the build makes is there already."""
     profile = probe.job.profile
-    for step in (
-        _Step("prepare", profile.prepare, profile.prepare_seconds),
-        _Step("build", profile.build, profile.build_seconds),
-    ):
-        if step.command:
-            probe.progress(step.name)
-            end = _run(probe, step, held.tree)
-            if end.code != 0:
-                raise _EndedError(ProbeOutcome.SKIPPED, _failure(step, end), end.output)
+    _make_ready(probe, _Step("prepare", profile.prepare, profile.prepare_seconds), held.tree)
+    if _take_artefact(probe, workspace, held.tree):
+        probe.built = False
+    else:
+        _make_ready(probe, _Step("build", profile.build, profile.build_seconds), held.tree)
+        _keep_artefact(probe, workspace, held.tree)
     held.finish_build()
+
+
+def _make_ready(probe: _Probe, step: _Step, tree: Path) -> None:
+    """Run the command of a step, if it has one. Raises ``_EndedError`` where it fails."""
+    if step.command:
+        probe.progress(step.name)
+        end = _run(probe, step, tree)
+        if end.code != 0:
+            raise _EndedError(ProbeOutcome.SKIPPED, _failure(step, end), end.output)
+
+
+def _take_artefact(probe: _Probe, workspace: Workspace, tree: Path) -> bool:
+    """Write what an earlier build of the target made into ``tree``, or a finished one; return whether there is one."""
+    job = probe.job
+    if job.profile.artefact and _cache(workspace).get(job.key, tree):
+        return True
+    if not job.profile.prebuilt:
+        return False
+    from knickpoint.bisect.artefacts import fetch_prebuilt
+    from knickpoint.outgoing import OutgoingRule
+
+    probe.progress("fetch artefact")
+    return fetch_prebuilt(job.profile.prebuilt, job.target.commit, tree, outgoing=OutgoingRule())
+
+
+def _keep_artefact(probe: _Probe, workspace: Workspace, tree: Path) -> None:
+    """Keep what the build made for other probes of the target."""
+    if not probe.job.profile.artefact:
+        return
+    try:
+        _cache(workspace).put(probe.job.key, probe.job.profile.artefact, tree)
+    except InputError as error:
+        raise _EndedError(ProbeOutcome.SKIPPED, f"the artefact of the build: {error}") from error
+
+
+def _cache(workspace: Workspace) -> ArtefactCache:
+    """Return the cache of artefacts of a workspace; it takes at most half of the space."""
+    from knickpoint.bisect.artefacts import ArtefactCache
+
+    return ArtefactCache(workspace.artefacts, max(1, workspace.space_megabytes // 2))
 
 
 def _measure(probe: _Probe, tree: Path) -> tuple[ProbeOutcome, str]:

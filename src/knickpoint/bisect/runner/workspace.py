@@ -60,7 +60,7 @@ class Workspace:
 
     Attributes:
         directory: where all of it lies; nothing is written elsewhere.
-        space_megabytes: what built worktrees may take; those that were not used for longest go first.
+        space_megabytes: what built worktrees may take, and artefacts; half of it each. What was not used for longest goes first.
         least_free_megabytes: what has to stay free on the disk; a command that takes more is ended.
     """
 
@@ -114,7 +114,7 @@ class Workspace:
         finally:
             _leave(directory)
             os.close(lock)
-            self.make_room(self.space_megabytes * _MEGABYTE)
+            self.make_room(self.space_megabytes * _MEGABYTE // 2)
 
     def clean(self) -> None:
         """Delete the worktrees that a killed process left half made, and end their processes."""
